@@ -155,7 +155,7 @@ def test_a_comparison_is_that_of_the_command_line(done: coband.Run, capsys: pyte
 def test_figures(done: coband.Run) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot", reason="pip install 'coband[report]'")
     titles = {x: done.plot.regret(x).get_xlabel() for x in ("turns", "time", "scalars")}  # type: ignore[arg-type]
-    assert titles == {"turns": "turns", "time": "simulated time", "scalars": "scalars sent"}
+    assert titles == {"turns": "turns", "time": "simulated time", "scalars": "scalars sent (log scale)"}
     _, axis = pyplot.subplots()
     assert done.plot.regret(ax=axis, labels="Alone") is axis
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["Alone"]

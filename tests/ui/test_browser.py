@@ -8,24 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.report.browser import PATIENCE, browser, complaints, requests
+from tests.analysis.report.browser import PATIENCE, SCREENS, browser, complaints, looks, requests
 from tests.experiments.runs.fake_runs import started, wait_until
 from tests.ui.made import Visitor, changed, copies, serving
 
-CONTRASTS = r"""
-    const part = (v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-    const light = (text) => {
-        const [r, g, b] = text.match(/[\d.]+/g).map((v) => part(Number(v) / 255));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    };
-    const paper = light(getComputedStyle(document.body).backgroundColor);
-    const texts = [...document.querySelectorAll("h1, #count, .state, th a, td.names, td time")].slice(0, 60);
-    return texts.map((text) => {
-        const [high, low] = [paper, light(getComputedStyle(text).color)].sort((a, b) => b - a);
-        return (high + 0.05) / (low + 0.05);
-    });
-"""
-"""Contrasts of texts with the page, as the WCAG define them."""
 BAD = "<img src=x onerror=alert(1)>"
 
 
@@ -68,11 +54,6 @@ def size(driver: Any, width: int, height: int) -> None:
     mobile = width < 500
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
-def scheme(driver: Any, name: str) -> None:
-    features = [{"name": "prefers-color-scheme", "value": name}]
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
 def rows(driver: Any) -> list[str]:
@@ -164,23 +145,16 @@ def test_a_report_opens_in_its_sandbox(opened: Any, visitor: Visitor) -> None:
     assert [one for one in complaints(opened) if "favicon" not in one] == []
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_it_fits_wide_and_narrow_windows(opened: Any, visitor: Visitor, width: int) -> None:
+def test_pages_fit_wide_and_narrow_screens_light_and_dark(opened: Any, visitor: Visitor) -> None:
     here, id, other = opened.current_url, visitor.id("study0/run-0100"), visitor.id("study1/run-0101")
+    papers = set()
     for path in ("", f"run?id={id}", f"compare?id={id}&id={other}", f"diff?id={id}&id={other}", f"scenario?id={id}"):
-        size(opened, width, 844)
         opened.get(f"{here}{path}")
-        assert opened.execute_script("return document.documentElement.scrollWidth") <= width, path
-
-
-def test_light_and_dark(opened: Any) -> None:
-    papers = []
-    for name in ("light", "dark"):
-        scheme(opened, name)
-        papers.append(opened.execute_script("return getComputedStyle(document.body).backgroundColor"))
-        assert min(opened.execute_script(CONTRASTS)) >= 4.5
-    assert papers[0] != papers[1]
-    scheme(opened, "light")
+        for screen in SCREENS:
+            assert looks(opened, screen)["wrong"] == [], (path, screen)
+            papers.add(opened.execute_script("return getComputedStyle(document.body).backgroundColor"))
+    assert len(papers) == 2
+    looks(opened, SCREENS[0])
     assert complaints(opened) == []
 
 

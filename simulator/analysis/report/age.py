@@ -9,13 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
 
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import Contender
-from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
 from coband.simulator.analysis.report.figures import BAND, MAX_BANDS
 from coband.simulator.analysis.report.hover import note
+from coband.simulator.analysis.report.multiples import MAX_CURVES, best_labels
 from coband.simulator.analysis.report.palette import LineStyle
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates
@@ -40,11 +40,13 @@ class AgeCurve:
 
 
 def age_figure(analysis: Analysis) -> Figure | None:
-    """Curves of both ages with 95 % bands; None if no algorithm counts the pulls in its models."""
-    found = [age_curve(contender) for contender in analysis.contenders]
+    """Curves of both ages with 95 % bands, of many labels the best of each algorithm; None if no model has an age."""
+    named = best_labels(analysis) if len(analysis.labels) > MAX_CURVES else analysis.labels
+    shown = [pair for pair in zip(analysis.contenders, analysis.styles, strict=True) if pair[0].label in named]
+    found = [age_curve(contender) for contender, _ in shown]
     if not any(found):
         return None
-    labels, styles = analysis.labels, analysis.styles
+    labels, styles = [one.label for one, _ in shown], [style for _, style in shown]
     drawn = figure(2.9 + legend_height(labels))
     axes = [drawn.add_subplot(1, len(PANELS), number + 1) for number in range(len(PANELS))]
     for axis, (name, title) in zip(axes, PANELS, strict=True):
@@ -52,12 +54,8 @@ def age_figure(analysis: Analysis) -> Figure | None:
             if curve is not None:
                 drawn_as = (labels[number], styles[number], (number + 1) / len(labels))
                 _draw(axis, curve.turns, curve.ages[name], drawn_as, banded=len(labels) <= MAX_BANDS)
-        axis.set_title(title)
-        axis.set_xlabel("turns")
         axis.set_ylim(bottom=0.0)
-        axis.grid(visible=True)
-        axis.xaxis.set_major_formatter(FuncFormatter(tick))
-        axis.yaxis.set_major_formatter(FuncFormatter(tick))
+        plain(axis, title, "turns")
     looks = [(label, style) for label, style, curve in zip(labels, styles, found, strict=True) if curve is not None]
     add_legend(drawn, [Line2D([], [], label=label, markersize=5, **style.look) for label, style in looks])
     return drawn

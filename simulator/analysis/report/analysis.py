@@ -41,7 +41,7 @@ class Shared:
         """(run, its own label) -> colour, marker and dashes, the same in all figures.
 
         In a single run every label has a colour of its own. In a sweep an algorithm has one colour in all environments,
-        and its variants differ in marker and dashes.
+        and its variants differ in shade, marker and dashes.
         """
         contenders = [one for each in self.environments for one in each.comparison.contenders]
         pairs, entries = list(dict.fromkeys((one.entry, one.label) for one in contenders)), self.entries
@@ -49,7 +49,10 @@ class Shared:
             known = {pair: line_style(entries.index(pair[0])) for pair in pairs}
         else:
             labels = {entry: [label for other, label in pairs if other == entry] for entry in entries}
-            known = {pair: variant_style(entries.index(pair[0]), labels[pair[0]].index(pair[1])) for pair in pairs}
+            known = {
+                (entry, label): variant_style(entries.index(entry), labels[entry].index(label), len(labels[entry]))
+                for entry, label in pairs
+            }
         return {(one.run, one.own): known[one.entry, one.label] for one in contenders}
 
     @property

@@ -14,8 +14,8 @@ from coband.simulator.analysis.report.age import age_figure
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import REGRET
 from coband.simulator.analysis.report.drawing import styled
-from coband.simulator.analysis.report.multiples import regret_multiples, totals_multiples
-from coband.simulator.analysis.report.palette import LineStyle
+from coband.simulator.analysis.report.multiples import regret_multiples, sole, totals_multiples
+from coband.simulator.analysis.report.palette import LineStyle, line_style
 from coband.simulator.analysis.report.population import population_figure
 
 MAX_PANELS = 3
@@ -38,12 +38,14 @@ class Drawing:
         title: what the figure shows, in words.
         draw: draws the figure; returns None if there are no data for it.
         whole: whether one figure shows all environments of a sweep; otherwise each environment has one of its own.
+        rows: whether labels are rows, which one figure has of all environments where each has the same one label.
     """
 
     name: str
     title: str
     draw: Callable[[Analysis], Figure | None]
     whole: bool = False
+    rows: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +115,9 @@ def lines(analysis: Analysis) -> list[curves.Line]:
 
 
 def entry_styles(analysis: Analysis) -> dict[str, LineStyle]:
-    """Algorithm -> the style of the first of its variants."""
-    found: dict[str, LineStyle] = {}
-    for one, style in zip(analysis.contenders, analysis.styles, strict=True):
-        found.setdefault(one.entry, style)
-    return found
+    """Algorithm -> its style, whatever its parameters."""
+    entries = analysis.shared.entries
+    return {one.entry: line_style(entries.index(one.entry)) for one in analysis.contenders}
 
 
 def _trade_off(analysis: Analysis) -> Figure | None:
@@ -168,6 +168,7 @@ DRAWINGS = (
         "communication",
         "Scalars and messages by kind and direction for each algorithm; the same numbers are in the table.",
         lambda found: rows.side_by_side(rows.communication(found)),
+        rows=True,
     ),
     Drawing(
         "differences",
@@ -207,7 +208,8 @@ def figures(
     """
     with styled():
         for drawing in DRAWINGS:
-            parts = [analysis] if drawing.whole else analysis.within[:environments]
+            whole = drawing.whole or (drawing.rows and sole(analysis))
+            parts = [analysis] if whole else analysis.within[:environments]
             for part in parts if drawing.name in names else []:
                 figure = drawing.draw(part)
                 if figure is not None:

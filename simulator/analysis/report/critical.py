@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coband.simulator.analysis.report.analysis import Timing
-from coband.simulator.analysis.report.diagram import key_of
+from coband.simulator.analysis.report.diagram import key_of, title_of
 from coband.simulator.analysis.report.events import Events, node_name
 from coband.simulator.analysis.report.rounds import Round
 
@@ -46,7 +46,7 @@ def path(environment: str, timing: Timing, found: Round) -> CriticalPath:
     """The critical path of a round of the first replication."""
     steps = tuple(_step(timing.first, index) for index in reversed(found.chain))
     job = key_of(environment, timing.contender, timing.contender.jobs[0].replication)
-    return CriticalPath(timing.contender.label, job, found, steps, found.chain[0])
+    return CriticalPath(title_of(environment, timing.contender), job, found, steps, found.chain[0])
 
 
 def _step(events: Events, index: int) -> str:

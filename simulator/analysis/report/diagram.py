@@ -1,8 +1,9 @@
 """Packs the events of a job for the space-time diagram of the page.
 
 Each column has the smallest integer type that can hold its values (little-endian). The columns are concatenated,
-compressed by zlib and encoded in base64. A cause is stored as its distance from the event, 0 for none, because small
-numbers compress well. The seq of an event is its index.
+compressed by zlib and encoded in base64. Small numbers compress well: a cause is its distance from the event, 0 for
+none, and a time the number of ticks since the event before, of which the job has :data:`TICKS`. Numbers that are shown
+have seven digits. The seq of an event is its index.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ from coband.simulator.analysis.report.events import COLUMNS, NONE, Events, read
 from coband.simulator.analysis.report.palette import KINDS, kind_colour
 from coband.simulator.experiments.store.store import StoredJob
 
-PACKED = tuple("back" if name == "cause" else name for name in COLUMNS)
+PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in COLUMNS)
 INTEGERS = ("i1", "i2", "i4")
 MAX_EVENTS = 1_500_000
 """Largest number of events of a job that are embedded in the page."""
 MAX_ALL_EVENTS = 4_000_000
 """Largest number of events that are embedded in the page; further jobs are left out."""
+MAX_BYTES = 1_500_000
+"""Size up to which further replications are in the page, beside the first of each label of a single run."""
+TICKS = 2**30
+"""Number of ticks from the beginning of a job to its last event."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,8 @@ def title_of(environment: str, contender: Contender) -> str:
 def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[list[EmbeddedJob], list[tuple[str, int]]]:
     """The jobs in the page, and (title, replication) of those for which there is no room.
 
-    The first replication of every label comes first, then the second, and so on, as long as there is room.
+    The first replication of every label comes first, then the second, and so on. In a single run the first is always
+    there, and so is what is asked for; a label has no more replications after the first for which there is no room.
 
     Args:
         replications: replications that come before all others.
@@ -67,14 +73,23 @@ def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[list
         if contender.traced
         for job in contender.jobs
     ]
-    ranks = {id(item): (item[2].replication not in replications, item[2].replication) for item in found}
-    room, kept = MAX_ALL_EVENTS, set()
-    for item in sorted(found, key=lambda item: ranks[id(item)]):
-        room -= min(_count(item[2]), MAX_EVENTS)
-        if room >= 0:
-            kept.add(id(item))
-    jobs = [_embedded(analysis, *item) for item in found if id(item) in kept]
-    absent = [(title_of(*item[:2]), item[2].replication) for item in found if id(item) not in kept]
+    order = sorted(found, key=lambda item: (item[2].replication not in replications, item[2].replication))
+    first = {item[2].replication for item in found if item[2].replication in replications} or {
+        item[2].replication for item in order[:1]
+    }
+    events, room, kept, full = MAX_ALL_EVENTS, MAX_BYTES, dict[int, EmbeddedJob](), set[str]()
+    for environment, contender, job in order:
+        events -= min(_count(job), MAX_EVENTS)
+        title = title_of(environment, contender)
+        if events < 0 or title in full:
+            continue
+        packed = _embedded(analysis, environment, contender, job)
+        if len(packed.data) <= room or (job.replication in first and not analysis.swept):
+            kept[id(job)], room = packed, room - len(packed.data)
+        else:
+            full.add(title)
+    jobs = [kept[id(job)] for _, _, job in found if id(job) in kept]
+    absent = [(title_of(*item[:2]), item[2].replication) for item in found if id(item[2]) not in kept]
     return jobs, absent
 
 
@@ -109,6 +124,7 @@ def pack(events: Events) -> dict[str, Any]:
     return {
         "count": len(kept),
         "total": len(events),
+        "tick": _tick(kept),
         "columns": [[name, columns[name].dtype.str[1:]] for name in order],
         "words": kept.words,
         "names": kept.names,
@@ -116,9 +132,17 @@ def pack(events: Events) -> dict[str, Any]:
     }
 
 
+def _tick(events: Events) -> float:
+    """Simulated time of a tick."""
+    return float(events["time"].max(initial=0.0)) / TICKS or 1.0
+
+
 def _column(events: Events, name: str) -> NDArray[Any]:
-    if name in ("time", "value"):
-        return events[name].astype("<f8")
+    if name == "ticks":
+        times = np.ascontiguousarray(events["time"])
+        return _smallest(np.diff(np.rint(times / _tick(events)).astype(np.int64), prepend=0))
+    if name == "value":
+        return events[name].astype("<f4")
     if name == "back":
         causes = events["cause"]
         return _smallest(np.where(causes == NONE, 0, np.arange(len(causes)) - causes))

@@ -9,8 +9,10 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from coband.simulator.analysis.report.palette import INK, MUTED, RULE
 
@@ -55,6 +57,10 @@ HANDLE = 4.8
 LEGEND_LINE = 1.9
 """Height of a line of a legend, in font sizes."""
 POINTS = 72
+NARROW = 4
+"""With more panels side by side there is room for few numbers at an axis."""
+TITLES = 104
+"""Number of characters of the titles side by side."""
 
 
 @contextmanager
@@ -89,9 +95,27 @@ def add_legend(drawn: Figure, handles: Sequence[Artist]) -> None:
         drawn.legend(handles=list(handles), loc="outside upper left", ncols=legend_columns(labels), handlelength=2.6)
 
 
+def balanced(count: int, most: int) -> int:
+    """Number of columns, at most ``most``, with which the lines of ``count`` panels are about equally full."""
+    lines = -(-count // most)
+    return -(-count // max(1, lines))
+
+
+def columns_for(titles: Sequence[str], most: int) -> int:
+    """Number of columns, at most ``most``, of panels that have room for the longest word of their titles."""
+    longest = max((len(word) for title in titles for word in title.split()), default=0)
+    return balanced(len(titles), max(1, min(most, TITLES // (longest + 1))))
+
+
+def few_ticks(axis: Axes) -> None:
+    """At most four numbers at the horizontal axis of a narrow panel."""
+    log = axis.get_xscale() == "log"
+    axis.xaxis.set_major_locator(LogLocator(numticks=4) if log else MaxNLocator(3))
+
+
 def wrapped(label: str, width: int) -> str:
     """A label in lines of at most ``width`` characters, cut nowhere."""
-    return "\n".join(textwrap.wrap(label, width, break_on_hyphens=False)) or label
+    return "\n".join(textwrap.wrap(label, width, break_long_words=False, break_on_hyphens=False)) or label
 
 
 def tick(value: float, position: int | None = None) -> str:
@@ -100,6 +124,14 @@ def tick(value: float, position: int | None = None) -> str:
         if abs(value) >= size:
             return f"{value / size:.4g}{suffix}".replace("-", "−")
     return f"{value:.4g}".replace("-", "−")
+
+
+def plain(axis: Axes, title: str = "", across: str = "", up: str = "") -> None:
+    """Name a pair of axes; they get a grid, and numbers as :func:`tick` writes them."""
+    axis.set(title=title, xlabel=across, ylabel=up)
+    axis.grid(visible=True)
+    axis.xaxis.set_major_formatter(FuncFormatter(tick))
+    axis.yaxis.set_major_formatter(FuncFormatter(tick))
 
 
 def figure(height: float) -> Figure:

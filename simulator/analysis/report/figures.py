@@ -9,25 +9,35 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter
 
 from coband.simulator.analysis.report import curves
 from coband.simulator.analysis.report.curves import Axis, Height
-from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick, wrapped
+from coband.simulator.analysis.report.drawing import (
+    NARROW,
+    TITLES,
+    add_legend,
+    columns_for,
+    few_ticks,
+    figure,
+    legend_height,
+    plain,
+    wrapped,
+)
 from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.palette import LineStyle
 from coband.simulator.experiments.store.store import Series
 
 BAND = 0.16
-MAX_BANDS = 8
+MAX_BANDS = 5
 """Largest number of labels for which confidence bands are drawn; more bands would hide each other."""
 MAX_BAND_HEIGHT = 1.8
 """Bands are cut off at this multiple of the largest mean."""
 MAX_RATIO = 8.0
 """Panels have one axis unless the heights of their curves differ by a larger factor."""
-GRID_TITLE = 34
 PALE, PALE_WIDTH = 0.35, 0.9
 UNITS = {"turns": "turns", "scalars": "scalars sent", "times": "simulated time"}
+LOG = " (log scale)"
 HEIGHTS = {"regret": "cumulative regret", "turns": "turns taken"}
 
 
@@ -73,23 +83,32 @@ def curve_figure(lines: Sequence[Line]) -> Figure:
     return drawn
 
 
-def curve_grid(rows: Sequence[tuple[str, Sequence[Line]]], panels: Sequence[Panel], legend: Sequence[Line]) -> Figure:
-    """One row of panels for each environment, with the same axes in every column.
+def curve_grid(
+    environments: Sequence[tuple[str, Sequence[Line]]], panels: Sequence[Panel], legend: Sequence[Line], most: int
+) -> Figure:
+    """A panel for each kind and environment, with the same vertical axis for all environments.
 
     Args:
-        rows: (environment, its curves).
-        panels: the columns.
+        environments: (environment, its curves).
+        panels: the kinds; up to two environments have one line each, more stand side by side.
         legend: the curves that the legend names.
+        most: largest number of environments side by side.
     """
-    drawn = figure(2.3 * len(rows) + legend_height([one.label for one in legend]))
-    for column, panel in enumerate(panels):
+    few = len(environments) < 3
+    columns = len(panels) if few else columns_for([name for name, _ in environments], most)
+    block = -(-len(environments) // columns)
+    lines = len(environments) if few else block * len(panels)
+    drawn = figure(2.05 * lines + legend_height([one.label for one in legend]))
+    for kind, panel in enumerate(panels):
         axes = []
-        for row, (name, lines) in enumerate(rows):
-            axis = drawn.add_subplot(len(rows), len(panels), row * len(panels) + column + 1)
-            draw_panel(axis, lines, panel)
-            axis.set_title(wrapped(name, GRID_TITLE) if not column else "")
-            axis.set_xlabel(UNITS[panel.x] if row == len(rows) - 1 else "")
-            axis.set_ylabel(HEIGHTS[panel.y] if not column else "")
+        for order, (name, found) in enumerate(environments):
+            place = order * columns + kind if few else kind * block * columns + order
+            axis = drawn.add_subplot(lines, columns, place + 1)
+            draw_panel(axis, found, panel)
+            axis.set_title(wrapped(name, TITLES // columns) if few or block > 1 or not kind else "")
+            axis.set_ylabel(axis.get_ylabel() if place % columns == 0 else "")
+            if columns > NARROW:
+                few_ticks(axis)
             axes.append(axis)
         same_height(axes)
     add_legend(drawn, legend_handles(legend))
@@ -143,16 +162,12 @@ def _draw_curve(axis: Axes, line: Line, panel: Panel, offset: float, banded: boo
 
 
 def _finish(axis: Axes, panel: Panel) -> None:
-    axis.set_title(panel.title)
-    axis.set_xlabel(UNITS[panel.x])
-    axis.set_ylabel(HEIGHTS[panel.y])
     lowest = min((float(np.min(line.get_ydata())) for line in axis.lines), default=0.0)
     axis.set_ylim(bottom=min(0.0, 1.05 * lowest))  # realised regret may be negative
-    axis.grid(visible=True)
-    if panel.x == "scalars" and axis.lines and any(len(np.atleast_1d(line.get_xdata())) > 2 for line in axis.lines):
+    log = panel.x == "scalars" and any(len(np.atleast_1d(line.get_xdata())) > 2 for line in axis.lines)
+    if log:
         axis.set_xscale("log")
         axis.xaxis.set_minor_formatter(NullFormatter())
     else:
         axis.set_xlim(left=0)
-    axis.xaxis.set_major_formatter(FuncFormatter(tick))
-    axis.yaxis.set_major_formatter(FuncFormatter(tick))
+    plain(axis, panel.title, UNITS[panel.x] + (LOG if log else ""), HEIGHTS[panel.y])

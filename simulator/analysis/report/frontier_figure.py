@@ -8,19 +8,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter
 
-from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick
-from coband.simulator.analysis.report.figures import UNITS
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
+from coband.simulator.analysis.report.figures import LOG, UNITS
 from coband.simulator.analysis.report.frontier import TradeOff, curves
 from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.measures import Measure
-from coband.simulator.analysis.report.palette import INK, MUTED, PAPER, LineStyle, line_style
+from coband.simulator.analysis.report.palette import FADED, INK, MUTED, PAPER, LineStyle, line_style, mixed
 
-MOST_NAMED = 24
+MOST_NAMED = 16
 """With more points the values of their parameters are not written beside them."""
-FADED = 0.25
-"""Of the colour of points about which the replications show neither."""
 SIGNS = {"frontier": "not dominated", "undecided": "not distinguishable", "beaten": "dominated"}
 Panel = tuple[Measure, Measure, Sequence[TradeOff]]
 Styles = Mapping[str, LineStyle]
@@ -76,14 +74,8 @@ def _sign(point: TradeOff) -> str:
 
 def _filling(style: LineStyle, sign: str) -> dict[str, object]:
     """Full for what is not dominated, pale for what is not known, empty for what is dominated."""
-    face = {"frontier": style.colour, "undecided": _pale(style.colour), "beaten": PAPER}[sign]
+    face = {"frontier": style.colour, "undecided": mixed(style.colour, PAPER, FADED), "beaten": PAPER}[sign]
     return {"color": style.colour, "marker": style.marker, "markerfacecolor": face, "markersize": 7}
-
-
-def _pale(colour: str) -> str:
-    """The colour mixed with that of paper, so that lines do not show through."""
-    parts = zip((colour[i : i + 2] for i in (1, 3, 5)), (PAPER[i : i + 2] for i in (1, 3, 5)), strict=True)
-    return "#" + "".join(f"{round(FADED * int(a, 16) + (1 - FADED) * int(b, 16)):02x}" for a, b in parts)
 
 
 def _handle(style: LineStyle, label: str, sign: str = "frontier") -> Line2D:
@@ -130,17 +122,15 @@ def _draw_curves(axis: Axes, points: Sequence[TradeOff], style: LineStyle, named
 
 def _scale(axis: Axes, points: Sequence[TradeOff], cost: Measure, aim: Measure) -> None:
     """Scales, ticks and titles; a cost of 0 has a place on a logarithmic axis, too."""
+    across = {"scalars": UNITS["scalars"], "simulated_time": UNITS["times"]}.get(cost.key, cost.title)
     paid = [point.cost.mean for point in points if point.cost.mean > 0]
     free = len(paid) < len(points)
     if paid and (max(paid) > 10 * min(paid) or free):
         axis.set_xscale("symlog", linthresh=10.0 ** np.floor(np.log10(min(paid))), linscale=0.3)
         axis.xaxis.set_minor_formatter(NullFormatter())
+        across += " (log scale, linear near 0)" if free else LOG
     axis.set_xlim(left=0.0 if free else None)
     if aim.better == "lower":
         axis.set_ylim(bottom=min(0.0, *(point.gain.mean for point in points)))
-    axis.set_title(f"{aim.title} against {cost.title}, at the end")
-    axis.set_xlabel({"scalars": UNITS["scalars"], "simulated_time": UNITS["times"]}.get(cost.key, cost.title))
-    axis.set_ylabel("cumulative regret" if aim.key == "regret" else aim.title)
-    axis.grid(visible=True)
-    axis.xaxis.set_major_formatter(FuncFormatter(tick))
-    axis.yaxis.set_major_formatter(FuncFormatter(tick))
+    up = "cumulative regret" if aim.key == "regret" else aim.title
+    plain(axis, f"{aim.title} against {cost.title}, at the end", across, up)

@@ -15,9 +15,9 @@ from coband.simulator.analysis.report.drawing import POINTS
 from coband.simulator.analysis.report.palette import VARIABLES
 from coband.simulator.arrays import FloatArray
 
-MAX_POINTS = 60
+MAX_POINTS = 40
 """Largest number of points of a curve whose values are in the page."""
-MAX_VALUES = 30_000
+MAX_VALUES = 5_000
 """Largest number of points of a figure whose values are in the page."""
 DIGITS = 4
 
@@ -83,9 +83,9 @@ def _curve(axis: Axes, one: Noted, points: int, height: float) -> dict[str, Any]
     scale = POINTS / axis.figure.dpi
     curve = {
         "label": one.label,
-        "colour": VARIABLES.get(one.colour, "--ink"),
-        "at": [round(float(across) * scale, 1) for across in places[:, 0]],
-        "level": [round(height - float(up) * scale, 1) for up in places[:, 1]],
+        "colour": VARIABLES.get(one.colour, "var(--ink)"),
+        "at": [round(float(across) * scale) for across in places[:, 0]],
+        "level": [round(height - float(up) * scale) for up in places[:, 1]],
         "value": _rounded(one.y[kept]),
         "x": [one.names[i] for i in kept] if one.names is not None else _rounded(one.x[kept]),
     }

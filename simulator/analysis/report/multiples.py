@@ -9,37 +9,55 @@ from matplotlib.figure import Figure
 from coband.simulator.analysis.report import figures as curves
 from coband.simulator.analysis.report import rows
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.drawing import wrapped
+from coband.simulator.analysis.report.drawing import NARROW, TITLES, columns_for, few_ticks, wrapped
 from coband.simulator.analysis.report.figures import Line
 from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.palette import line_style
 from coband.simulator.experiments.statistics.estimates import Estimate
 
-COLUMNS = 4
+COLUMNS = 6
 """Largest number of environments side by side."""
 MAX_ENVIRONMENTS = 12
 """Largest number of environments in a figure."""
 MAX_CURVES = 6
 """With more labels in an environment, the best of each algorithm stands before the others."""
-TITLE = 26
 OTHERS, BEST = "other parameters", "the best here"
 
 
+def sole(analysis: Analysis) -> bool:
+    """Whether there are several environments with the same one label in each."""
+    return len(analysis.within) > 1 and len({tuple(one.labels) for one in analysis.within}) == 1 == len(
+        analysis.within[0].labels
+    )
+
+
 def totals_multiples(analysis: Analysis, measures: Sequence[Measure]) -> Figure:
-    """A dot with its 95 % interval for every label; a panel per environment, and a block of panels per measure."""
+    """A dot with its 95 % interval for every label; a panel per environment, and a block of panels per measure.
+
+    Where each environment has one label, it has a row instead.
+    """
     shown = analysis.within[:MAX_ENVIRONMENTS]
     labels = list(dict.fromkeys(label for one in shown for label in one.labels))
     styles = {label: style for one in shown for label, style in zip(one.labels, one.styles, strict=True)}
-    columns = min(COLUMNS, len(shown))
-    block = -(-len(shown) // columns) * columns
+    if sole(analysis):
+        drawn, axes = rows.rows_figure([one.environment for one in shown], len(measures))
+        for axis, measure in zip(axes, measures, strict=True):
+            means = [one.estimates(measure)[0] for one in shown]
+            rows.draw_totals(axis, measure, means, [one.styles[0] for one in shown])
+        return drawn
+    alone = len(shown) == 1
+    columns = len(measures) if alone else columns_for([one.environment for one in shown], COLUMNS)
+    block = 1 if alone else -(-len(shown) // columns) * columns
     drawn, axes = rows.rows_figure(labels, block * len(measures), columns=columns)
     for order, measure in enumerate(measures):
         panels = axes[order * block : (order + 1) * block]
         for axis, one in zip(panels, shown, strict=False):
             found = dict(zip(one.labels, one.estimates(measure), strict=True))
             rows.draw_totals(axis, measure, [found.get(label) for label in labels], [styles[one] for one in labels])
-            axis.set_title(wrapped(one.environment, TITLE))
+            axis.set_title(wrapped(one.environment, TITLES // columns) if block > columns or not order else "")
             axis.set_xlabel(measure.title)
+            if columns > NARROW:
+                few_ticks(axis)
         for axis in panels[: len(shown)]:
             axis.set_xlim(min(one.get_xlim()[0] for one in panels), max(one.get_xlim()[1] for one in panels))
         for axis in panels[len(shown) :]:
@@ -48,11 +66,22 @@ def totals_multiples(analysis: Analysis, measures: Sequence[Measure]) -> Figure:
 
 
 def regret_multiples(analysis: Analysis) -> Figure:
-    """Curves of regret in each environment, against turns, scalars sent and simulated time."""
+    """Curves of regret in each environment, against turns, scalars sent and simulated time.
+
+    Where each environment has one label, it has a curve instead of panels.
+    """
     shown = analysis.within[:MAX_ENVIRONMENTS]
+    if sole(analysis):
+        series = [one.contenders[0].series for one in shown]
+        return curves.curve_figure(
+            [
+                curves.Line(one.environment, each, line_style(i))
+                for i, (one, each) in enumerate(zip(shown, series, strict=True))
+            ]
+        )
     found = [(one.environment, foremost(one)) for one in shown]
     legend = {line.label: line for _, lines in found for line in lines}
-    return curves.curve_grid(found, curves.PANELS[:3], list(legend.values()))
+    return curves.curve_grid(found, curves.PANELS[:3], list(legend.values()), COLUMNS)
 
 
 def foremost(analysis: Analysis) -> list[Line]:

@@ -6,11 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter
 
 from coband.simulator.analysis.devices import Devices, devices_of
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
+from coband.simulator.analysis.report.figures import LOG
 from coband.simulator.analysis.report.palette import SERIES
 from coband.simulator.arrays import FloatArray
 
@@ -45,19 +46,13 @@ def _distribution(axis: Axes, title: str, columns: dict[str, FloatArray], looks:
         shares = np.arange(1, len(known) + 1) / max(len(known), 1)
         axis.step(known, shares, where="post", color=looks.get(name, SERIES[0]))
     axis.set_xscale("log")
-    axis.xaxis.set_major_formatter(FuncFormatter(tick))
-    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set_ylim(0.0, 1.0)
-    axis.set_title(title)
-    axis.set_ylabel("share of devices below")
-    axis.grid(visible=True)
+    plain(axis, title, title + LOG, "share of devices below")
+    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _by_hour(axis: Axes, hours: FloatArray) -> None:
     axis.stairs(hours, np.arange(len(hours) + 1), color=SERIES[0], linewidth=1.6)
     axis.set_ylim(bottom=0.0)
     axis.set_xticks(range(0, len(hours) + 1, 6))
-    axis.set_title("availability")
-    axis.set_xlabel("hour of the day")
-    axis.set_ylabel("share of devices that are up")
-    axis.grid(visible=True)
+    plain(axis, "availability", "hour of the day", "share of devices that are up")

@@ -18,9 +18,11 @@ from coband.simulator.analysis.report import contents, critical, diagram, hover,
 from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP
 from coband.simulator.analysis.report.embedding import json_text
+from coband.simulator.analysis.report.figures import MAX_BANDS
 from coband.simulator.analysis.report.frontier import standing_table
 from coband.simulator.analysis.report.palette import TIMES, VARIABLES
 from coband.simulator.analysis.report.svg import inline
+from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.analysis.report.theory_table import assumptions, growth_table
 
 MAX_ENVIRONMENTS = multiples.MAX_ENVIRONMENTS
@@ -82,15 +84,26 @@ class Sheet:
         """The environments that the page shows one by one."""
         return self.analysis.within[:MAX_ENVIRONMENTS]
 
+    def table(self, make: Callable[[Analysis], ReportTable | None], missing: str = "") -> ReportTable | None:
+        """One table of all environments; None if no environment has a row."""
+        made = [(one.environment, make(one)) for one in self.within]
+        return tables.together([(environment, table) for environment, table in made if table is not None], missing)
+
     @property
     def single(self) -> bool:
         """Whether no label has more than one replication."""
         return max(self.analysis.replications) < 2
 
     def fill(self, name: str, **values: Any) -> Markup:
-        """A template of ``templates/sections``; it also knows ``figures``, ``single`` and ``swept``."""
+        """A template of ``templates/sections``; it also knows ``figures``, ``single``, ``swept`` and ``several``
+        (environments)."""
         template = self._templates.get_template(f"sections/{name}.html.jinja")
-        common = {"figures": self.figures, "single": self.single, "swept": self.analysis.swept}
+        common = {
+            "figures": self.figures,
+            "single": self.single,
+            "swept": self.analysis.swept,
+            "several": len(self.within) > 1,
+        }
         return Markup(template.render({**common, **values}))
 
 
@@ -99,12 +112,12 @@ Build = Callable[[Sheet], Section | None]
 
 def _summary(sheet: Sheet) -> Section:
     found = sheet.analysis
-    if found.swept:
+    if len(found.within) > 1:
         first, more = tables.winners_within(found, found.measures[:1]), tables.winners_within(found, found.measures[1:])
     else:
-        first, more = tables.winners(found), None
-    results = [(one.environment, tables.results(one)) for one in sheet.within]
-    body = sheet.fill("summary", winners=first, more_winners=more if more and more.rows else None, results=results)
+        first, more = tables.winners(found.within[0]), None
+    more = more if more and more.rows else None
+    body = sheet.fill("summary", winners=first, more_winners=more, results=sheet.table(tables.results))
     return Section("summary", "Who wins", "Who wins on what", body)
 
 
@@ -133,16 +146,20 @@ def _regret(sheet: Sheet) -> Section | None:
         labels=len(found.labels),
         curves=multiples.MAX_CURVES,
         pale=any(len(one.labels) > multiples.MAX_CURVES for one in found.within),
+        banded=any(sum(not line.pale for line in multiples.foremost(one)) <= MAX_BANDS for one in found.within),
     )
     return Section("regret", "Regret", "Regret", body)
 
 
 def _communication(sheet: Sheet) -> Section:
-    found = [(one.environment, tables.communication(one)) for one in sheet.within if not one.silent]
-    standings = [(one.environment, table) for one in sheet.within if (table := standing_table(one)) is not None]
-    fields = [(one.environment, table) for one in sheet.within if (table := tables.fields(one)).rows]
-    liars = [(one.environment, table) for one in sheet.within if (table := tables.liars(one)).rows]
-    body = sheet.fill("communication", tables=found, standings=standings, fields=fields, liars=liars)
+    found = {
+        "What nothing else beats, as a table": standing_table,
+        "Kinds of messages, as a table": tables.communication,
+        "Bits by field": tables.fields,
+        "Who lied": tables.liars,
+    }
+    made = [(title, sheet.table(make)) for title, make in found.items()]
+    body = sheet.fill("communication", tables=[(title, table) for title, table in made if table is not None])
     return Section("communication", "Communication", "Communication", body)
 
 
@@ -151,7 +168,11 @@ def _differences(sheet: Sheet) -> Section | None:
         return None
     within = [one for one in sheet.within if len(one.labels) > 1]
     swept = sheet.analysis.swept
-    found = [(one.environment, tables.differences(one)[: contents.MAX_PANELS if swept else None]) for one in within]
+    most = contents.MAX_PANELS if swept else None
+    several = zip(
+        *([(one.environment, *each) for each in tables.differences(one)[:most]] for one in within), strict=True
+    )
+    found = [(each[0][1], tables.together([(name, table) for name, _, table in each])) for each in several]
     shown = [difference for one in within for difference in one.shown(one.measures[0])]
     body = sheet.fill(
         "differences",
@@ -166,22 +187,23 @@ def _differences(sheet: Sheet) -> Section | None:
 
 
 def _theory(sheet: Sheet) -> Section | None:
-    known = [one for one in sheet.within if one.growths]
-    found = [(one.environment, growth_table(one.growths), assumptions(one.growths)) for one in known]
-    if not found:
+    found = sheet.table(lambda one: growth_table(one.growths))
+    if found is None:
         return None
-    return Section("theory", "Theory", "What theorems promise", sheet.fill("theory", tables=found))
+    places = [(growth, one.environment) for one in sheet.within for growth in one.growths]
+    sentences = assumptions([growth for growth, _ in places], [environment for _, environment in places])
+    body = sheet.fill("theory", found=found, sentences=sentences)
+    return Section("theory", "Theory", "What theorems promise", body)
 
 
 def _times(sheet: Sheet) -> Section:
-    timed = [one for one in sheet.within if one.timings]
-    timings = [timing for one in timed for timing in one.timings]
+    timings = [timing for one in sheet.within for timing in one.timings]
     untraced = sheet.analysis.untraced
     everything = sheet.analysis.swept and len(untraced) == len(sheet.analysis.labels)
     body = sheet.fill(
         "times",
         timed=bool(timings),
-        tables=[(one.environment, tables.shares(one.timings)) for one in timed],
+        found=sheet.table(lambda one: tables.shares(one.timings), missing="0"),
         untraced=["All variants"] if everything else untraced,
         untraced_many=sheet.analysis.swept,
         meanings=[(one, VARIABLES[TIMES[one.key]]) for one in times.MEANINGS if _occurs(timings, one.key)],
@@ -194,22 +216,27 @@ def _occurs(timings: Sequence[Timing], key: str) -> bool:
 
 
 def _rounds(sheet: Sheet) -> Section | None:
-    parts = []
-    for one in sheet.within:
-        found = [timing for timing in one.timings if timing.all_rounds]
-        if found:
-            paths = [
-                critical.path(one.environment, timing, each) for timing in found for each in tables.longest(timing)
-            ]
-            parts.append((one.environment, tables.critical_paths(found), tables.waited_for(found), paths))
-    if not parts:
+    paths = [
+        critical.path(one.environment, timing, each)
+        for one in sheet.within
+        for timing in one.timings
+        if timing.all_rounds
+        for each in tables.longest(timing)
+    ]
+    if not paths:
         return None
-    body = sheet.fill("rounds", parts=parts)
+    found = [
+        sheet.table(lambda one: tables.critical_paths(one.timings)),
+        sheet.table(lambda one: tables.waited_for(one.timings)),
+    ]
+    body = sheet.fill("rounds", tables=found, paths=paths)
     return Section("rounds", "Rounds", "Critical path of communication rounds", body)
 
 
-def _diagram(sheet: Sheet) -> Section:
+def _diagram(sheet: Sheet) -> Section | None:
     jobs, absent = diagram.embedded(sheet.analysis, sheet.replications)
+    if not jobs:
+        return None  # there is no trace, as the section about times says
     wanted = [order for order, job in enumerate(jobs) if job.replication in sheet.replications]
     body = sheet.fill("diagram", jobs=jobs, absent=absent, chosen=wanted[0] if wanted else 0)
     return Section("diagram", "Messages", "Messages in space and time", body, tall=True)

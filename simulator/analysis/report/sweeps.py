@@ -10,9 +10,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
 
-from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick, wrapped
+from coband.simulator.analysis.report.drawing import (
+    NARROW,
+    TITLES,
+    add_legend,
+    balanced,
+    columns_for,
+    figure,
+    legend_height,
+    plain,
+    tick,
+    wrapped,
+)
 from coband.simulator.analysis.report.environments import combinations, named
 from coband.simulator.analysis.report.figures import same_height
 from coband.simulator.analysis.report.hover import note
@@ -22,14 +32,15 @@ from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import StoredRun
 from coband.simulator.experiments.store.variants import StoredVariant, variants
 
-COLUMNS = 3
+COLUMNS = 6
+CHARACTERS = 120
+"""Number of characters of the names at all axes of a line of panels."""
 MAX_ENVIRONMENTS = 12
 """Largest number of environments with panels of their own in a figure."""
 MAX_HEAT_MAPS = 36
-TITLE = 40
 ASIDE = 0.04
-HEAT_TITLE = 105
-"""Number of characters of the titles side by side."""
+MIDDLE = 0.45
+"""Lightness of a cell from which dark text has more contrast than white."""
 
 
 @dataclass(frozen=True)
@@ -126,22 +137,10 @@ def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure | None:
     choices, shown = surface.choices(), surface.environments[:MAX_ENVIRONMENTS]
     if not choices:
         return None
-    columns = len(choices)
+    panels = [_Response(faced, faced, name, values) for faced in shown for name, values in choices.items()]
+    beside = columns_for([named(faced) for faced in shown], max(1, _across(choices) // len(choices)))
     entries = [entry for entry in surface.entries if surface.choices(entry)]
-    drawn = figure(2.4 * len(shown) + legend_height(entries))
-    for row, faced in enumerate(shown):
-        axes = []
-        for column, (name, values) in enumerate(choices.items()):
-            axis = drawn.add_subplot(len(shown), columns, row * columns + column + 1)
-            for style, aside, entry in _styled(surface):
-                means = [surface.best(entry, faced, **{name: text}) for text in values]
-                _draw_response(axis, entry, style, aside, means, values)
-            _finish(axis, named(faced) if not column else "", name, title if not column else "", values)
-            axes.append(axis)
-        same_height(axes)
-    same_height(drawn.axes)
-    add_legend(drawn, [one for one in _handles(surface) if one.get_label() in entries])
-    return drawn
+    return _responses(surface, panels, beside * len(choices), title, entries)
 
 
 def environment_figure(surface: ResponseSurface, title: str) -> Figure | None:
@@ -151,21 +150,54 @@ def environment_figure(surface: ResponseSurface, title: str) -> Figure | None:
     """
     if not surface.conditions:
         return None
-    combinations_ = {name: _others(surface, name)[:MAX_ENVIRONMENTS] for name in surface.conditions}
-    columns = min(COLUMNS, max(map(len, combinations_.values())))
-    lines = sum(-(-len(found) // columns) for found in combinations_.values())
-    drawn, line = figure(2.6 * lines + legend_height(surface.entries)), 0
-    for name, found in combinations_.items():
-        values = surface.conditions[name]
-        for number, others in enumerate(found):
-            axis = drawn.add_subplot(lines, columns, (line + number // columns) * columns + number % columns + 1)
-            for style, aside, entry in _styled(surface):
-                means = [surface.best(entry, {**others, name: text}) for text in values]
-                _draw_response(axis, entry, style, aside, means, values)
-            _finish(axis, named(others), name, title if number % columns == 0 else "", values)
-        line += -(-len(found) // columns)
+    panels = [
+        _Response({**others, name: ""}, others, name, values)
+        for name, values in surface.conditions.items()
+        for others in _others(surface, name)[:MAX_ENVIRONMENTS]
+    ]
+    return _responses(surface, panels, balanced(len(panels), _across(surface.conditions)), title, surface.entries)
+
+
+def _across(keys: Mapping[str, Sequence[str]]) -> int:
+    """Largest number of panels side by side in which the values of each key have room."""
+    longest = max(sum(len(text) + 2 for text in values) for values in keys.values())
+    return max(1, min(COLUMNS, CHARACTERS // longest))
+
+
+@dataclass(frozen=True)
+class _Response:
+    """A panel of the mean against one key: what is faced, with the key itself where it is faced, and what is said."""
+
+    faced: Mapping[str, str]
+    said: Mapping[str, str]
+    name: str
+    values: Sequence[str]
+
+    def best(self, surface: ResponseSurface, entry: str, text: str) -> Estimate | None:
+        """The best mean of an algorithm at one value."""
+        if self.name in self.faced:
+            return surface.best(entry, {**self.faced, self.name: text})
+        return surface.best(entry, self.faced, **{self.name: text})
+
+
+def _responses(
+    surface: ResponseSurface, panels: Sequence[_Response], columns: int, title: str, entries: Sequence[str]
+) -> Figure:
+    """Panels with the same vertical axis, unless that would press one flat; a curve per algorithm."""
+    lines = -(-len(panels) // columns)
+    drawn = figure(2.2 * lines + legend_height(entries))
+    for place, panel in enumerate(panels):
+        axis = drawn.add_subplot(lines, columns, place + 1)
+        for style, aside, entry in _styled(surface):
+            means = [panel.best(surface, entry, text) for text in panel.values]
+            _draw_response(axis, entry, style, aside, means, panel.values)
+        heading = wrapped(named(panel.said), TITLES // columns)
+        plain(axis, heading, panel.name, title if place % columns == 0 else "")
+        axis.set_xticks(range(len(panel.values)), list(panel.values))
+        axis.set_xlim(-0.3, len(panel.values) - 0.7)
+        axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
     same_height(drawn.axes)
-    add_legend(drawn, _handles(surface))
+    add_legend(drawn, [one for one in _handles(surface) if one.get_label() in entries])
     return drawn
 
 
@@ -199,17 +231,6 @@ def _draw_response(
     note(axis, entry, style.colour, places, heights, (ends[0], ends[1]), [values[place] for place, _ in points])
 
 
-def _finish(axis: Axes, name: str, across: str, up: str, values: Sequence[str]) -> None:
-    axis.set_xticks(range(len(values)), list(values))
-    axis.set_xlim(-0.3, len(values) - 0.7)
-    axis.set_title(wrapped(name, TITLE))
-    axis.set_xlabel(across)
-    axis.set_ylabel(up)
-    axis.yaxis.set_major_formatter(FuncFormatter(tick))
-    axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
-    axis.grid(visible=True)
-
-
 @dataclass(frozen=True)
 class HeatMap:
     """The content of a heat map: an algorithm in an environment, and two of its parameters with their values."""
@@ -237,10 +258,9 @@ def heat_figure(surface: ResponseSurface, title: str) -> Figure | None:
     shown = heat_maps(surface)
     if not shown:
         return None
-    per_environment = len([one for one in shown if one.faced is shown[0].faced])
-    columns = per_environment if per_environment <= COLUMNS else COLUMNS
+    columns = balanced(len(shown), NARROW)
     lines = -(-len(shown) // columns)
-    drawn = figure(2.7 * lines)
+    drawn = figure(2.2 * lines)
     for number, one in enumerate(shown):
         axis = drawn.add_subplot(lines, columns, number + 1)
         (across, columns_), (down, rows) = one.across, one.down
@@ -251,16 +271,16 @@ def heat_figure(surface: ResponseSurface, title: str) -> Figure | None:
         axis.set_xlabel(across)
         axis.set_ylabel(down)
         heading = ": ".join(filter(None, (named(one.faced), f"{title} of {one.entry}")))
-        axis.set_title(wrapped(heading, HEAT_TITLE // columns))
+        axis.set_title(wrapped(heading, TITLES // columns))
     return drawn
 
 
 def _draw_heat(axis: Axes, means: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> None:
-    axis.imshow(means, cmap="cividis", aspect="auto")
-    middle = 0.5 * (np.nanmin(means) + np.nanmax(means))
+    colours = axis.imshow(means, cmap="cividis", aspect="auto").to_rgba(means)
     for (row, column), mean in np.ndenumerate(means):
         if not np.isnan(mean):
-            colour = "#ffffff" if mean < middle else "#1c1c1f"
+            light = np.dot(colours[row, column, :3], (0.2126, 0.7152, 0.0722)) > MIDDLE
+            colour = "#1c1c1f" if light else "#ffffff"
             axis.text(column, row, tick(mean), ha="center", va="center", color=colour, fontsize=8)
 
 

@@ -41,6 +41,27 @@ class ReportTable:
     texts: int = 1
 
 
+def together(found: Sequence[tuple[str, ReportTable]], missing: str = "") -> ReportTable | None:
+    """One table of several environments, whose names come first; None if none of them has a row.
+
+    Args:
+        found: (environment, its table).
+        missing: the cell of a column that an environment does not have.
+    """
+    found = [(environment, one) for environment, one in found if one.rows]
+    if not any(environment for environment, _ in found):
+        return found[0][1] if found else None
+    first = found[0][1]
+    header = tuple(dict.fromkeys(title for _, one in found for title in one.header))
+    rows = tuple(
+        (environment, *(dict(zip(one.header, row, strict=True)).get(title, missing) for title in header))
+        for environment, one in found
+        for row in one.rows
+    )
+    caption = " ".join(dict.fromkeys(one.caption for _, one in found))
+    return ReportTable(caption, ("environment", *header), rows, first.texts + 1)
+
+
 def winners(analysis: Analysis) -> ReportTable:
     """The best label on each measure, in words."""
     rows = tuple((one.measure.title, one.sentence, _best(one)) for one in analysis.rankings)
@@ -205,7 +226,8 @@ def critical_paths(timings: Sequence[Timing]) -> ReportTable:
     """Number, mean duration and critical path of the rounds of every label."""
     rows = []
     for one in timings:
-        found = one.all_rounds
+        if not (found := one.all_rounds):
+            continue
         mean = float(np.mean([each.duration for each in found]))
         parts = [_share(part, mean) for part in one.parts]
         count = np.mean([len(each) for each in one.rounds])

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
-from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick
-from coband.simulator.analysis.report.figures import UNITS
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
+from coband.simulator.analysis.report.figures import LOG, UNITS
 from coband.simulator.analysis.theory.growth import Growth
 from coband.simulator.experiments.statistics.estimates import Estimate
 
@@ -44,12 +44,10 @@ def theory_figure(found: Sequence[Growth], colours: Mapping[str, str]) -> Figure
                 _name_slope(axis, one.pulls[0], heights[0], slope, colour, above=heights[0] >= other[0])
         axis.set_xscale("log")
         axis.set_yscale("log")
-        axis.set_title(f"growth of {count}, and of its bounds (dashed)")
-        axis.set_xlabel(UNITS["turns"])
-        axis.set_ylabel(HEIGHTS.get(count, count))
+        title = f"growth of {count}, and of its bounds (dashed)"
+        plain(axis, title, UNITS["turns"] + LOG, HEIGHTS.get(count, count) + LOG)
         axis.grid(visible=True, which="both")
         for side in (axis.xaxis, axis.yaxis):
-            side.set_major_formatter(FuncFormatter(tick))
             side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             side.set_minor_formatter(NullFormatter())
     add_legend(drawn, [Line2D([], [], color=colours[label], label=label) for label in shown])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.analysis.theory.growth import SHARE, Growth
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between, number
+
+MOST_NAMED = 3
+"""Largest number of labels that a sentence about several names."""
 
 
 def growth_table(found: Sequence[Growth]) -> ReportTable:
@@ -42,18 +45,33 @@ def growth_table(found: Sequence[Growth]) -> ReportTable:
     return ReportTable(caption, header, rows, texts=3)
 
 
-def assumptions(found: Sequence[Growth]) -> list[str]:
-    """A sentence for each bound of which something does not hold, or cannot be told."""
-    sentences = []
-    for one in found:
+def assumptions(found: Sequence[Growth], environments: Sequence[str] = ()) -> list[str]:
+    """A sentence for all bounds of which the same does not hold, or cannot be told.
+
+    Args:
+        environments: the environment of each bound; none in a single one.
+    """
+    shared: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for one, environment in zip(found, environments or [""] * len(found), strict=True):
         parts = []
         if one.broken:
             parts.append(f"assumes what does not hold here: {'; '.join(one.broken)}")
         if one.unchecked:
             parts.append(f"assumes what this run cannot tell: {'; '.join(one.unchecked)}")
         if parts:
-            sentences.append(f"{one.label}, {one.bound.count}: {one.bound.source} {', and '.join(parts)}.")
-    return sentences
+            words = f"{one.bound.source} {', and '.join(parts)}."
+            shared.setdefault((one.bound.count, words), []).append((one.label, environment))
+    everywhere = set(environments or [""])
+    return [f"{_who(places, everywhere)}, {count}: {words}" for (count, words), places in shared.items()]
+
+
+def _who(places: Sequence[tuple[str, str]], everywhere: Set[str]) -> str:
+    """The labels, with their environments unless these are all."""
+    labels, environments = (list(dict.fromkeys(names)) for names in zip(*places, strict=True))
+    words = ", ".join(labels[:MOST_NAMED])
+    if len(labels) > MOST_NAMED:
+        words += f" and {len(labels) - MOST_NAMED} more"
+    return words if set(environments) == everywhere else f"{words} in {' and in '.join(environments)}"
 
 
 def _shown(found: Estimate | None) -> str:

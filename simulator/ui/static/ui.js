@@ -105,4 +105,10 @@
     count();
     follow();
   }
+
+  // What is wider than the page says that it scrolls.
+  const sizes = new ResizeObserver((entries) => {
+    for (const { target } of entries) target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1);
+  });
+  for (const one of document.querySelectorAll(".scroll")) sizes.observe(one);
 })();

@@ -95,3 +95,59 @@ def requests(driver: Any) -> list[str]:
 def complaints(driver: Any) -> list[str]:
     """What the console says since the last call."""
     return [entry["message"] for entry in driver.get_log("browser")]
+
+
+SCREENS = ((1440, "light"), (1440, "dark"), (390, "light"), (390, "dark"))
+"""Widths in pixels, with colour schemes."""
+LOOKS = r"""
+const narrow = innerWidth < 500, wrong = new Set();
+const part = (v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const numbers = (text) => (text.match(/[\d.]+/g) || []).map(Number);
+const light = (text) => {
+    const scale = text.includes("srgb") ? 1 : 255, [r, g, b] = numbers(text).map((v) => part(v / scale));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const paper = (element) => {
+    for (let one = element; one; one = one.parentElement) {
+        const colour = getComputedStyle(one).backgroundColor;
+        if (numbers(colour).length === 3 || numbers(colour)[3] > 0) return colour;
+    }
+    return "rgb(255, 255, 255)";
+};
+for (const one of document.querySelectorAll("body *")) {
+    if (!one.checkVisibility() || one.matches("script, style, option, .hidden, .skip")) continue;
+    const svg = one.closest("svg"), style = getComputedStyle(one), box = one.getBoundingClientRect();
+    const name = `${one.tagName}.${one.getAttribute("class") || ""} ${one.textContent.trim().slice(0, 30)}`;
+    const texts = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    const onCell = svg && !(one.getAttribute("style") || "").includes("var(");  // a number in a heat map
+    if (texts && !onCell) {
+        const [high, low] = [light(paper(one)), light(svg ? style.fill : style.color)].sort((a, b) => b - a);
+        const contrast = (high + 0.05) / (low + 0.05);
+        if (contrast < 4.5) wrong.add(`contrast ${contrast.toFixed(2)}: ${name}`);
+    }
+    if (one.matches(".scroll")) {
+        const over = one.scrollWidth > one.clientWidth + 1;
+        if (over && !narrow) wrong.add(`does not fit: ${name}`);
+        if (over !== one.matches(".wide")) wrong.add(`a cue is missing, or superfluous: ${name}`);
+    } else if (!one.closest(".scroll, pre") && (box.right > innerWidth + 1)) wrong.add(`beyond the screen: ${name}`);
+}
+for (const tools of document.querySelectorAll(".tools, #filter, form.line")) {
+    const sizes = [...tools.querySelectorAll("select, input:not([type=checkbox]):not([type=hidden]), button")]
+        .map((one) => Math.round(one.getBoundingClientRect().height));
+    if (new Set(sizes).size > 1) wrong.add(`controls of ${[...new Set(sizes)].join(" and ")} px`);
+}
+return { wrong: [...wrong].slice(0, 20), height: document.documentElement.scrollHeight };
+"""
+"""What is wrong with the look of a page, and its height; contrasts are those of WCAG."""
+
+
+def looks(driver: Any, screen: tuple[int, str]) -> dict[str, Any]:
+    """The page on a screen: what is wrong with it, in words, and its height in pixels."""
+    width, scheme = screen
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done));")
+    found: dict[str, Any] = driver.execute_script(LOOKS)
+    return found

@@ -33,7 +33,7 @@
     if (colour) {
       const swatch = document.createElement("span");
       swatch.className = "swatch";
-      swatch.style.background = `var(${colour})`;
+      swatch.style.background = colour;
       element.append(swatch, " ");
     }
     element.append(text);
@@ -103,6 +103,11 @@
       if (other) show(other, step > 0 ? other.box[0] : other.box[2], other.curves[0].level[0]);
     });
   }
+
+  /* What is wider than the page says that it scrolls. */
+  const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) =>
+    target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1)));
+  document.querySelectorAll(".scroll").forEach((one) => sizes.observe(one));
 
   document.querySelectorAll("figure").forEach((figure) => {
     const source = figure.querySelector("script.values");

@@ -7,7 +7,7 @@ if (!sources.length) return;
 const find = (selector) => root.querySelector(selector);
 const canvas = find("canvas"), pen = canvas.getContext("2d");
 const details = find("#diagram-details"), status = find("#diagram-status");
-const SERVER = -1, EVERYONE = -2, TYPES = { f8: Float64Array, i4: Int32Array, i2: Int16Array, i1: Int8Array };
+const SERVER = -1, EVERYONE = -2, TYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, i2: Int16Array, i1: Int8Array };
 const LEFT = 76, STRIP = 44, TOP = 10 + STRIP, BOTTOM = 36, REACH = 9, CROWD = 3000, MARKS = 800, LISTED = 100, CHAIN = 40;
 const FEW = 300, DENSE = 3, FAN = 8, HULLS = 12, DASHES = [[], [7, 3], [2, 2.5], [9, 2.5, 2, 2.5]], LINES = ["solid", "dashed", "dotted", "double"];
 const UNMARKED = ["turn", "choose", "reward", "send", "deliver", "duplicate", "drop", "wait", "resume", "down", "up"];
@@ -30,6 +30,8 @@ async function decode(source) {
     columns[name] = new TYPES[type](buffer, offset, source.count);
     offset += source.count * TYPES[type].BYTES_PER_ELEMENT;
   }
+  let ticks = 0;
+  columns.time = Float64Array.from(columns.ticks, (step) => (ticks += step) * source.tick);
   return Object.assign({}, source, columns, { data: null });
 }
 
