@@ -26,11 +26,13 @@ def drive_study(study: Study, place: RunDirectory, pool: WorkerPool, commands: C
     for sentence in memory.before(study, pool.size()) if isinstance(pool, InProcess | Local) else ():
         warnings.warn(sentence, RunWarning, stacklevel=3)
     if bar is not None and bar.visible():
-        sentences.announce(study)
+        sentences.announce(study, pool.size(), elsewhere=not (pool.children or pool.in_process))
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
     with shown as listener:
         report = drive(study, place, workers=pool, commands=commands, listener=listener)
-    if (early := sentences.early_end(report)) is not None:
+    if (early := sentences.early_end(report)) is not None and report.status.limited:
+        warnings.warn(early, RunWarning, stacklevel=3)
+    elif early is not None:
         text = f"{early}; coband.load({str(report.directory)!r}) reads them"
         raise KeyboardInterrupt(text) if report.interrupted else RunError(text)
     for sentence in sentences.warnings(report):

@@ -1,7 +1,7 @@
 """The program ``coband``: finds commands without importing them, and reports errors in the input with one message.
 
-Exit status: 0 success; 1 a check or a job failed; 2 bad input; 70 a defect of coband; 130 interrupted; 141 the reader
-of the output has closed the pipe.
+Exit status: 0 success; 1 a check or a job failed; 2 bad input; 70 a defect of coband; 75 a limit of the scenario was
+reached, so that there is more to do; 130 interrupted; 141 the reader of the output has closed the pipe.
 """
 
 from __future__ import annotations

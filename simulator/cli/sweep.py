@@ -79,10 +79,9 @@ def sweep(
     request = Request(file, settings, replications, seed=seed, only=only)
     study = _load(request, trace)
     if not study.gridded:
-        told = "so this is one point; `coband run` shows more of it"
-        click.echo(f"note: {file} has neither grid: nor zip:, {told}", err=True)
-    progress.announce(study)
+        raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
     with pool(**place) as workers_found:
+        progress.announce(study, workers_found.size(), elsewhere=not workers_found.children)
         report = driven(request, study, workers_found, resume, out)
     if as_json:
         tables.show_json(report.object)

@@ -121,14 +121,16 @@ def load_study(
         message = f"{len(grid):,} points are too many: at most {MOST_POINTS:,}; make several sweeps of it"
         raise ScenarioError([*problems, grid.axes[0].keys[0].mark.problem(("grid",), message)])
     found = _Points(rest, grid, registry, base, problems)
-    tuning, until = found.last.sweep_sections["tuning"], found.last.sweep_sections["until"]
+    tuning, until, limit = (found.last.sweep_sections[key] for key in ("tuning", "until", "limit"))
     tuned = _tuned_axes(root, grid, tuning)
     files = Files(base)
     variants = _variants(grid, found.scenarios, tuned, files, trace)
     scenario = next(iter(found.scenarios.values()))
     numbers = tuple(range(scenario.replications))
     gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
-    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning, gridded)
+    return Sweep(
+        scenario.name, text, tuple(variants), numbers, until, files.missing, limit, len(grid), tuning, gridded
+    )
 
 
 def divided(
