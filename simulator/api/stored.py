@@ -112,6 +112,35 @@ class Run:
         return self._read(rows.agents)
 
     @cached_property
+    def pulls(self) -> Table:
+        """A row per pull: label, replication, agent, turn, time, arm, pulls, reward, regret; with or without a trace.
+
+        ``turn`` counts the turns of the agent, from 1 (phases, where it pulls in batches), ``arm`` the arms of that
+        turn, from 0; ``pulls`` is how often the arm is pulled at once, 1 but in batches, of which ``reward`` is the mean
+        and ``regret`` the sum. Nothing of this is kept in a store, so all jobs run again, in one process per core, with
+        the same random draws; their fingerprints show that they are the stored ones. `pulls_of` repeats some alone.
+
+        Raises:
+            RunError: a job cannot be repeated here, bit by bit.
+        """
+        return self.pulls_of()
+
+    def pulls_of(self, label: str | None = None, replication: int | None = None, workers: int | None = None) -> Table:
+        """`pulls` of some jobs.
+
+        Args:
+            label, replication: those of the jobs; None for all.
+            workers: processes; None for one per job, at most one per core.
+
+        Raises:
+            RunError: there is no such job, or it cannot be repeated here.
+        """
+        from coband.simulator.api.pulls import pulls
+
+        with self._opened() as run:
+            return pulls(run, label, replication, workers)
+
+    @cached_property
     def failures(self) -> Table:
         """Jobs that broke off, with the error."""
         return self._read(rows.failures)

@@ -133,6 +133,7 @@ class Forecast:
         self._shares: dict[Hashable, tuple[float, float]] = {}
         self._observed: dict[int, list[float]] = {}
         self._begun = 0
+        self._wall = self._computed = 1e-3
 
     def expected(self, variant: int) -> float | None:
         """Seconds of a job of a variant, as far as is known."""
@@ -142,7 +143,13 @@ class Forecast:
             given = self._study.variants[variant]
             found = self._memories.predict(given.scenario, given.configured)
             self._expected[variant] = None if found is None else math.exp(min(700.0, found[0]))
-        return self._expected[variant]
+        usual = self._expected[variant]
+        return None if usual is None else usual * self._pace
+
+    @property
+    def _pace(self) -> float:
+        """Seconds by the clock for each second that jobs compute: above 1 where other programs keep the machine busy."""
+        return max(1.0, self._wall / self._computed)
 
     def begins(self, key: Hashable, variant: int) -> Path | None:
         """A job is handed out; where it is to write how far it is."""
@@ -173,6 +180,7 @@ class Forecast:
             self._observed.setdefault(variant, []).append(float(record["wall_seconds"] or 0.0))
             given, computed = self._study.variants[variant], float(record["cpu_seconds"] or 0.0)
             self._memories.note(given.scenario, given.configured, int(record["turns"] or 0), computed)
+            self._wall, self._computed = self._wall + self._observed[variant][-1], self._computed + computed
 
     def look(self) -> None:
         """Read how far the jobs of worker processes are."""
