@@ -368,6 +368,13 @@ class Sweep(Run):
             raise RunError(f"{self.path}: nothing was tuned; the summary has all variants.")
         return rows.best(lines)
 
+    @cached_property
+    def stopped(self) -> Table:
+        """Candidates that successive halving has stopped: after how many replications, their mean, and the worst mean
+        that went on (``bound``); empty if nothing was stopped."""
+        with self._opened() as run:
+            return rows.stopped(summary(run).get("stopped", []))
+
     @property
     def parameters(self) -> list[str]:
         """Names of the parameters that vary."""

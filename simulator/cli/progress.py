@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.driver import JobEnd, Report
     from coband.simulator.experiments.runs.results import Failure
     from coband.simulator.experiments.runs.status import Status
     from coband.simulator.experiments.runs.study import Study
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"interrupted": 130, "stopped": 2}
 AT_A_LIMIT = 75
+VERBOSITY = "coband.verbosity"
 
 
 class Bar:
@@ -47,9 +48,17 @@ class Bar:
         """Jobs under way have come so far."""
         self.changed(status)
 
+    def ended(self, end: JobEnd) -> str | None:
+        """With --verbose, a line for each job that ends."""
+        if end.record is not None and verbosity() == "verbose":
+            jobs = f"{end.status.ended:,} of {end.status.total:,}"
+            took = f"{end.record['wall_seconds']:.3g} s, regret {end.record['regret']:.5g}"
+            self._print(f"{jobs}: {end.label}, replication {end.replication}: {took}")
+        return None
+
     def visible(self) -> bool:
-        """Whether there is anywhere to draw."""
-        return sys.stderr.isatty() or in_notebook()
+        """Whether there is anywhere to draw, and anybody wants to see it."""
+        return verbosity() != "quiet" and (sys.stderr.isatty() or in_notebook())
 
     def _console(self) -> Console:
         """Where to draw."""
@@ -101,6 +110,12 @@ def in_notebook() -> bool:
     return Console().is_jupyter
 
 
+def verbosity() -> str:
+    """``quiet``, ``usual`` or ``verbose``, as the command that runs was asked."""
+    context = click.get_current_context(silent=True)
+    return "usual" if context is None else str(context.meta.get(VERBOSITY, "usual"))
+
+
 def announce(study: Study, workers: int | None = None, *, elsewhere: bool = False) -> None:
     """Say on standard error how much there is to run, and what that takes.
 
@@ -110,7 +125,7 @@ def announce(study: Study, workers: int | None = None, *, elsewhere: bool = Fals
     """
     from coband.simulator.experiments.runs.workload import workload
 
-    if sentence := workload(study):
+    if verbosity() != "quiet" and (sentence := workload(study)):
         click.echo(f"{sentence}\n{expected(study, workers, elsewhere=elsewhere)}", err=True)
 
 

@@ -7,7 +7,7 @@ import os
 import shlex
 import time
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -47,6 +47,31 @@ class Listener(Protocol):
 
     def failed(self, failure: Failure) -> None:
         """A job broke off."""
+
+    def ended(self, end: JobEnd) -> str | None:
+        """A job has ended; a text ends the study, and says why."""
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """A job that has ended, here or in an earlier driver.
+
+    Attributes:
+        label: of its results.
+        phase: "fresh", or "tuning" for replications that choose parameters.
+        parameters: name -> label of the value, in a sweep.
+        record: its results; None if it broke off.
+        point: the records of all replications of its label in this phase, if this was the last one that is planned.
+        status: how far the study is.
+    """
+
+    label: str
+    replication: int
+    phase: str
+    parameters: Mapping[str, str]
+    record: Record | None
+    point: Sequence[Record] | None
+    status: Status
 
 
 @dataclass(frozen=True)
@@ -143,6 +168,7 @@ class _Driver:
         )
         self._begun = self._job_begun = self._looked = time.monotonic()
         self._current: Hashable = None
+        self._enough = ""
         self._pending: dict[Hashable, list[Task]] = {}
         self._pickled: dict[int, PickledScenario] = {}
         self._failures: list[Failure] = []
@@ -294,7 +320,20 @@ class _Driver:
         self._entry(task).done += 1
         if record["stalled"]:
             self._stalled.append((self._study.title(task), task.replication, int(record["stalled"])))
-        return self._planner.ended(task, record)
+        more = self._planner.ended(task, record)
+        self._told(task, record)
+        return more
+
+    def _told(self, task: Task, record: Record | None) -> None:
+        """Tell the listener of a job that has ended, and heed what it says at the next tick."""
+        if self._listener is None or self._enough:
+            return
+        variant, key = self._study.variants[task.variant], (task.variant, task.phase)
+        point = None if self._planner.is_open(*key) else self._planner.records(*key)
+        parameters = {parameter.name: parameter.text for parameter in variant.displayed}
+        label = variant.title(task.phase)
+        end = JobEnd(label, task.replication, task.phase, parameters, record, point, self._status)
+        self._enough = self._listener.ended(end) or ""
 
     def _failed(self, task: Task, outcome: Outcome) -> list[Task]:
         label, error = self._study.title(task), outcome.error or ""
@@ -307,7 +346,9 @@ class _Driver:
         self._status.fail(failure)
         if self._listener is not None:
             self._listener.failed(failure)
-        return self._planner.ended(task, None)
+        more = self._planner.ended(task, None)
+        self._told(task, None)
+        return more
 
     def _replay(self, task: Task) -> str:
         """The command that repeats a job with a full trace; of a what-if job, the command that was given."""
@@ -320,6 +361,8 @@ class _Driver:
 
     def _tick(self, *, at_once: bool = False) -> None:
         """Write down how far it is and tell the listener, when it is time."""
+        if self._enough:
+            raise LimitReached(self._enough)
         self._look()
         if not at_once and not self._place.due(self._status, self._pause()):
             return

@@ -83,7 +83,7 @@ def estimate(study: Study, workers: int | None = None, *, elsewhere: bool = Fals
         ]
         low, high = ((START_SECONDS if count > 1 else STARTS_IN) + _beside(end, first, beside) for end in ends)
         seconds = low, high
-    return Estimate(seconds, count * (A_PROCESS + needed), disk, count, study.until is not None)
+    return Estimate(seconds, count * (A_PROCESS + needed), disk, count, study.goes_on)
 
 
 def _beside(seconds: list[float], replications: int, workers: int) -> float:

@@ -87,6 +87,11 @@ class Study:
         """How many replications each variant has to begin with."""
         return self.replications
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether more follows what runs to begin with."""
+        return self.until is not None
+
     def factors(self) -> tuple[str, str]:
         """What runs to begin with, such as ``5 algorithms × 6 replications``, and what follows it."""
         return f"{counted(len(self.variants), 'algorithm')} × {self.replications_in_words()}", ""
