@@ -1,10 +1,10 @@
 """Measures what jobs cost, and fits the table that estimates before a run are made from.
 
     python -m benchmarks.costs measure FILE      # a job of every algorithm of every quick scenario, at several sizes
-    python -m benchmarks.costs fit FILE          # writes simulator/experiments/runs/costs.json, and prints how good it is
+    python -m benchmarks.costs fit FILE          # writes simulator/experiments/runs/costs.json and prints its accuracy
 
-A job is stopped after `MOST_SECONDS`; how far it was after each share of its time counts. The printed accuracy is that
-for scenarios which the fit has not seen.
+A job is stopped after `MOST_SECONDS`; how far it was after each share of its time counts. The printed accuracy is
+that for scenarios which the fit has not seen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from coband.simulator.experiments.runs import costs
 from coband.simulator.experiments.runs.job import Job
@@ -34,12 +33,14 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "simulator" / "experiments" / "runs" / "costs.json"
 MOST_SECONDS, SHORTEST = 12.0, 0.005
 SHARES = (0.25, 0.5, 1.0)
-QUANTITIES = ("T", "N", "d", "K")
-RIDGE = (3.0, 6.0, 12.0, 12.0)
-"""How strongly the slopes of single algorithms are drawn to those of all."""
-LEAST_SPREAD = 0.2
+RIDGE = (3.0, 12.0, 12.0)
+"""How strongly the slopes of N, d and K of single algorithms are drawn to those of all."""
+GROWTHS = (1.0, 3.0)
+LONG = 0.1
+"""Seconds of jobs whose course is not that of their setup alone."""
+SPREADS = (0.25, 1.2)
+"""The smallest and the largest spread that the table has."""
 Row = dict[str, Any]
-FloatArray = npt.NDArray[np.float64]
 
 
 class Enough(BaseException):
@@ -102,87 +103,110 @@ def measure(out: Path) -> None:
     for file in sorted([ROOT / "scenarios" / "quickstart.yaml", *ROOT.glob("scenarios/**/*_quick.yaml")]):
         found = list(measured(file))
         rows += found
-        print(file.relative_to(ROOT), len(found), f"{sum(row.get('seconds', 0.0) for row in found if row['whole']):.1f} s", flush=True)
+        print(
+            file.relative_to(ROOT),
+            len(found),
+            f"{sum(row.get('seconds', 0.0) for row in found if row['whole']):.1f} s",
+            flush=True,
+        )
         calibration = min(calibration, costs.calibration())
         out.write_text(json.dumps({"calibration": calibration, "rows": rows}))
 
 
-def design(rows: Sequence[Row], means: Sequence[float]) -> FloatArray:
-    """log T, log N, log d and log K of each row, without the means; (rows, 4)."""
-    filled = [[mean if v is None else v for v, mean in zip(row["known"], means, strict=True)] for row in rows]
-    return np.array(filled) - np.array(means)
+def courses(rows: Sequence[Row]) -> list[Row]:
+    """A row for each job: s = c + a T^b through its three points, b in `GROWTHS`, and its seconds at the end.
+
+    (s3 - s2) / (s2 - s1) = (T3^b - T2^b) / (T2^b - T1^b) gives b whatever the setup c is.
+    """
+    found, grid = list[Row](), np.linspace(*GROWTHS, 41)
+    for first, second, third in zip(rows[0::3], rows[1::3], rows[2::3], strict=True):
+        pulls = np.exp([one["known"][0] for one in (first, second, third)])
+        s = np.array([one["seconds"] for one in (first, second, third)])
+        steps = np.maximum(np.diff(s), 1e-6)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = (pulls[2] ** grid - pulls[1] ** grid) / (pulls[1] ** grid - pulls[0] ** grid)
+        usable = len(set(pulls.tolist())) == 3
+        b = float(grid[np.argmin(abs(np.log(ratios) - np.log(steps[1] / steps[0])))]) if usable else None
+        found.append({**third, "growth": b, "long": s[2] >= LONG})
+    return found
 
 
-def fitted(rows: Sequence[Row], what: str, means: Sequence[float]) -> tuple[list[Any], dict[str, list[Any]]]:
-    """Intercept and slopes of all algorithms together, and those of each one: least squares with a ridge.
+def fitted(rows: Sequence[Row], what: str, means: Sequence[float]) -> dict[str, list[Any]]:
+    """Algorithm -> intercept and slopes; "" for one that is not measured.
 
-    Slopes below 0 count as 0, so that nothing gets cheaper as it grows. Rows count the less, the more their algorithm has.
+    The slope of T is the median growth of the algorithm's longer jobs, the others are least squares, drawn to those of
+    all by a ridge. Slopes of d and K below 0 count as 0.
     """
     names = sorted({row["algorithm"] for row in rows})
-    x, y = design(rows, means), np.log([row[what] for row in rows])
-    place = {name: number for number, name in enumerate(names)}
-    owner = np.array([place[row["algorithm"]] for row in rows])
-    width = 1 + len(QUANTITIES)
-    columns = np.zeros((len(rows), width * (1 + len(names))))
-    one = np.hstack([np.ones((len(rows), 1)), x])
-    columns[:, :width] = one
-    for index, own in enumerate(owner):
-        columns[index, width * (1 + own) : width * (2 + own)] = one[index]
-    weights = (1.0 / np.sqrt(np.bincount(owner)))[owner] * 3
-    penalty = np.tile([0.05, *RIDGE], 1 + len(names))
-    penalty[:width] = [1e-6, 0.1, 0.1, 0.1, 0.1]
-    weighted = columns * weights[:, None]
-    solved = np.linalg.solve(weighted.T @ weighted + np.diag(penalty), weighted.T @ (weights * y))
-    shared, own = solved[:width], solved[width:].reshape(len(names), width)
+    everywhere = np.median([row["growth"] for row in rows if row.get("growth") and row["long"]] or [1.0])
+    growths = {
+        name: float(np.median([*own, *[everywhere] * 2]))
+        for name in names
+        for own in [[row["growth"] for row in rows if row["algorithm"] == name and row.get("growth") and row["long"]]]
+    }
+    filled = [[m if v is None else v for v, m in zip(row["known"], means, strict=True)] for row in rows]
+    x, y = np.array(filled) - np.array(means), np.log([row[what] for row in rows])
+    own = np.array([names.index(row["algorithm"]) for row in rows])
+    y = y - np.array([growths[row["algorithm"]] for row in rows]) * x[:, 0]
+    one = np.hstack([np.ones((len(rows), 1)), x[:, 1:]])
+    columns = np.zeros((len(rows), 4 * (1 + len(names))))
+    columns[:, :4] = one
+    for index, place in enumerate(own):
+        columns[index, 4 * (1 + place) : 4 * (2 + place)] = one[index]
+    penalty = np.array([1e-6, 0.1, 0.1, 0.1, *[0.05, *RIDGE] * len(names)])
+    solved = np.linalg.solve(columns.T @ columns + np.diag(penalty), columns.T @ y).reshape(-1, 4)
     found: dict[str, list[Any]] = {}
-    for name in names:
-        mine = owner == place[name]
-        slopes = np.maximum(shared[1:] + own[place[name]][1:], 0.0)
-        intercept = float(np.mean(y[mine] - x[mine] @ slopes))
-        found[name] = [round(intercept - float(slopes @ np.array(means)), 3), [round(float(one), 3) for one in slopes]]
-    slopes = np.maximum(shared[1:], 0.0)
-    everybody = float(np.mean([values[0] + np.dot(values[1], means) for values in found.values()]))
-    others = [round(everybody - float(slopes @ np.array(means)), 3), [round(float(one), 3) for one in slopes]]
-    return others, found
+    for place, name in enumerate(["", *names]):
+        slopes = solved[0, 1:] + (solved[place, 1:] if name else 0.0)
+        slopes = np.array([growths.get(name, everywhere), slopes[0], *np.maximum(slopes[1:], 0.0)])
+        mine = own == place - 1 if name else np.ones(len(rows), dtype=bool)
+        level = float(np.mean(y[mine] - x[mine, 1:] @ slopes[1:])) - float(slopes @ np.array(means))
+        found[name] = [round(level, 3), [round(float(slope), 3) for slope in slopes]]
+    return found
 
 
-def predicted(row: Row, others: list[Any], found: dict[str, list[Any]], means: Sequence[float]) -> float:
+def predicted(row: Row, found: dict[str, list[Any]], means: Sequence[float]) -> float:
     """log of the cost of a row."""
-    a, slopes = found.get(row["algorithm"], others)
+    a, slopes = found.get(row["algorithm"], found[""])
     filled = [mean if value is None else value for value, mean in zip(row["known"], means, strict=True)]
     return float(a + np.dot(slopes, filled))
 
 
 def unseen(rows: Sequence[Row], what: str, means: Sequence[float]) -> dict[str, list[float]]:
-    """Algorithm -> errors (log of real cost / estimate) at whole jobs of scenarios that were left out of the fit."""
+    """Algorithm -> errors, log of real cost / estimate, at jobs of scenarios that were left out of the fit."""
     errors: dict[str, list[float]] = defaultdict(list)
     for scenario in sorted({row["scenario"] for row in rows}):
-        others, found = fitted([row for row in rows if row["scenario"] != scenario], what, means)
+        found = fitted([row for row in rows if row["scenario"] != scenario], what, means)
         for row in rows:
-            if row["scenario"] == scenario and row["whole"]:
-                errors[row["algorithm"]].append(float(np.log(row[what])) - predicted(row, others, found, means))
+            if row["scenario"] == scenario:
+                errors[row["algorithm"]].append(float(np.log(row[what])) - predicted(row, found, means))
     return errors
 
 
 def fit(measurements: Path) -> None:
     """Fit the table, and print how far estimates are from what unseen scenarios take."""
     read = json.loads(measurements.read_text())
-    rows = [row for row in read["rows"] if row.get("seconds", 1.0) >= SHORTEST]
+    timed = courses([row for row in read["rows"] if "seconds" in row])
+    kept = {
+        "seconds": [row for row in timed if row["seconds"] >= SHORTEST],
+        "bytes": [row for row in read["rows"] if "bytes" in row],
+    }
+    rows = kept["seconds"]
     means = [float(np.mean([row["known"][i] for row in rows if row["known"][i] is not None])) for i in range(4)]
     table: dict[str, Any] = {"calibration": round(read["calibration"], 6), "means": [round(one, 3) for one in means]}
-    for what in ("seconds", "bytes"):
-        kept = [row for row in rows if what in row]
-        others, found = fitted(kept, what, means)
-        errors = unseen(kept, what, means)
-        every = np.array([one for several in errors.values() for one in several])
-        overall = float(np.sqrt(np.mean(every**2)))
+    for what, several in kept.items():
+        found, errors = fitted(several, what, means), unseen(several, what, means)
+        every = np.array([one for some in errors.values() for one in some])
+        overall = float(np.sqrt(np.mean(np.clip(every, -2, 2) ** 2)))
         for name, values in found.items():
-            own = errors[name]
+            own = errors.get(name, [])
             spread = math.sqrt((sum(one**2 for one in own) + 4 * overall**2) / (len(own) + 4))
-            values.append(round(max(LEAST_SPREAD, spread), 2))
-        table[what] = {"others": [*others, round(2 * overall, 2)], "algorithms": found}
+            values.append(round(float(np.clip(spread if name else 2 * overall, *SPREADS)), 2))
+        inside = [abs(one) <= 1.28 * found[name][2] for name, some in errors.items() for one in some]
+        print(f"{np.mean(inside):.0%} of unseen scenarios are within 1.28 spreads; largest {max(abs(every)):.1f}")
         quantiles = np.exp(np.quantile(every, [0.1, 0.5, 0.9]))
-        print(what, len(kept), "rows; real / estimate of unseen scenarios at 10, 50, 90 %:", quantiles.round(2))
+        print(what, len(several), "jobs; real / estimate of unseen scenarios at 10, 50, 90 %:", quantiles.round(2))
+        table[what] = {"others": found.pop(""), "algorithms": found}
     TABLE.write_text(json.dumps(table, indent=1) + "\n")
 
 

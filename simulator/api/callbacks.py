@@ -37,7 +37,7 @@ class _End:
 
 @dataclass
 class EndedJob(_End):
-    """A job that has ended: one label on one replication; ``record`` is a row of `Run.results`, None if it broke off."""
+    """A job that has ended: one label on one replication; ``record``: a row of `Run.results`, None if it broke off."""
 
     replication: int = 0
     record: Mapping[str, Any] | None = None
@@ -45,8 +45,11 @@ class EndedJob(_End):
 
 @dataclass
 class EndedPoint(_End):
-    """A label, in a sweep an algorithm at a point, whose planned replications have all ended; ``records``: of those that
-    finished."""
+    """A label, in a sweep an algorithm at a point, whose planned replications have all ended.
+
+    Attributes:
+        records: of the replications that finished.
+    """
 
     records: Sequence[Mapping[str, Any]] = ()
 
@@ -57,7 +60,7 @@ class EndedPoint(_End):
 
 
 class Callback:
-    """Override what you want to hear; both are called in the process that drives, also for results of earlier sweeps.
+    """Override what you want to hear; both are called in the process that drives, also for results kept from before.
 
     An exception that a callback raises ends the study like Ctrl-C: what has finished is kept.
     """
@@ -104,4 +107,4 @@ class Following:
             callback.on_job_end(job)
             if point is not None:
                 callback.on_point_end(point)
-        return job.reason or (point and point.reason)
+        return job.reason or (None if point is None else point.reason)

@@ -13,7 +13,8 @@ from coband.simulator.analysis.whatif.question import QuestionError
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.runs import executors
 from coband.simulator.experiments.runs.job import Job
-from coband.simulator.experiments.runs.pulls import PULL, pulls as repeated
+from coband.simulator.experiments.runs.pulls import PULL
+from coband.simulator.experiments.runs.pulls import pulls as repeated
 from coband.simulator.experiments.runs.work import PickledScenario
 from coband.simulator.experiments.store.store import StoredRun
 

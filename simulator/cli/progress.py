@@ -70,7 +70,12 @@ class Bar:
         from rich.markup import escape
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[note]}"))
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
         bars = Progress(*columns, console=self._console(), transient=True)
         bars.add_task(escape(visible(self._title)), note="")
         bars.start()
@@ -126,11 +131,11 @@ def announce(study: Study, workers: int | None = None, *, elsewhere: bool = Fals
     from coband.simulator.experiments.runs.workload import workload
 
     if verbosity() != "quiet" and (sentence := workload(study)):
-        click.echo(f"{sentence}\n{expected(study, workers, elsewhere=elsewhere)}", err=True)
+        click.echo("\n".join([sentence, *expected(study, workers, elsewhere=elsewhere)]), err=True)
 
 
-def expected(study: Study, workers: int | None = None, *, elsewhere: bool = False) -> str:
-    """What a study takes, and which limit of its own it will meet."""
+def expected(study: Study, workers: int | None = None, *, elsewhere: bool = False) -> list[str]:
+    """What a study takes, and which limit of its own it will meet: a line, or none for what takes little."""
     from coband.simulator.experiments.runs.forecast import estimate
 
     found, limit = estimate(study, workers, elsewhere=elsewhere), study.limit
@@ -139,7 +144,7 @@ def expected(study: Study, workers: int | None = None, *, elsewhere: bool = Fals
         parts.append(f"limit.wall_time ends it after {limit.wall_time}")
     if limit is not None and found.disk > limit.bytes:
         parts.append(f"limit.disk ends it at {limit.disk}")
-    return "; ".join(parts)
+    return ["; ".join(parts)] if found.notable or limit is not None else []
 
 
 def time_left(status: Status) -> str:

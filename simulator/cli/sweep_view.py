@@ -41,7 +41,11 @@ class View(progress.Bar):
         """Show how far it is."""
         if self.visible():
             self._draw(status)
-        elif status.state == "running" and progress.verbosity() != "quiet" and time.monotonic() - self._logged >= LOG_SECONDS:
+        elif (
+            status.state == "running"
+            and progress.verbosity() != "quiet"
+            and time.monotonic() - self._logged >= LOG_SECONDS
+        ):
             self._logged = time.monotonic()
             click.echo(f"{self._title}: {line(status)}", err=True)
 

@@ -43,5 +43,6 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
             wrong = wrong or bool(found.problems)
             if not found.problems:
                 click.echo(f"{file}: ok ({'; '.join([workload(study), *found.left_out])})")
-                click.echo(f"  {progress.expected(study)}")
+                for line in progress.expected(study):
+                    click.echo(f"  {line}")
     ctx.exit(2 if wrong else 0)

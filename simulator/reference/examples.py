@@ -108,6 +108,9 @@ VALUES: Mapping[str, Any] = {
     "tuning.on": "uplink_scalars",
     "tuning.over": ["algorithms.*.alpha"],
     "until.relative": 0.05,
+    "limit.wall_time": "30min",
+    "limit.disk": "2GB",
+    "tuning.halving": {"first": 1},
     "zip": {"agents.count": [10, 20], "schedule.turns": [1000, 2000]},
 }
 """Values of keys, where one that is made up would be wrong or would say little; of one model alone under its name."""
@@ -148,6 +151,9 @@ SECTIONS: dict[str, Mapping[str, Any]] = {
     "tuning.replications": _GRID,
     "tuning.on": _GRID,
     "tuning.best": _GRID,
+    "tuning.halving": _GRID,
+    "tuning.halving.first": _GRID,
+    "tuning.halving.keep": _GRID,
     "tuning.over": _GRID,
 }
 """Other sections of the file that an example needs."""

@@ -1,4 +1,4 @@
-"""What a job costs in seconds and bytes, before it runs: from measured jobs of its algorithm, and from earlier ones here.
+"""What a job costs in seconds and bytes, before it runs: from measured jobs, and from earlier ones here.
 
 The shipped table, ``costs.json``, holds for each algorithm a formula fitted to measured jobs of the included scenarios,
 
@@ -43,7 +43,8 @@ def features(scenario: Scenario, turns: int | None = None) -> list[float | None]
     agents = scenario.agents.count
     pulls = scenario.schedule.total_turns(agents) if turns is None else turns
     extent = scenario.problem.extent(agents)
-    sizes = (pulls, agents, extent and extent.dimension, extent and extent.arms)
+    arms = (None, None) if extent is None else (extent.dimension, extent.arms)
+    sizes = (pulls, agents, *arms)
     return [None if size is None else math.log(max(1, size)) for size in sizes]
 
 
@@ -131,7 +132,12 @@ class Memories:
         """Remember a finished job."""
         if turns < 1 or seconds < SHORTEST:
             return
-        key, algorithm, log_seconds, log_turns = _key(scenario, entry), entry.algorithm.name, math.log(seconds), math.log(turns)
+        key, algorithm, log_seconds, log_turns = (
+            _key(scenario, entry),
+            entry.algorithm.name,
+            math.log(seconds),
+            math.log(turns),
+        )
         old = self._jobs.pop(key, None)
         if old is not None:
             shifted = old[0] + growth(algorithm) * (log_turns - old[1])
@@ -163,7 +169,7 @@ def memories_file() -> Path | None:
 
 def _key(scenario: Scenario, entry: ScenarioEntry) -> str:
     """Digest of what a job's cost depends on, but for the number of turns: neither seed nor replication."""
-    said = scenario.resolved()
+    said: Mapping[str, Any] = scenario.resolved()
     kept = {key: value for key, value in said.items() if key not in NO_COST}
     kept["schedule"] = {key: value for key, value in kept["schedule"].items() if key != "turns"}
     kept["entry"] = [entry.algorithm.name, entry.ties, entry.config.model_dump(mode="json")]

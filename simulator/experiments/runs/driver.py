@@ -32,7 +32,6 @@ from coband.simulator.experiments.store.manifest import manifest
 from coband.simulator.metrics import by_name
 from coband.simulator.plugins.session import given
 
-
 LOOK_SECONDS = 0.5
 
 
@@ -393,7 +392,9 @@ class _Driver:
     def _open_jobs(self) -> Counter[int]:
         """Variant -> jobs that have not ended; those that are not decided yet count for the first of their entry."""
         found = Counter(tasks[0].variant for tasks in self._pending.values())
-        waiting = Counter(self._study.variants[task.variant].entry for tasks in self._pending.values() for task in tasks)
+        waiting = Counter(
+            self._study.variants[task.variant].entry for tasks in self._pending.values() for task in tasks
+        )
         for variant in self._study.variants:
             undecided = self._status.entries[variant.entry].remaining - waiting[variant.entry]
             if undecided > 0:

@@ -22,6 +22,8 @@ STARTS_IN, START_SECONDS = 0.3, 1.5
 """Seconds until the first job runs: in the driver's process, and in processes of its own."""
 A_PROCESS = 100 << 20
 """Bytes of a process that runs small jobs."""
+LITTLE_SECONDS, LITTLE_MEMORY, LITTLE_DISK = 5.0, 1 << 30, 100e6
+"""What takes less of all three is not announced."""
 UNTRACED = 60_000
 """Bytes that a job without a trace keeps."""
 BEGUN_SHARE, BEGUN_SECONDS = 0.02, 0.2
@@ -46,12 +48,19 @@ class Estimate:
     workers: int
     open_ended: bool = False
 
+    @property
+    def notable(self) -> bool:
+        """Whether it takes enough to say so."""
+        long = self.seconds is None or self.seconds[1] >= LITTLE_SECONDS
+        return long or self.memory >= LITTLE_MEMORY or self.disk >= LITTLE_DISK
+
     def __str__(self) -> str:
         parts = []
         if self.seconds is not None:
-            head = "at least " if self.open_ended else ""
+            words = span(*self.seconds)
+            head = "at least " if self.open_ended and not words.startswith("less") else ""
             processes = f" with {self.workers} processes" if self.workers > 1 else ""
-            parts.append(f"{head}{span(*self.seconds)}{processes}")
+            parts.append(f"{head}{words}{processes}")
         parts.append(f"about {memory.in_bytes(self.memory)} of memory")
         parts.append(f"about {memory.in_bytes(self.disk)} of disk")
         return ", ".join(parts)
@@ -78,9 +87,7 @@ def estimate(study: Study, workers: int | None = None, *, elsewhere: bool = Fals
         disk += first * _bytes(scenario.trace, costs.typical(entry.algorithm.name, costs.features(scenario), "bytes"))
     seconds = None
     if logs and len(logs) == len(study.variants):
-        ends = [
-            [math.exp(min(700.0, log + side * USUAL * spread)) for log, spread in logs] for side in (-1, 1)
-        ]
+        ends = [[math.exp(min(700.0, log + side * USUAL * spread)) for log, spread in logs] for side in (-1, 1)]
         low, high = ((START_SECONDS if count > 1 else STARTS_IN) + _beside(end, first, beside) for end in ends)
         seconds = low, high
     return Estimate(seconds, count * (A_PROCESS + needed), disk, count, study.goes_on)
@@ -100,8 +107,8 @@ UNITS = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 def span(low: float, high: float) -> str:
     """A range of time in words, such as ``about 2 to 5 min``."""
-    if high < 5:
-        return "less than 5 s"
+    if high < LITTLE_SECONDS:
+        return f"less than {LITTLE_SECONDS:g} s"
     size, unit = next((size, unit) for size, unit in UNITS if high >= 1.5 * size or size == 1)
     first, last = _rounded(low / size), _rounded(high / size)
     if first == "0":
@@ -118,7 +125,7 @@ def _rounded(number: float) -> str:
 
 
 class Forecast:
-    """Seconds that are left, from what jobs cost before they began, from finished ones, and from the progress of others.
+    """Seconds that are left: from what jobs cost as a rule, from finished ones, and from the progress of others.
 
     Args:
         folder: where worker processes write how far their jobs are.
@@ -148,7 +155,7 @@ class Forecast:
 
     @property
     def _pace(self) -> float:
-        """Seconds by the clock for each second that jobs compute: above 1 where other programs keep the machine busy."""
+        """Seconds by the clock for each one that jobs compute: above 1 where other programs keep the machine busy."""
         return max(1.0, self._wall / self._computed)
 
     def begins(self, key: Hashable, variant: int) -> Path | None:

@@ -76,14 +76,14 @@ def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
     if result.fingerprint != fingerprint:
         raise NotRepeatableError(
             f"{job.label}, replication {job.replication}: the stored run cannot be repeated here: its fingerprint is "
-            f"{fingerprint[:12]}…, and now it is {result.fingerprint[:12]}…. Its manifest.json names the versions and the "
-            "hardware that it was made with: use those, or run the scenario again with this coband."
+            f"{fingerprint[:12]}…, and now it is {result.fingerprint[:12]}…. Its manifest.json names the versions and "
+            "the hardware that it was made with: use those, or run the scenario again with this coband."
         )
     return list(_with_regret(notes.pulls, engine))
 
 
 def _with_regret(noted: Sequence[_Noted], engine: Engine) -> Iterator[Pull]:
-    """Pulls with the regret that the engine has noted; of a batch it has noted the sum alone, and the world knows parts."""
+    """Pulls with the regret that the engine has noted; of a batch it has the sum alone, and the world knows parts."""
     progress, regrets = engine.progress, defaultdict[int, deque[float]](deque)
     for agent, regret in zip(progress.agents, progress.regrets, strict=True):
         regrets[agent].append(regret)

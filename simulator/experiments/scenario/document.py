@@ -134,7 +134,9 @@ def _amount(units: Mapping[str, float], example: str) -> Any:
         return given
 
     pattern = rf"^\s*(\d+(\.\d*)?|\.\d+)\s*({'|'.join(units)})\s*$"
-    return Annotated[str, BeforeValidator(checked), Field(json_schema_extra={"pattern": pattern, "examples": [example]})]
+    return Annotated[
+        str, BeforeValidator(checked), Field(json_schema_extra={"pattern": pattern, "examples": [example]})
+    ]
 
 
 class Limit(Config):

@@ -137,9 +137,7 @@ def load_study(
     scenario = next(iter(found.scenarios.values()))
     numbers = tuple(range(scenario.replications))
     gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
-    return Sweep(
-        scenario.name, text, tuple(variants), numbers, until, files.missing, limit, len(grid), tuning, gridded
-    )
+    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, limit, len(grid), tuning, gridded)
 
 
 def divided(

@@ -60,7 +60,9 @@ def stages(tuning: Tuning, candidates: int) -> list[tuple[int, int]]:
     return [*found, (left, tuning.replications)]
 
 
-def halve(tuning: Tuning, made: int, keep: int, found: Mapping[int, Sequence[Record]]) -> tuple[list[int], list[Stopped]]:
+def halve(
+    tuning: Tuning, made: int, keep: int, found: Mapping[int, Sequence[Record]]
+) -> tuple[list[int], list[Stopped]]:
     """Which candidates go on, in their order, and which are stopped; of equal ones the first goes on.
 
     Args:
@@ -74,7 +76,9 @@ def halve(tuning: Tuning, made: int, keep: int, found: Mapping[int, Sequence[Rec
         for variant, records in found.items()
         for values in [results.numbers(tuning.on, records)]
     }
-    ranked = sorted((variant for variant in found if means[variant] is not None), key=lambda v: sign * (means[v] or 0.0))
+    ranked = sorted(
+        (variant for variant in found if means[variant] is not None), key=lambda v: sign * (means[v] or 0.0)
+    )
     kept = ranked[:keep]
     bound = means[kept[-1]] if kept else None
     stopped = [Stopped(variant, made, means[variant], bound) for variant in found if variant not in kept]
