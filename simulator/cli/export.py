@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.options import BadInput, out_directory
 from coband.simulator.cli.runs import RUN, RUNS_HELP
 from coband.simulator.cli.trace.common import opened
 
@@ -17,13 +17,9 @@ FOLDER = "tensorboard"
 @RUN
 @click.option("--to", "tracker", type=click.Choice(["mlflow", "tensorboard"]), required=True, help="Which tracker.")
 @click.option("--experiment", metavar="NAME", help="Experiment of MLflow; by default the name of the scenario.")
-@click.option(
-    "--out",
-    metavar="DIR|URI",
-    help=f"MLflow: tracking URI or directory, by default MLflow's own. TensorBoard: log directory, by default {FOLDER} "
-    "in the run directory.",
-)
-def export(path: Path, tracker: str, experiment: str | None, out: str | None) -> None:
+@click.option("--tracking-uri", metavar="URI", help="Where MLflow keeps runs; by default its own choice.")
+@out_directory(f"For MLflow, where its database is made; for TensorBoard the log directory, by default RUN/{FOLDER}.")
+def export(path: Path, tracker: str, experiment: str | None, tracking_uri: str | None, out: Path | None) -> None:
     """Export a run or a sweep to MLflow or TensorBoard: a run of the tracker for each finished job.
 
     Each has the parameters of its algorithm and of its scenario, its results, and regret, scalars and simulated time
@@ -31,14 +27,16 @@ def export(path: Path, tracker: str, experiment: str | None, out: str | None) ->
     """
     from coband.simulator.analysis import trackers
 
-    if experiment is not None and tracker != "mlflow":
-        raise BadInput("--experiment is for --to mlflow.")
+    if tracker != "mlflow" and (experiment, tracking_uri) != (None, None):
+        raise BadInput("--experiment and --tracking-uri are for --to mlflow.")
+    if tracking_uri is not None and out is not None:
+        raise BadInput("give --tracking-uri or --out, not both.")
     try:
         with opened(path) as run:
             if tracker == "mlflow":
-                place, count = trackers.to_mlflow(run, out, experiment)
+                place, count = trackers.to_mlflow(run, tracking_uri or (out and str(out)), experiment)
             else:
-                folder = Path(out) if out is not None else (path if path.is_dir() else path.parent) / FOLDER
+                folder = out or (path if path.is_dir() else path.parent) / FOLDER
                 place, count = str(folder), trackers.to_tensorboard(run, folder)
     except ImportError as error:
         package = {"mlflow": "mlflow-skinny", "tensorboard": "tensorboardX"}[tracker]

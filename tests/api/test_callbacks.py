@@ -80,7 +80,7 @@ def test_halving_stops_the_worse_and_the_good_one_survives(tmp_path: Path) -> No
     """alpha = 0.1 is far better than the others; what is reported has replications that nothing was chosen on."""
     halved = coband.sweep(GRID, workers=1, out=tmp_path / "halved")
     whole = coband.sweep(GRID, set={"tuning.halving": None}, workers=1, out=tmp_path / "whole")
-    assert halved.best["alpha"].tolist() == whole.best["alpha"].tolist() == [0.1, 0.1]
+    assert halved.best["alpha"].tolist() == whole.best["alpha"].tolist() == ["0.1", "0.1"]
     assert halved.best["fresh_mean"].tolist() == whole.best["fresh_mean"].tolist()
     for entry in ("Async", "Alone"):
         stopped = [(row["replications"], row["mean"], row["bound"]) for row in halved.stopped if row["entry"] == entry]
