@@ -66,8 +66,6 @@ def _tracked(run: StoredRun, job: StoredJob, scenario: Mapping[str, Any], entry:
     assert job.record is not None
     entries: list[Mapping[str, Any]] = scenario["algorithms"]
     own = next((one for one in entries if entry in (one.get("label"), one["algorithm"])), {})
-        (one for one in scenario["algorithms"] if entry in (one.get("label"), one["algorithm"])), {}
-    )
     sections = {key: scenario[key] for key in ("agents", "schedule", "network", "problem") if key in scenario}
     parameters = dict(_flat({**{key: value for key, value in own.items() if key != "label"}, **sections}))
     seed = job.record["seed"]
