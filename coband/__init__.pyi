@@ -1,5 +1,6 @@
 """The public names, for type checkers; `__init__.py` imports each from here when it is first used."""
 
+from coband.simulator.api.callbacks import Callback as Callback, EndedJob as EndedJob, EndedPoint as EndedPoint
 from coband.simulator.api.comparing import Causes as Causes, Comparison as Comparison
 from coband.simulator.api.errors import RunError as RunError, RunWarning as RunWarning
 from coband.simulator.api.folders import Runs as Runs, load as load, runs as runs

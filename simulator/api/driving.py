@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import warnings
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 
 import coband
+from coband.simulator.api.callbacks import Callback, Following
 from coband.simulator.api.errors import RunError, RunWarning
 from coband.simulator.cli import progress as sentences
 from coband.simulator.cli.progress import Bar
@@ -19,18 +21,29 @@ from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPo
 from coband.simulator.experiments.store.directory import RunDirectory
 
 
-def drive_study(study: Study, place: RunDirectory, pool: WorkerPool, commands: Commands, bar: Bar | None) -> Report:
+def drive_study(
+    study: Study,
+    place: RunDirectory,
+    pool: WorkerPool,
+    commands: Commands,
+    bar: Bar | None,
+    callbacks: Iterable[Callback] = (),
+) -> Report:
     """Run a study, and say in Python's ways how it ended."""
     for sentence in Registry.installed().warnings:
         warnings.warn(sentence, RunWarning, stacklevel=3)
     for sentence in memory.before(study, pool.size()) if isinstance(pool, InProcess | Local) else ():
         warnings.warn(sentence, RunWarning, stacklevel=3)
     if bar is not None and bar.visible():
-        sentences.announce(study)
+        sentences.announce(study, pool.size(), elsewhere=not (pool.children or pool.in_process))
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
     with shown as listener:
-        report = drive(study, place, workers=pool, commands=commands, listener=listener)
-    if (early := sentences.early_end(report)) is not None:
+        told = list(callbacks)
+        following = Following(listener, told) if told else listener
+        report = drive(study, place, workers=pool, commands=commands, listener=following)
+    if (early := sentences.early_end(report)) is not None and report.status.limited:
+        warnings.warn(early, RunWarning, stacklevel=3)
+    elif early is not None:
         text = f"{early}; coband.load({str(report.directory)!r}) reads them"
         raise KeyboardInterrupt(text) if report.interrupted else RunError(text)
     for sentence in sentences.warnings(report):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import coband
+from coband.simulator.api.callbacks import Callback
 from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import RunWarning
 from coband.simulator.api.scenario import Scenario, Settings
@@ -48,6 +49,7 @@ def run(
     workers: int | None = None,
     out: str | PathLike[str] | None = None,
     progress: bool = True,
+    callbacks: Iterable[Callback] = (),
 ) -> Run:
     """Run a scenario and keep what happens in a run directory, exactly as ``coband run`` does.
 
@@ -72,6 +74,7 @@ def run(
         out: the run directory, new or empty; None for ``runs/NAME-NUMBER`` in the working directory with the next free
             number, as on the command line.
         progress: show a bar, on a terminal or in a notebook.
+        callbacks: told of every job and label that ends; they may stop the run (`Callback`).
 
     Returns:
         The run. Jobs that broke off are in `Run.failures`, with a warning.
@@ -91,15 +94,15 @@ def run(
     )
     asked = Scenario.of(scenario).with_(set).with_(further)
     with asked.errors():
-        labels = (only,) if isinstance(only, str) else tuple(only or ())
+        labels = _labels(only)
         numbers = (replication,) if isinstance(replication, int) else tuple(replication or ())
         study = load_run(asked.source, asked.settings, labels, numbers)
         with closing(pool_of(workers, study.jobs)) as pool:
             place = directory.create(study.name, _path(out))
-            words = [word for name in labels for word in ("--only", name)]
+            words = [*_only(labels)]
             words += [word for number in numbers for word in ("--replication", str(number))]
             commands = Commands(_command("run", asked, place), [*_command("run", asked, place), *words])
-            report = drive_study(study, place, pool, commands, Bar(study.name) if progress else None)
+            report = drive_study(study, place, pool, commands, Bar(study.name) if progress else None, callbacks)
     return Run(report.directory)
 
 
@@ -109,6 +112,7 @@ def sweep(
     algorithms: Entries | None = None,
     problem: coband.Problem | None = None,
     set: Settings | None = None,
+    only: str | Iterable[str] | None = None,
     replications: int | None = None,
     seed: int | None = None,
     trace: Trace = "off",
@@ -118,6 +122,7 @@ def sweep(
     resume: bool = False,
     out: str | PathLike[str] | None = None,
     progress: bool = True,
+    callbacks: Iterable[Callback] = (),
 ) -> Sweep:
     """Run a scenario at every point of its grid, exactly as ``coband sweep`` does.
 
@@ -127,6 +132,7 @@ def sweep(
             mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``.
         problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
         set: values to change, or to fix keys of the grid.
+        only: labels or algorithms to run alone.
         replications: how many.
         seed: of the scenario.
         trace: how much of the trace of each job is kept.
@@ -137,6 +143,7 @@ def sweep(
         resume: go on with the sweep in ``out``, or with the latest of this name: what has finished does not run again.
         out: the sweep's directory; None for ``runs/NAME-NUMBER`` in the working directory.
         progress: show bars, on a terminal or in a notebook.
+        callbacks: told of every job and point that ends; they may stop the sweep (`Callback`).
 
     Raises:
         ScenarioError: the scenario is wrong at any point, with the lines that the command line prints.
@@ -150,9 +157,10 @@ def sweep(
         .with_(given(algorithms=_entries(algorithms), problem=problem, replications=replications, seed=seed))
     )
     with asked.errors():
-        study = load_study(asked.source, asked.settings, trace=trace)
+        labels = _labels(only)
+        study = load_study(asked.source, asked.settings, trace=trace).selected(labels)
         place = Place(workers, cluster, cluster_options, resume, out)
-        report = swept("sweep", asked, study, place, progress=progress)
+        report = swept("sweep", asked, study, place, _only(labels), progress=progress, callbacks=callbacks)
     return Sweep(report.directory)
 
 
@@ -175,7 +183,14 @@ class Place:
 
 
 def swept(
-    name: str, asked: Scenario, study: Study, place: Place, words: Sequence[str] = (), *, progress: bool = True
+    name: str,
+    asked: Scenario,
+    study: Study,
+    place: Place,
+    words: Sequence[str] = (),
+    *,
+    progress: bool = True,
+    callbacks: Iterable[Callback] = (),
 ) -> Report:
     """Run a study in a directory of a sweep.
 
@@ -186,6 +201,7 @@ def swept(
         place: where.
         words: options of that command.
         progress: show bars.
+        callbacks: told of jobs that end.
     """
     with closing(place.pool()) as pool:
         folder = (sweep_directory.earlier if place.resume else sweep_directory.new)(study.name, _path(place.out))
@@ -194,7 +210,7 @@ def swept(
         again = [*_command(name, asked, folder), *words]
         goes_on = shlex.join([*again, "--resume", "--out", str(folder.path)])
         commands = Commands(_command("run", asked, folder), again, goes_on)
-        return drive_study(study, folder, pool, commands, View(study.name) if progress else None)
+        return drive_study(study, folder, pool, commands, View(study.name) if progress else None, callbacks)
 
 
 def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:
@@ -208,6 +224,14 @@ def _entries(algorithms: Entries | None) -> list[Any] | None:
     if algorithms is None:
         return None
     return [{"algorithm": entry} if isinstance(entry, str) else entry for entry in algorithms]
+
+
+def _labels(only: str | Iterable[str] | None) -> tuple[str, ...]:
+    return (only,) if isinstance(only, str) else tuple(only or ())
+
+
+def _only(labels: Iterable[str]) -> list[str]:
+    return [word for name in labels for word in ("--only", name)]
 
 
 def given(**values: object) -> dict[str, object]:

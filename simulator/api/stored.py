@@ -112,6 +112,35 @@ class Run:
         return self._read(rows.agents)
 
     @cached_property
+    def pulls(self) -> Table:
+        """A row per pull: label, replication, agent, turn, time, arm, pulls, reward, regret; with or without a trace.
+
+        ``turn`` counts the turns of the agent, from 1 (phases, where it pulls in batches), ``arm`` the arms of that
+        turn, from 0; ``pulls`` is how often the arm is pulled at once, 1 but in batches, of which ``reward`` is the
+        mean and ``regret`` the sum. A store keeps nothing of this, so all jobs run again, in one process per core,
+        with the same random draws; their fingerprints show that they are the stored ones. `pulls_of` repeats some.
+
+        Raises:
+            RunError: a job cannot be repeated here, bit by bit.
+        """
+        return self.pulls_of()
+
+    def pulls_of(self, label: str | None = None, replication: int | None = None, workers: int | None = None) -> Table:
+        """`pulls` of some jobs.
+
+        Args:
+            label, replication: those of the jobs; None for all.
+            workers: processes; None for one per job, at most one per core.
+
+        Raises:
+            RunError: there is no such job, or it cannot be repeated here.
+        """
+        from coband.simulator.api.pulls import pulls
+
+        with self._opened() as run:
+            return pulls(run, label, replication, workers)
+
+    @cached_property
     def failures(self) -> Table:
         """Jobs that broke off, with the error."""
         return self._read(rows.failures)
@@ -288,6 +317,52 @@ class Run:
             keep_file(file, page(analysis).encode("utf-8"), force=force)
         return ReportFile(file)
 
+    def to_mlflow(self, tracking_uri: str | PathLike[str] | None = None, experiment: str | None = None) -> str:
+        """Log every finished job to MLflow: parameters, results and curves, as ``coband export --to mlflow`` does.
+
+        Args:
+            tracking_uri: of the server, or a directory; None for MLflow's own default.
+            experiment: its name; None for that of the scenario.
+
+        Returns:
+            The tracking URI.
+
+        Raises:
+            RunError: nothing has finished, or MLflow refuses.
+            ImportError: MLflow is not installed (``pip install 'coband[mlflow]'``).
+        """
+        from coband.simulator.analysis import trackers
+
+        try:
+            with self._opened() as run:
+                return trackers.to_mlflow(run, None if tracking_uri is None else str(tracking_uri), experiment)[0]
+        except ImportError as error:
+            raise not_installed("mlflow", "mlflow", "an export to MLflow") from error
+
+    def to_tensorboard(self, out: str | PathLike[str] | None = None) -> Path:
+        """Write every finished job as TensorBoard event files, as ``coband export --to tensorboard`` does.
+
+        Args:
+            out: the log directory, new or empty; None for ``tensorboard`` in the run directory.
+
+        Returns:
+            The log directory.
+
+        Raises:
+            RunError: nothing has finished, or the directory holds something.
+            ImportError: tensorboardX is not installed (``pip install 'coband[tensorboard]'``).
+        """
+        from coband.simulator.analysis import trackers
+
+        folder = self.path if self.path.is_dir() else self.path.parent
+        place = folder / "tensorboard" if out is None else Path(out)
+        try:
+            with self._opened() as run:
+                trackers.to_tensorboard(run, place)
+        except ImportError as error:
+            raise not_installed("tensorboardX", "tensorboard", "an export to TensorBoard") from error
+        return place
+
     @contextmanager
     def _opened(self) -> Iterator[StoredRun]:
         with translated(), open_run(self.path) as run:
@@ -338,6 +413,13 @@ class Sweep(Run):
         if lines is None:
             raise RunError(f"{self.path}: nothing was tuned; the summary has all variants.")
         return rows.best(lines)
+
+    @cached_property
+    def stopped(self) -> Table:
+        """Candidates that successive halving has stopped: after how many replications, their mean, and the worst mean
+        that went on (``bound``); empty if nothing was stopped."""
+        with self._opened() as run:
+            return rows.stopped(summary(run).get("stopped", []))
 
     @property
     def parameters(self) -> list[str]:

@@ -1,7 +1,7 @@
 """The program ``coband``: finds commands without importing them, and reports errors in the input with one message.
 
-Exit status: 0 success; 1 a check or a job failed; 2 bad input; 70 a defect of coband; 130 interrupted; 141 the reader
-of the output has closed the pipe.
+Exit status: 0 success; 1 a check or a job failed; 2 bad input; 70 a defect of coband; 75 a limit of the scenario was
+reached, so that there is more to do; 130 interrupted; 141 the reader of the output has closed the pipe.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "fit": ("coband.simulator.cli.fit:fit", "Estimate the delays and losses of a scenario from a run."),
     "compare": ("coband.simulator.cli.compare:compare", "Compare the algorithms of one or several runs."),
     "report": ("coband.simulator.cli.report:report", "Write an HTML report about one or several runs."),
+    "export": ("coband.simulator.cli.export:export", "Export a run to MLflow or TensorBoard."),
     "plot": ("coband.simulator.cli.plot:plot", "Draw the figures of a report as PDF, SVG or PNG."),
     "ui": ("coband.simulator.cli.ui:ui", "Browse all runs on a page that only this machine can open."),
     "data": ("coband.simulator.cli.data:data", "Fetch public datasets and list them."),

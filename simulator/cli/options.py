@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.progress import VERBOSITY
 from coband.simulator.cli.types import MOST_WORKERS, AtLeast, Out
 
 if TYPE_CHECKING:
@@ -87,6 +88,32 @@ SELECTION = (
 """Which runs of a scenario, and what is kept of them."""
 
 
+def _remember(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    if given:
+        context.meta[VERBOSITY] = parameter.name
+
+
+loud = options(
+    click.option(
+        "--quiet",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_remember,
+        help="No progress and no notes: warnings, errors and results alone.",
+    ),
+    click.option(
+        "--verbose",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_remember,
+        help="A line for each job that ends.",
+    ),
+)
+"""How much is said while jobs run."""
+
+
 class BadInput(click.ClickException):
     """Something that the user gave cannot be used."""
 
@@ -99,6 +126,7 @@ shared = options(
     *SELECTION,
     click.option("--check", type=click.Choice(["cheap", "full"]), help="Which invariants are checked during the run."),
     workers("Processes; by default one per job, at most one per core."),
+    loud,
 )
 """The options of commands that run a scenario."""
 

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.driver import JobEnd, Report
     from coband.simulator.experiments.runs.results import Failure
     from coband.simulator.experiments.runs.status import Status
     from coband.simulator.experiments.runs.study import Study
     from coband.simulator.metrics import Metric
 
-ESTIMATE_SECONDS = 600.0  # of progress that the time left is estimated from: jobs may take minutes each
-
 EXIT_CODES = {"interrupted": 130, "stopped": 2}
+AT_A_LIMIT = 75
+VERBOSITY = "coband.verbosity"
 
 
 class Bar:
@@ -33,26 +33,32 @@ class Bar:
     def __init__(self, title: str) -> None:
         self._title = title
         self._progress: Progress | None = None
-        self._ended = 0
         self._shown: set[str] = set()
 
     def changed(self, status: Status) -> None:
         """Show how far it is; the first time, show the bar."""
-        self._ended = status.ended
         if not self.visible():
             return
         if self._progress is None:
             self._progress = self._started()
-        self._progress.update(self._progress.task_ids[0], total=status.total, completed=self._ended)
+        done = status.ended + status.under_way
+        self._progress.update(self._progress.task_ids[0], total=status.total, completed=done, note=time_left(status))
 
-    def advanced(self, share: float) -> None:
-        """A job in this process has come so far."""
-        if self._progress is not None:
-            self._progress.update(self._progress.task_ids[0], completed=self._ended + share)
+    def advanced(self, status: Status) -> None:
+        """Jobs under way have come so far."""
+        self.changed(status)
+
+    def ended(self, end: JobEnd) -> str | None:
+        """With --verbose, a line for each job that ends."""
+        if end.record is not None and verbosity() == "verbose":
+            jobs = f"{end.status.ended:,} of {end.status.total:,}"
+            took = f"{end.record['wall_seconds']:.3g} s, regret {end.record['regret']:.5g}"
+            self._print(f"{jobs}: {end.label}, replication {end.replication}: {took}")
+        return None
 
     def visible(self) -> bool:
-        """Whether there is anywhere to draw."""
-        return sys.stderr.isatty() or in_notebook()
+        """Whether there is anywhere to draw, and anybody wants to see it."""
+        return verbosity() != "quiet" and (sys.stderr.isatty() or in_notebook())
 
     def _console(self) -> Console:
         """Where to draw."""
@@ -62,11 +68,16 @@ class Bar:
 
     def _started(self) -> Progress:
         from rich.markup import escape
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        bars = Progress(*columns, console=self._console(), transient=True, speed_estimate_period=ESTIMATE_SECONDS)
-        bars.add_task(escape(visible(self._title)))
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
+        bars = Progress(*columns, console=self._console(), transient=True)
+        bars.add_task(escape(visible(self._title)), note="")
         bars.start()
         return bars
 
@@ -104,12 +115,54 @@ def in_notebook() -> bool:
     return Console().is_jupyter
 
 
-def announce(study: Study) -> None:
-    """Say on standard error how much there is to run."""
+def verbosity() -> str:
+    """``quiet``, ``usual`` or ``verbose``, as the command that runs was asked."""
+    context = click.get_current_context(silent=True)
+    return "usual" if context is None else str(context.meta.get(VERBOSITY, "usual"))
+
+
+def announce(study: Study, workers: int | None = None, *, elsewhere: bool = False) -> None:
+    """Say on standard error how much there is to run, and what that takes.
+
+    Args:
+        workers: processes; None for one per job, at most one per core.
+        elsewhere: whether they are on other machines.
+    """
     from coband.simulator.experiments.runs.workload import workload
 
-    if sentence := workload(study):
-        click.echo(sentence, err=True)
+    if verbosity() != "quiet" and (sentence := workload(study)):
+        click.echo("\n".join([sentence, *expected(study, workers, elsewhere=elsewhere)]), err=True)
+
+
+def expected(study: Study, workers: int | None = None, *, elsewhere: bool = False) -> list[str]:
+    """What a study takes, and which limit of its own it will meet: a line, or none for what takes little."""
+    from coband.simulator.experiments.runs.forecast import estimate
+
+    found, limit = estimate(study, workers, elsewhere=elsewhere), study.limit
+    parts = [str(found)]
+    if limit is not None and found.seconds is not None and found.seconds[0] > limit.seconds:
+        parts.append(f"limit.wall_time ends it after {limit.wall_time}")
+    if limit is not None and found.disk > limit.bytes:
+        parts.append(f"limit.disk ends it at {limit.disk}")
+    return ["; ".join(parts)] if found.notable or limit is not None else []
+
+
+def time_left(status: Status) -> str:
+    """Such as ``about 3 min 10 s left``; empty while nobody knows."""
+    if status.state != "running" or status.seconds_left is None:
+        return ""
+    return f"about {duration(status.seconds_left)} left"
+
+
+def duration(seconds: float) -> str:
+    """Some time, in the two largest units."""
+    whole = round(seconds)
+    days, hours, minutes = whole // 86_400, whole // 3600 % 24, whole // 60 % 60
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
 
 
 def warn(report: Report) -> None:
@@ -180,7 +233,9 @@ def early_end(report: Report) -> str | None:
 
 
 def exit_code(report: Report) -> int:
-    """130 after Ctrl-C, 2 when it had to stop, 1 when a job broke off, 0 otherwise."""
+    """130 after Ctrl-C, 75 at a limit, 2 when it had to stop otherwise, 1 when a job broke off, 0 otherwise."""
+    if report.status.limited:
+        return AT_A_LIMIT
     if report.status.state in EXIT_CODES:
         return EXIT_CODES[report.status.state]
     return 1 if report.failures else 0

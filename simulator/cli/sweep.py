@@ -78,11 +78,10 @@ def sweep(
         raise BadInput("give a scenario FILE, or --status DIR.")
     request = Request(file, settings, replications, seed=seed, only=only)
     study = _load(request, trace)
-    if not study.gridded:
-        told = "so this is one point; `coband run` shows more of it"
-        click.echo(f"note: {file} has neither grid: nor zip:, {told}", err=True)
-    progress.announce(study)
+    if not study.gridded and place["cluster"] is None:
+        raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
     with pool(**place) as workers_found:
+        progress.announce(study, workers_found.size(), elsewhere=not workers_found.children)
         report = driven(request, study, workers_found, resume, out)
     if as_json:
         tables.show_json(report.object)

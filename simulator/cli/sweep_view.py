@@ -41,12 +41,13 @@ class View(progress.Bar):
         """Show how far it is."""
         if self.visible():
             self._draw(status)
-        elif status.state == "running" and time.monotonic() - self._logged >= LOG_SECONDS:
+        elif (
+            status.state == "running"
+            and progress.verbosity() != "quiet"
+            and time.monotonic() - self._logged >= LOG_SECONDS
+        ):
             self._logged = time.monotonic()
             click.echo(f"{self._title}: {line(status)}", err=True)
-
-    def advanced(self, share: float) -> None:
-        """Jobs of sweeps are many, so that parts of them do not show."""
 
     def failed(self, failure: Failure) -> None:
         """Say what went wrong, until it becomes too much."""
@@ -64,9 +65,9 @@ class View(progress.Bar):
             ended = entry.done + entry.failed
             failed = f", {entry.failed:,} failed" if entry.failed else ""
             self._bar(name, entry.total, ended, f"{ended:,}/{entry.total:,}{failed}")
-        self._bar(self._title, status.total, status.ended, line(status))
+        self._bar(self._title, status.total, status.ended + status.under_way, line(status))
 
-    def _bar(self, name: str, total: int, ended: int, note: str) -> None:
+    def _bar(self, name: str, total: int, ended: float, note: str) -> None:
         from rich.markup import escape
 
         assert self._progress is not None
@@ -88,22 +89,11 @@ def line(status: Status) -> str:
     parts = [f"{status.ended:,} of {status.total:,} jobs"]
     if status.rate is not None:
         parts.append(f"{status.rate:.3g}/s")
-    if status.state == "running" and status.seconds_left is not None:
-        parts.append(f"about {duration(status.seconds_left)} left")
+    if left := progress.time_left(status):
+        parts.append(left)
     if status.failed:
         parts.append(f"{status.failed} failed")
     return ", ".join(parts)
-
-
-def duration(seconds: float) -> str:
-    """Some time, in the two largest units."""
-    whole = round(seconds)
-    days, hours, minutes = whole // 86_400, whole // 3600 % 24, whole // 60 % 60
-    if days:
-        return f"{days} d {hours} h"
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
 
 
 def show_status(status: Status) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from coband.simulator.cli.progress import verbosity
+
 LARGEST = 2**63 - 1
 """The largest whole number in a SQLite database."""
 MOST_WORKERS = 10_000
@@ -56,7 +58,7 @@ class Out(Place):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]  # as `path_type` says
-        if not path.parent.exists() and not (ctx and ctx.resilient_parsing):
+        if not path.parent.exists() and not (ctx and (ctx.resilient_parsing or verbosity() == "quiet")):
             click.echo(f"note: the directory {path.parent} is not there; it is made", err=True)
         return path
 

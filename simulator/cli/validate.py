@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.cli import progress
 from coband.simulator.cli.options import SHIPPED, files, settings
 from coband.simulator.cli.plugins import warn_of_plugins
 
@@ -42,4 +43,6 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
             wrong = wrong or bool(found.problems)
             if not found.problems:
                 click.echo(f"{file}: ok ({'; '.join([workload(study), *found.left_out])})")
+                for line in progress.expected(study):
+                    click.echo(f"  {line}")
     ctx.exit(2 if wrong else 0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import JSON, BadInput, out_directory, settings, workers
+from coband.simulator.cli.options import JSON, BadInput, loud, out_directory, settings, workers
 from coband.simulator.cli.plugins import warn_of_plugins
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     help="Split the regret by cause: losses, delays, slow agents, the threshold.",
 )
 @workers("Processes.", 1)
+@loud
 @out_directory("Run directory, new or empty; by default runs/<name>-what-if-<number>.")
 @JSON
 @click.pass_context

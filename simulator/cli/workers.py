@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import options, workers
+from coband.simulator.cli.options import loud, options, workers
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.workers import WorkerPool
@@ -27,6 +27,7 @@ placed = options(
         metavar="KEY=VALUE",
         help="With a queue: jobs=10, cores=4, memory=8GB, queue=short, walltime=01:00:00, and others; repeatable.",
     ),
+    loud,
 )
 
 RESUME = click.option("--resume", is_flag=True, help="Go on in a directory with finished jobs: they do not run again.")

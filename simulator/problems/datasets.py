@@ -117,10 +117,15 @@ def data_directory() -> Path:
     chosen = os.environ.get("COBAND_DATA")
     if chosen:
         return Path(chosen).expanduser()
-    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not cache.is_absolute():  # the XDG specification says to ignore relative paths
-        cache = Path.home() / ".cache"
-    return cache / "coband" / "data"
+    return cache() / "data"
+
+
+def cache() -> Path:
+    """What coband keeps for a user beside runs: $XDG_CACHE_HOME/coband, else ~/.cache/coband."""
+    place = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not place.is_absolute():  # the XDG specification says to ignore relative paths
+        place = Path.home() / ".cache"
+    return place / "coband"
 
 
 def locate(dataset: PublicDataset, path: Path | None = None, base: Path | None = None) -> Path:

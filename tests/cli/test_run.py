@@ -222,10 +222,11 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setenv("TERM", "xterm")
     with progress.Bar("study") as bar:
         bar.changed(Status("study", entries={"A": EntryStatus(total=4, done=1)}))
-        bar.advanced(1.0)
+        bar.advanced(Status("study", entries={"A": EntryStatus(total=4, done=1)}, under_way=1.0, left=75.0))
     shown = capsys.readouterr().err
     assert "study" in shown
     assert "50%" in shown
+    assert "about 1 min 15 s left" in shown
 
 
 @pytest.mark.parametrize(

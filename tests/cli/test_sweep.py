@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.cli import sweep_view
+from coband.simulator.cli import progress, sweep_view
 from coband.simulator.cli import workers as command
 from coband.simulator.cli.main import main
 from coband.simulator.experiments.runs.status import EntryStatus, Status
@@ -156,8 +156,10 @@ def test_run_and_check_do_not_pass_over_tuning(coband: Coband, command: str) -> 
 
 def test_run_goes_on_until_the_mean_is_known(coband: Coband) -> None:
     Path("small.yaml").write_text(PLAIN + "until: {half_width: 1.5, max_replications: 30}\n")
-    _, output, errors = coband("sweep", "small.yaml", "--json")
-    assert "note: small.yaml has neither grid: nor zip:, so this is one point; `coband run` shows" in errors
+    status, output, errors = coband("sweep", "small.yaml", "--json")
+    assert (status, output) == (2, "")
+    assert "small.yaml has neither grid: nor zip:, so there is one point: `coband run small.yaml` runs it" in errors
+    _, output, _ = coband("sweep", "small.yaml", "--json", "--set", "grid={agents.compute: [0]}")
     swept = json.loads(output)["results"][0]
     run = json.loads(coband("run", "small.yaml", "--json", "--workers", "1")[1])["results"][0]
     assert 3 < len(run["replications"]) == len(swept["replications"])
@@ -204,4 +206,4 @@ def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     ("seconds", "text"), [(3.2, "3 s"), (61, "1 min 1 s"), (3700, "1 h 1 min"), (90_000, "1 d 1 h")]
 )
 def test_durations(seconds: float, text: str) -> None:
-    assert sweep_view.duration(seconds) == text
+    assert progress.duration(seconds) == text

@@ -6,16 +6,19 @@ import math
 import os
 import shlex
 import time
-from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
+from coband.simulator.experiments.runs.forecast import Forecast
 from coband.simulator.experiments.runs.interrupts import finished_first
 from coband.simulator.experiments.runs.job import Outcome
+from coband.simulator.experiments.runs.limits import LimitReached, check_limit
 from coband.simulator.experiments.runs.memory import died
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Failure, Record, Results
@@ -29,6 +32,8 @@ from coband.simulator.experiments.store.manifest import manifest
 from coband.simulator.metrics import by_name
 from coband.simulator.plugins.session import given
 
+LOOK_SECONDS = 0.5
+
 
 class Listener(Protocol):
     """Follows a run or a sweep."""
@@ -36,11 +41,36 @@ class Listener(Protocol):
     def changed(self, status: Status) -> None:
         """Some jobs have ended, or some time has passed; the first call comes before the first job."""
 
-    def advanced(self, share: float) -> None:
-        """A job in this process has made this share of its pulls."""
+    def advanced(self, status: Status) -> None:
+        """Jobs under way have gone on."""
 
     def failed(self, failure: Failure) -> None:
         """A job broke off."""
+
+    def ended(self, end: JobEnd) -> str | None:
+        """A job has ended; a text ends the study, and says why."""
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """A job that has ended, here or in an earlier driver.
+
+    Attributes:
+        label: of its results.
+        phase: "fresh", or "tuning" for replications that choose parameters.
+        parameters: name -> label of the value, in a sweep.
+        record: its results; None if it broke off.
+        point: the records of all replications of its label in this phase, if this was the last one that is planned.
+        status: how far the study is.
+    """
+
+    label: str
+    replication: int
+    phase: str
+    parameters: Mapping[str, str]
+    record: Record | None
+    point: Sequence[Record] | None
+    status: Status
 
 
 @dataclass(frozen=True)
@@ -124,8 +154,10 @@ class _Driver:
         self._study, self._place, self._pool, self._commands = study, place, pool, commands
         self._listener = listener
         self._planner = study.planner()
-        on_pull = None if listener is None else self._pulled
-        self._dispatcher = Dispatcher[Hashable](pool, self._work, self._settle, self._tick, on_pull)
+        self._dispatcher = Dispatcher[Hashable](pool, self._work, self._settle, self._tick, self._pulled)
+        self._scratch = TemporaryDirectory(prefix="coband-") if pool.children else None
+        folder = None if self._scratch is None else Path(self._scratch.name)
+        self._forecast = Forecast(study, pool.size(), folder)
         self._status = Status(
             study.name,
             resume=commands.resume,
@@ -133,8 +165,9 @@ class _Driver:
             dashboard=pool.dashboard,
             entries={entry: EntryStatus() for entry in study.entries},
         )
-        self._begun = time.monotonic()
-        self._turns: int | None = None
+        self._begun = self._job_begun = self._looked = time.monotonic()
+        self._current: Hashable = None
+        self._enough = ""
         self._pending: dict[Hashable, list[Task]] = {}
         self._pickled: dict[int, PickledScenario] = {}
         self._failures: list[Failure] = []
@@ -154,6 +187,8 @@ class _Driver:
                 ended = "failed" if self._failures else "finished"
             except KeyboardInterrupt:
                 ended = "interrupted"
+            except LimitReached as reached:
+                ended, status.message, status.limited = "stopped", str(reached), True
             except BAD_INPUT:
                 ended = "failed"
                 raise
@@ -161,7 +196,10 @@ class _Driver:
                 status.message = str(error)
             finally:
                 self._pool.abandon()
-                status.state = ended
+                self._forecast.close()
+                if self._scratch is not None:
+                    self._scratch.cleanup()
+                status.state, status.under_way, status.left = ended, 0.0, None
                 report = self._end()
         return report
 
@@ -244,13 +282,14 @@ class _Driver:
         """What a worker needs to run a job."""
         task = self._pending[key][0]
         job, scenario = self._place.job(task), self._study.variants[task.variant].scenario
+        progress = self._forecast.begins(key, task.variant)
         if self._pool.in_process:
-            self._turns = scenario.schedule.total_turns(scenario.agents.count)
+            self._current, self._job_begun = key, time.monotonic()
             return Work(job, scenario, self._place.job_file(task), self._place.code)
         if task.variant not in self._pickled:
             self._pickled[task.variant] = PickledScenario.of(scenario)
         job = replace(job, driver=os.getpid() if self._pool.children else None)
-        return Work(job, self._pickled[task.variant], self._place.job_file(task), self._place.code)
+        return Work(job, self._pickled[task.variant], self._place.job_file(task), self._place.code, progress)
 
     def _settle(self, key: Hashable, result: JobResult) -> None:
         """Keep what a job has given, for all that it was the job of, and count it."""
@@ -264,6 +303,7 @@ class _Driver:
         with writing(self._place.path):
             self._place.take(tasks, result)
         record, more = result.outcome.record, list[Task]()
+        self._forecast.ends(key, record)
         if record is None:
             for task in tasks:
                 more += self._failed(task, result.outcome)
@@ -279,19 +319,35 @@ class _Driver:
         self._entry(task).done += 1
         if record["stalled"]:
             self._stalled.append((self._study.title(task), task.replication, int(record["stalled"])))
-        return self._planner.ended(task, record)
+        more = self._planner.ended(task, record)
+        self._told(task, record)
+        return more
+
+    def _told(self, task: Task, record: Record | None) -> None:
+        """Tell the listener of a job that has ended, and heed what it says at the next tick."""
+        if self._listener is None or self._enough:
+            return
+        variant, key = self._study.variants[task.variant], (task.variant, task.phase)
+        point = None if self._planner.is_open(*key) else self._planner.records(*key)
+        parameters = {parameter.name: parameter.text for parameter in variant.displayed}
+        label = variant.title(task.phase)
+        end = JobEnd(label, task.replication, task.phase, parameters, record, point, self._status)
+        self._enough = self._listener.ended(end) or ""
 
     def _failed(self, task: Task, outcome: Outcome) -> list[Task]:
         label, error = self._study.title(task), outcome.error or ""
         if error == WORKER_DIED and self._pool.children:
-            error += died(self._study.variants[task.variant].scenario)
+            variant = self._study.variants[task.variant]
+            error += died(variant.scenario, variant.configured)
         failure = Failure(label, task.replication, outcome.status, error, self._replay(task))
         self._failures.append(failure)
         self._entry(task).failed += 1
         self._status.fail(failure)
         if self._listener is not None:
             self._listener.failed(failure)
-        return self._planner.ended(task, None)
+        more = self._planner.ended(task, None)
+        self._told(task, None)
+        return more
 
     def _replay(self, task: Task) -> str:
         """The command that repeats a job with a full trace; of a what-if job, the command that was given."""
@@ -304,6 +360,9 @@ class _Driver:
 
     def _tick(self, *, at_once: bool = False) -> None:
         """Write down how far it is and tell the listener, when it is time."""
+        if self._enough:
+            raise LimitReached(self._enough)
+        self._look()
         if not at_once and not self._place.due(self._status, self._pause()):
             return
         self._refresh()
@@ -323,10 +382,45 @@ class _Driver:
     def _refresh(self) -> None:
         """Bring totals and times up to date."""
         self._status.elapsed = time.monotonic() - self._begun
+        self._forecast.look()
         self._status.updated = now()
         for entry, total in self._planner.expected().items():
             self._status.entries[entry].total = total
+        self._status.under_way = self._forecast.under_way
+        self._status.left = self._forecast.left(self._open_jobs())
+
+    def _open_jobs(self) -> Counter[int]:
+        """Variant -> jobs that have not ended; those that are not decided yet count for the first of their entry."""
+        found = Counter(tasks[0].variant for tasks in self._pending.values())
+        waiting = Counter(
+            self._study.variants[task.variant].entry for tasks in self._pending.values() for task in tasks
+        )
+        for variant in self._study.variants:
+            undecided = self._status.entries[variant.entry].remaining - waiting[variant.entry]
+            if undecided > 0:
+                found[variant.number] += undecided
+                waiting[variant.entry] += undecided
+        return found
 
     def _pulled(self, pulls: int) -> None:
-        if self._listener is not None and self._turns:
-            self._listener.advanced(min(1.0, pulls / self._turns))
+        """A job in this process goes on."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK_SECONDS:
+            self._forecast.advances(self._current, pulls, now - self._job_begun)
+            self._look()
+
+    def _look(self) -> None:
+        """Now and then: how far jobs under way are, and whether a limit is reached.
+
+        Raises:
+            LimitReached: it is.
+        """
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
+        if (limit := self._study.limit) is not None:
+            check_limit(limit, now - self._begun, self._place.path)
+        if self._listener is not None:
+            self._refresh()
+            self._listener.advanced(self._status)

@@ -175,12 +175,14 @@ def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None
     if job.whatif is not None:
         label = job.entry or job.label
         whatif = job.whatif.rehearsed(
-            label, job.seed, job.replication, lambda original, first: _engine(job, original, None, None, first)
+            label, job.seed, job.replication, lambda original, first: built(job, original, None, None, first)
         )
-    return _engine(job, scenario, sink, on_pull, whatif).run()
+    return built(job, scenario, sink, on_pull, whatif).run()
 
 
-def _engine(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None, whatif: WhatIf | None) -> Engine:
+def built(
+    job: Job, scenario: Scenario, sink: Sink | None = None, on_pull: OnPull | None = None, whatif: WhatIf | None = None
+) -> Engine:
     """The engine of a job, or of the original of a what-if job."""
     entry, streams = entry_of(job, scenario), Streams(job.seed, job.replication)
     _check_memory(scenario, entry, None)

@@ -119,7 +119,7 @@ def before(study: Study, workers: int) -> list[str]:
         UnsupportedScenario: a run of it is hopeless.
     """
     free = free_memory()
-    found = [estimate(variant.scenario, variant.scenario.algorithms[0]) for variant in study.variants]
+    found = [estimate(variant.scenario, variant.configured) for variant in study.variants]
     for one in found:
         if (sentence := refusal(one, free)) is not None:
             raise UnsupportedScenario(f"{one.title} {sentence}")
@@ -133,9 +133,9 @@ def exhausted(scenario: Scenario, entry: ScenarioEntry, error: MemoryError) -> s
     return f"out of memory{reason}: {found.title} {found.sentence(free_memory().one)}"
 
 
-def died(scenario: Scenario) -> str:
+def died(scenario: Scenario, entry: ScenarioEntry) -> str:
     """What to add where a worker has died: that it may have been for want of memory; empty if that is unlikely."""
-    found, free = estimate(scenario, scenario.algorithms[0]), free_memory()
+    found, free = estimate(scenario, entry), free_memory()
     return (
         f"; {found.title} {found.sentence(free.one)}"
         if free.one is not None and found.size > SUSPICIOUS * free.one

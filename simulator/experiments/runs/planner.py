@@ -96,6 +96,10 @@ class Planner:
         self._made[variant] += more
         return self._add(Task(variant, phase, made + index) for index in range(more))
 
+    def is_open(self, variant: int, phase: str) -> bool:
+        """Whether a variant has tasks in a phase that have not ended."""
+        return self._open[variant, phase] > 0
+
     @property
     def chosen(self) -> list[int]:
         """Numbers of the variants that tuning has chosen so far."""

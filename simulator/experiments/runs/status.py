@@ -61,6 +61,9 @@ class Status:
         entries: by label in the scenario.
         failures: the first of them; the store has them all.
         message: why it stopped.
+        limited: whether it stopped at a limit of its own.
+        under_way: how much of the jobs under way is done, in jobs.
+        left: seconds to go, from what jobs cost and how far those under way are; None while nobody knows.
     """
 
     name: str
@@ -76,6 +79,9 @@ class Status:
     entries: dict[str, EntryStatus] = field(default_factory=dict)
     failures: list[Broken] = field(default_factory=list)
     message: str = ""
+    limited: bool = False
+    under_way: float = 0.0
+    left: float | None = None
 
     @property
     def done(self) -> int:
@@ -105,10 +111,12 @@ class Status:
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate: the seconds of the jobs to come, at the rate at which such seconds went by so far.
+        """An estimate: `left`; else the seconds of the jobs to come, at the rate at which such seconds went by so far.
 
         Jobs of an algorithm that has not ended one yet count like the mean of all.
         """
+        if self.left is not None:
+            return self.left
         seconds = sum(entry.seconds for entry in self.entries.values())
         ran = sum(entry.done - entry.kept for entry in self.entries.values())
         if not ran or not seconds or not self.elapsed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.counterfactual import Counterfactual
@@ -60,8 +60,13 @@ class Variant:
     whatif: Counterfactual | None = None
 
     @property
+    def configured(self) -> ScenarioEntry:
+        """Its entry of the scenario."""
+        return next(entry for entry in self.scenario.algorithms if entry.label == self.entry)
+
+    @property
     def algorithm(self) -> str:
-        return next(entry.algorithm.name for entry in self.scenario.algorithms if entry.label == self.entry)
+        return self.configured.algorithm.name
 
     @property
     def label(self) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +21,8 @@ from coband.simulator.experiments.store import recording
 from coband.simulator.experiments.store.packed import Rows, compressed, packed
 from coband.simulator.experiments.store.recording import Recording
 from coband.simulator.plugins.session import pickled, unpickled
+
+PROGRESS_SECONDS = 0.5
 
 
 class OtherCodeError(RuntimeError):
@@ -66,12 +70,31 @@ class Work:
         scenario: what the job is part of.
         file: where the job records itself while it runs; None to send everything back at its end.
         code: `code_version` that the worker must have; None for any.
+        progress: where a worker process writes, now and then, how far the job is; None for nowhere.
     """
 
     job: Job
     scenario: Scenario | PickledScenario
     file: Path | None = None
     code: str | None = None
+    progress: Path | None = None
+
+
+class ProgressFile:
+    """Follows a job and writes ``pulls seconds`` to a file, at most twice a second, whole or not at all."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._begun = file, time.monotonic()
+        self._last = self._begun
+
+    def __call__(self, pulls: int) -> None:
+        now = time.monotonic()
+        if now - self._last >= PROGRESS_SECONDS:
+            self._last = now
+            draft = self._file.with_suffix(".new")
+            with suppress(OSError):  # the job goes on without it
+                draft.write_text(f"{pulls} {now - self._begun:.3f}", encoding="ascii")
+                os.replace(draft, self._file)
 
 
 @dataclass(frozen=True)
@@ -107,6 +130,8 @@ def work(item: Work, on_pull: OnPull | None = None, run: Runner | None = None) -
             "versions of its libraries; install the same on both and start the worker again"
         )
     openings()
+    if item.progress is not None:
+        on_pull = ProgressFile(item.progress)
     try:
         check_driver(item.job)
         scenario = item.scenario.load() if isinstance(item.scenario, PickledScenario) else item.scenario

@@ -21,7 +21,10 @@ from coband.simulator.experiments.scenario.nodes import (
 from coband.simulator.experiments.scenario.overrides import Takes, set_value, steps_of
 
 LONGEST_LABEL = 40
-FIXED = ("schema_version", "name", "description", "replications", "expect", "trace", "grid", "zip", "tuning", "until")
+FIXED = (
+    *("schema_version", "name", "description", "replications", "expect", "trace"),
+    *("grid", "zip", "tuning", "until", "limit"),
+)
 """Keys that are the same at all points."""
 
 

@@ -54,7 +54,13 @@ class Sweep(Study):
 
     @property
     def first_replications(self) -> int:
-        return self.replications if self.tuning is None else self.tuning.replications
+        if self.tuning is None:
+            return self.replications
+        return self.tuning.replications if self.tuning.halving is None else self.tuning.halving.first
+
+    @property
+    def goes_on(self) -> bool:
+        return self.until is not None or self.tuning is not None
 
     def factors(self) -> tuple[str, str]:
         """What runs to begin with, and what follows; variants are fewer than points × algorithms if some are alike."""
@@ -63,7 +69,10 @@ class Sweep(Study):
             size = f"{counted(len(self.variants), 'variant')} of {size} at {self.points:,} points"
         if self.tuning is None:
             return f"{size} × {self.replications_in_words()}", ""
-        tuned = f"{size} × {counted(self.tuning.replications, 'replication')}"
+        tuned = f"{size} × {counted(self.first_replications, 'replication')}"
+        if self.tuning.halving is not None:
+            tuned_on = f", of which the best go on to {self.tuning.replications:,}"
+            return tuned, f"{tuned_on} for tuning, then the best × {self.replications_in_words()}"
         return tuned, f" for tuning, then the best × {self.replications_in_words()}"
 
     def selected(self, only: Sequence[str]) -> Sweep:
@@ -120,14 +129,14 @@ def load_study(
         message = f"{len(grid):,} points are too many: at most {MOST_POINTS:,}; make several sweeps of it"
         raise ScenarioError([*problems, grid.axes[0].keys[0].mark.problem(("grid",), message)])
     found = _Points(rest, grid, registry, base, problems)
-    tuning, until = found.last.sweep_sections["tuning"], found.last.sweep_sections["until"]
+    tuning, until, limit = (found.last.sweep_sections[key] for key in ("tuning", "until", "limit"))
     tuned = _tuned_axes(root, grid, tuning)
     files = Files(base)
     variants = _variants(grid, found.scenarios, tuned, files, trace)
     scenario = next(iter(found.scenarios.values()))
     numbers = tuple(range(scenario.replications))
     gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
-    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning, gridded)
+    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, limit, len(grid), tuning, gridded)
 
 
 def divided(

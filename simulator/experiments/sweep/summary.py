@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.planner import Planner
-from coband.simulator.experiments.runs.results import Best, Entry, Failure, Results, Spread
+from coband.simulator.experiments.runs.results import Best, Entry, Failure, Results, Spread, Stopped
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.statistics import estimates as statistics
-from coband.simulator.experiments.sweep.planner import TUNING, Choice, TuningPlanner
+from coband.simulator.experiments.sweep import tuning
+from coband.simulator.experiments.sweep.planner import TUNING, TuningPlanner
+from coband.simulator.experiments.sweep.tuning import Choice
 
 
 def summary(study: Study, planner: Planner, failures: Sequence[Failure]) -> Results:
@@ -31,6 +33,9 @@ def summary(study: Study, planner: Planner, failures: Sequence[Failure]) -> Resu
         order = {context: number for number, context in enumerate(dict.fromkeys(v.context for v in study.variants))}
         choices = sorted(planner.choices, key=lambda choice: order[choice.context])
         report["best"] = [_best(study, planner, choice) for choice in choices]
+        if planner.rule.halving is not None:
+            ended = sorted(planner.stopped, key=lambda one: one.variant)
+            report["stopped"] = [_stopped(study.variants[one.variant], one, planner.rule.on) for one in ended]
     return report
 
 
@@ -50,7 +55,7 @@ def _best(study: Study, planner: TuningPlanner, choice: Choice) -> Best:
     key = planner.rule.on
     found = choice.variant is not None
     variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
-    tuning, fresh = (results.numbers(key, planner.records(variant.number, phase)) for phase in (TUNING, FRESH))
+    tuned, fresh = (results.numbers(key, planner.records(variant.number, phase)) for phase in (TUNING, FRESH))
     return {
         "entry": choice.context[0],
         "on": key,
@@ -58,8 +63,21 @@ def _best(study: Study, planner: TuningPlanner, choice: Choice) -> Best:
         "context": {p.name: p.text for p in variant.displayed if not p.tuned},
         "label": variant.label if found else None,
         "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
-        "tuning": estimated(tuning) if found else None,
+        "tuning": estimated(tuned) if found else None,
         "fresh": estimated(fresh) if found else None,
+    }
+
+
+def _stopped(variant: Variant, one: tuning.Stopped, on: str) -> Stopped:
+    """A candidate that was stopped, and why."""
+    return {
+        "label": variant.title(TUNING),
+        "entry": variant.entry,
+        "parameters": parameters(variant),
+        "on": on,
+        "replications": one.replications,
+        "mean": one.mean,
+        "bound": one.bound,
     }
 
 

@@ -28,15 +28,18 @@ class Notes:
         self.progress: list[float] = []
         self.failures: list[Any] = []
         self.states: list[str] = []
-        self._ended = 0
+        self.ends: list[Any] = []
 
     def changed(self, status: Any) -> None:
         self.states.append(status.state)
-        self.total, self._ended = status.total, status.ended
+        self.total = status.total
         self._come_to(status.ended)
 
-    def advanced(self, share: float) -> None:
-        self._come_to(self._ended + share)
+    def advanced(self, status: Any) -> None:
+        self._come_to(status.ended + status.under_way)
+
+    def ended(self, end: Any) -> None:
+        self.ends.append(end)
 
     def _come_to(self, jobs: float) -> None:
         if jobs != ([0, *self.progress])[-1]:

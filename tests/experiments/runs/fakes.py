@@ -214,6 +214,9 @@ class FakeScenario:
     def to_yaml(self) -> str:
         return f"name: {self.name}\n"
 
+    def resolved(self) -> dict[str, Any]:
+        return {"name": self.name, "schedule": {"turns": self.turns}}
+
     def overridden(self, overrides: tuple[str, ...]) -> FakeScenario:
         changes: dict[str, Any] = {}
         for override in overrides:

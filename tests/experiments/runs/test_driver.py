@@ -109,7 +109,8 @@ def test_the_level_of_the_trace_changes_no_fingerprint(tmp_path: Path, trace: st
     assert fingerprints(perform(tmp_path / "a")) == fingerprints(perform(tmp_path / "b", trace=trace))
 
 
-def test_progress_counts_pulls_inside_a_job(tmp_path: Path) -> None:
+def test_progress_counts_pulls_inside_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.0)
     notes = Notes()
     perform(tmp_path / "run", listener=notes, labels=("Often",))
     assert notes.total == 2
@@ -144,7 +145,7 @@ def test_an_error_in_one_job_leaves_the_others(tmp_path: Path) -> None:
 
 
 def test_a_job_that_kills_its_worker_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "died", lambda scenario: f"; {scenario.name} takes much memory")
+    monkeypatch.setattr(driver, "died", lambda scenario, entry: f"; {scenario.name} takes much memory")
     report = perform(tmp_path / "run", workers=2, mischief=((0, "kill"),), replications=4, labels=("Often",))
     assert [(failure.replication, failure.error) for failure in report.failures] == [
         (0, f"{WORKER_DIED}; fake takes much memory")

@@ -203,8 +203,9 @@ def test_memory_that_runs_out_leaves_no_job_waiting(tmp_path: Path) -> None:
 def test_a_hopeless_run_is_refused_before_it_begins(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(json.dumps(written("lin_ucb", 2, 10**9, ball(2, 3))))
     done = coband(tmp_path, 4_000_000, "run", "s.yaml", "--out", "run")
-    size, refusal = done.stderr.splitlines()
+    size, expected, refusal = done.stderr.splitlines()
     assert done.returncode == 2
     assert size.endswith("= 2,000,000,000 pulls")
+    assert "GiB of memory" in expected
     assert "lin_ucb needs about 224 GiB of memory at 2 agents, 2,000,000,000 turns" in refusal
     assert not (tmp_path / "run").exists()

@@ -17,7 +17,8 @@ from tests.experiments.runs.fake_runs import wait_until
 
 PROC = Path("/proc/self/task")
 COMMAND = [sys.executable, "-m", "coband", "sweep", "quickstart", "--workers", "2", "--out", "out"]
-LONG = ["--set", "schedule.turns=200", "--replications", "40"]
+GRID = ["--set", "grid={problem.noise: [0.1]}"]
+LONG = [*GRID, "--set", "schedule.turns=200", "--replications", "40"]
 
 pytestmark = pytest.mark.skipif(not PROC.is_dir(), reason="needs /proc, to find children of processes")
 
@@ -96,7 +97,7 @@ def test_too_few_files_may_be_open(command: str, tmp_path: Path) -> None:
         "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)); "
         "os.execv(sys.argv[1], sys.argv[1:])"
     )
-    words = [sys.executable, "-c", limited, *COMMAND]
+    words = [sys.executable, "-c", limited, *COMMAND, *(GRID if command == "sweep" else [])]
     words[words.index("sweep")] = command
     processes, instead = "2 workers", "run with --workers 1"
     if command == "live":  # 50 agents
@@ -104,7 +105,7 @@ def test_too_few_files_may_be_open(command: str, tmp_path: Path) -> None:
         processes, instead = "25 processes", "give each more agents (--agents-per-process)"
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     needed = 40 + 2 * int(processes.split()[0])
-    assert done.stderr.split("pulls\n")[-1] == (
+    assert done.stderr.split("of disk\n")[-1].split("pulls\n")[-1] == (
         f"coband: this process may have 20 files open, and {processes} need {needed}; raise the limit (ulimit -n 256), "
         f"or {instead}\n"
     )

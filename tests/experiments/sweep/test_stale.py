@@ -64,7 +64,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def swept(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     """What ``coband sweep`` says on standard error; its jobs run in processes that have read nothing before."""
     capsys.readouterr()
-    assert exit_status(["sweep", "own.yaml", "--out", "out", "--workers", "2", *options]) == 0
+    assert (
+        exit_status(
+            ["sweep", "own.yaml", "--set", "grid={agents.compute: [0]}", "--out", "out", "--workers", "2", *options]
+        )
+        == 0
+    )
     return capsys.readouterr().err
 
 

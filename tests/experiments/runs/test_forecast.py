@@ -1,0 +1,149 @@
+"""How long a study takes, before it begins and while it runs; and limits of time and disk."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.cli.main import exit_status
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs import costs, forecast
+from coband.simulator.experiments.runs.costs import Memories
+from coband.simulator.experiments.runs.forecast import Forecast, estimate, span
+from coband.simulator.experiments.runs.study import load_run
+from coband.simulator.experiments.scenario.document import DURATIONS, SIZES, Limit, amount
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+
+TEXT = """\
+name: small
+seed: 3
+replications: 4
+agents: {count: 5}
+schedule: {kind: rounds, turns: 40}
+problem: {kind: contextual, arms: {kind: ball, dimension: 3, count: 8}, reward: {kind: cosine}, noise: 0.1}
+algorithms:
+  - {algorithm: lin_ucb}
+  - {algorithm: n_kernel_ucb, kernel: {kind: gaussian, gamma: 1.0}, alpha: 0.1}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("small.yaml").write_text(TEXT)
+    return Path("small.yaml")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.1, 4.9, "less than 5 s"),
+        (3.2, 8.4, "about 3 to 8 s"),
+        (71, 290, "about 1.2 to 5 min"),
+        (0.2, 400, "less than 7 min"),
+        (5400, 36_000, "about 1.5 to 10 h"),
+        (1e6, 1e8, "about 12 to 1,200 d"),
+    ],
+)
+def test_a_range_of_time_in_words(low: float, high: float, words: str) -> None:
+    assert span(low, high) == words
+
+
+def test_every_algorithm_is_in_the_table() -> None:
+    measured = costs.table()["seconds"]["algorithms"]
+    assert set(Registry.installed().algorithms) - set(measured) <= UNMEASURED
+    for _, slopes, spread in measured.values():
+        assert min(slopes) >= 0
+        assert 0.2 <= spread < 2
+
+
+UNMEASURED = {"ind_uniform_fb", "discounted_lin_ucb", "sw_lin_ucb", "lin_ts", "oful", "kernel_ts", "igp_ucb", "gp_ucb"}
+"""Those that no quick scenario runs; they count as the mean of all, with twice the spread."""
+
+
+def test_more_takes_longer_and_what_was_met_is_known(file: Path, tmp_path: Path) -> None:
+    small, large = load_run(file), load_run(file, ["schedule.turns=4000"])
+    first, second = estimate(small, 1), estimate(large, 1)
+    assert first.seconds is not None
+    assert second.seconds is not None
+    assert second.seconds[0] > 10 * (first.seconds[0] - forecast.STARTS_IN)
+    assert not first.notable
+    variant, known = small.variants[1], Memories(tmp_path / "costs.json")
+    entry = variant.configured
+    assert entry.label == "n_kernel_ucb"
+    known.note(variant.scenario, entry, 200, 33.0)
+    known.keep()
+    again = Memories(tmp_path / "costs.json")
+    assert again.predict(variant.scenario, entry) == pytest.approx((math.log(33.0), costs.MET_BEFORE), abs=1e-3)
+    other = large.variants[1]
+    log, spread = again.predict(other.scenario, entry) or (0.0, 0.0)
+    assert log == pytest.approx(math.log(33.0) + costs.growth("n_kernel_ucb") * math.log(100), abs=0.01)
+    assert spread > costs.MET_BEFORE
+    (tmp_path / "costs.json").write_text("{")
+    assert Memories(tmp_path / "costs.json").predict(variant.scenario, entry) is not None
+
+
+def test_the_time_left_follows_a_job_under_way(file: Path) -> None:
+    """With share f of its pulls done a job has used f^b of its time."""
+    found = Forecast(load_run(file, ["replications=1"]), 1)
+    before = found.left({0: 1, 1: 1})
+    assert before is not None
+    found.begins("a", 1)
+    found.advances("a", 50, 30.0)
+    whole = 30.0 * 4 ** max(0.5, costs.growth("n_kernel_ucb"))
+    assert found.under_way == 0.25
+    left = found.left({0: 1, 1: 1})
+    assert left == pytest.approx(whole - 30 + (found.expected(0) or 0.0))
+    found.ends("a", {"wall_seconds": 80.0, "cpu_seconds": 80.0, "turns": 200})
+    assert (found.under_way, found.expected(1)) == (0.0, 80.0)
+    assert found.left({0: 1, 1: 2}) == pytest.approx(160.0 + (found.expected(0) or 0.0))
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "problem"),
+    [
+        ("wall_time", "30", "30 is not allowed: write a positive number with a unit, s, min, h or d"),
+        ("wall_time", "0s", "0s is not allowed: write a positive number with a unit, s, min, h or d"),
+        ("wall_time", "2GB", "2GB is not allowed: write a positive number with a unit, s, min, h or d"),
+        ("disk", "2G", "2G is not allowed: write a positive number with a unit, kB, MB, GB, TB, KiB, MiB, GiB or TiB"),
+    ],
+)
+def test_a_limit_needs_a_unit(file: Path, key: str, given: str, problem: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        load_run(file, [f"limit.{key}={given}"])
+    assert problem in str(error.value).replace("'", "")
+
+
+def test_limits_have_units(file: Path) -> None:
+    assert (amount("1.5 h", DURATIONS), amount("2GB", SIZES), amount("1KiB", SIZES)) == (5400, 2e9, 1024)
+    limit = load_run(file, ["limit.wall_time=30min"]).limit
+    assert limit == Limit(wall_time="30min")
+    assert (limit.seconds, limit.bytes) == (1800, math.inf)
+
+
+def test_a_run_ends_at_its_limit_and_keeps_what_is_finished(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", str(file), "--workers", "1", "--replications", "3000", "--out", "out"]
+    assert exit_status([*words, "--set", "limit={wall_time: 4s}"]) == 75
+    said = capsys.readouterr().err
+    assert "stopped (limit.wall_time, 4s, is reached)" in said
+    found = json.loads(Path("out/results.json").read_text())
+    assert json.loads(Path("out/manifest.json").read_text())["status"] == "stopped"
+    done = sum(len(entry["replications"]) for entry in found["results"])
+    assert done > 0
+    assert f"{done:,} finished jobs are kept in out, {6000 - done:,} are missing" in said
+    assert "limit:" in Path("out/scenario.yaml").read_text()
+
+
+def test_a_sweep_goes_on_after_its_limit(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("grid.yaml").write_text(TEXT + "grid: {problem.noise: [0.1, 0.2]}\n")
+    words = ["sweep", "grid.yaml", "--workers", "1", "--out", "out"]
+    monkeypatch.setattr("sys.argv", ["coband", *words])
+    assert exit_status([*words, "--set", "limit.disk=1kB", "--set", "schedule.turns=4000"]) == 75
+    assert "to go on: coband sweep grid.yaml --workers 1 --resume --out out" in capsys.readouterr().err
+    assert exit_status([*words, "--resume"]) == 0
+    assert len(json.loads(Path("out/results.json").read_text())["results"]) == 4
