@@ -103,7 +103,8 @@ class Claim(_Strict):
         default={}, description="what the paper leaves open, and what is used here, or the values that are tried"
     )
     quantifier: Quantifier | None = Field(
-        default=None, description="of the open values: the claim is about any, all, the best of each label (tuned), or at_equal"
+        default=None,
+        description="of the open values: any, all, the best of each label (tuned), or those that give at_equal",
     )
     tuning: Tuning = Tuning()
     at_equal: AtEqual | None = Field(default=None, description="what is equal, with quantifier at_equal")
@@ -207,6 +208,7 @@ class Panel(_Strict):
     )
     at: dict[str, str | int | float] = Field(default={}, description="values of the other keys of the grid, for all")
     published: dict[str, float] = Field(default={}, description="line -> its end as the authors publish it in numbers")
+    published_in: str = Field(default="", description="where they publish these numbers")
 
     @model_validator(mode="after")
     def _drawn(self) -> Self:

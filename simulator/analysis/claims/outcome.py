@@ -190,8 +190,8 @@ def needed_of(part: Sequence[Finding]) -> int | None:
         known = [one.evidence.needed for one in part if one.evidence.holds < ENOUGH]
         return None if None in known else max((n for n in known if n is not None), default=part[0].count)
     against = [one.evidence.needed for one in part if one.evidence.fails > one.evidence.holds and not one.given]
-    known = [n for n in against if n is not None]
-    return max([min(known), *(one.evidence.needed or 0 for one in part if one.given)]) if known else None
+    soonest = min((n for n in against if n is not None), default=None)
+    return soonest and max([soonest, *(one.evidence.needed or 0 for one in part if one.given)])
 
 
 def verdicts(outcomes: Sequence[Outcome]) -> list[Verdict]:

@@ -123,8 +123,9 @@ def _reversed(one: Difference) -> Difference:
     base = None if one.relative is None else one.mean / one.relative if one.relative else None
     first = None if base is None else base + one.mean
     relative = 0.0 if one.relative == 0 else None if not first else -one.mean / first
-    turned = {key: turn(getattr(one, key)) for key in ("student", "bootstrap", "strict", "any_time")}
-    return replace(one, first=one.second, second=one.first, mean=-one.mean, relative=relative, **turned)
+    swapped = replace(one, first=one.second, second=one.first, mean=-one.mean, relative=relative)
+    swapped = replace(swapped, student=turn(one.student), bootstrap=turn(one.bootstrap))
+    return replace(swapped, strict=turn(one.strict), any_time=turn(one.any_time))
 
 
 def _difference(

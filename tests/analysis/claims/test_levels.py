@@ -13,10 +13,10 @@ from coband.simulator.analysis.claims import levels
 from coband.simulator.analysis.claims.comparisons import Presupposed, Ratio
 from coband.simulator.analysis.claims.levels import Point
 from coband.simulator.analysis.claims.outcome import Outcome, fails_of, holds_of, verdicts
-from coband.simulator.analysis.claims.pages import in_words
 from coband.simulator.analysis.claims.reading import read_claim
 from coband.simulator.analysis.claims.reproduction import Reproduction
 from coband.simulator.analysis.claims.samples import SampleError
+from coband.simulator.analysis.claims.wording import in_words
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
@@ -79,7 +79,9 @@ def reproduced(folder: Path, text: str) -> tuple[Outcome, str]:
     reproduction = Reproduction([claim], folder / "out", InProcess())
     reproduction.run()
     (outcome,) = reproduction.outcomes()
-    again = Reproduction([claim], folder / "again", InProcess(), earlier={claim.key: Outcome.from_json(outcome.to_json())})
+    again = Reproduction(
+        [claim], folder / "again", InProcess(), earlier={claim.key: Outcome.from_json(outcome.to_json())}
+    )
     again.run()
     assert again.outcomes()[0].findings == outcome.findings
     return outcome, in_words(outcome, claim.claim, verdicts([outcome])[0])
@@ -125,7 +127,11 @@ def test_a_claim_without_overlap_says_so_and_others_go_on(tmp_path: Path) -> Non
     ("old", "new", "message"),
     [
         ("quantifier: at_equal", "quantifier: any", "quantifier: at_equal needs at_equal"),
-        ("kind: ratio, of: scalars, first: A, second: B, at_most: 3", "kind: value, of: scalars, term: A, at_most: 3", "kinds"),
+        (
+            "kind: ratio, of: scalars, first: A, second: B, at_most: 3",
+            "kind: value, of: scalars, term: A, at_most: 3",
+            "kinds",
+        ),
     ],
 )
 def test_what_it_is_about(tmp_path: Path, old: str, new: str, message: str) -> None:

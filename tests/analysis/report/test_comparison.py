@@ -186,7 +186,9 @@ def test_after_an_early_stop_the_confidence_sequence_decides() -> None:
     assert (planned.verdict, early.verdict) == ("a lower", "undecided")
     both = np.exp([float(one) for one in anytime.mean_processes(np.array(gaps))])
     assert planned.e_value == early.e_value == pytest.approx(both.mean())
-    (clear,) = comparisons.differences(compared(({"until": {}},), a=[1.0 + x / 99 for x in range(9)], b=[2.0] * 9), REGRET)
+    (clear,) = comparisons.differences(
+        compared(({"until": {}},), a=[1.0 + x / 99 for x in range(9)], b=[2.0] * 9), REGRET
+    )
     assert (clear.verdict, clear.is_certain("a")) == ("a lower", True)
     (equal,) = comparisons.differences(compared(a=[1.0, 2.0], b=[1.0, 2.0]), REGRET)
     assert (equal.e_value, equal.verdict) == (0.0, "equal")
