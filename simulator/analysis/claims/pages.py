@@ -227,7 +227,8 @@ def _remarks(claim: Claim, outcome: Outcome | None, verdict: Verdict) -> Iterato
         if settings:
             yield f"*{title}:* {'; '.join(f'{key}: {_open(value)}' for key, value in settings.items())}."
             yield ""
-    reason = claim.not_run if outcome is None else outcome.reason
+    unknown = "nothing is on file of its present settings"
+    reason = (claim.not_run or unknown) if outcome is None else outcome.reason
     if reason:
         yield f"*Not run, or not to the end:* {reason.rstrip('.')}."
         yield ""
