@@ -17,7 +17,8 @@ class Comparison:
 
     Attributes:
         differences: a row per measure and pair: ``mean`` is that of ``first`` minus ``second``, ``low`` and ``high``
-            are the ends of the 95 % t interval (``bootstrap_low`` and ``bootstrap_high`` those of the bootstrap),
+            are the ends of the 95 % t interval (``bootstrap_low`` and ``bootstrap_high`` those of the bootstrap,
+            ``any_time_low`` and ``any_time_high`` those of the confidence sequence, with its ``e_value``),
             ``paired`` says whether it is taken replication by replication, and ``verdict`` says which one is better.
         rankings: a row per measure: the sentence, and the labels that lead. In a sweep both tables begin with the
             environment, within which labels are compared.
@@ -61,6 +62,9 @@ _DIFFERENCE = (
     "high",
     "bootstrap_low",
     "bootstrap_high",
+    "any_time_low",
+    "any_time_high",
+    "e_value",
     "verdict",
 )
 
@@ -70,6 +74,7 @@ def _difference(one: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]
     row = {key: one.get(key) for key in keys}
     row["low"], row["high"] = one["ci95_t"] or (None, None)
     row["bootstrap_low"], row["bootstrap_high"] = one["ci95_bootstrap"] or (None, None)
+    row["any_time_low"], row["any_time_high"] = one["cs95"] or (None, None)
     return row
 
 

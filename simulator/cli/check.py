@@ -34,7 +34,7 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
         with tempfile.TemporaryDirectory(prefix="coband-check-") as scratch, progress.Bar(study.name) as bar:
             report = request.execute(study, out or Path(scratch) / "run", bar)
         progress.warn(report)
-        comparisons = expectations.compare(scenario, report.object)
+        comparisons = expectations.compare(scenario, report.object, early=study.until is not None)
     except expectations.ExpectationError as error:
         raise BadInput(f"{request.file}: {error}") from error
     for sentence in expectations.close_calls(comparisons, report.object):
@@ -45,6 +45,8 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
 
 
 def _show(comparisons: list[Comparison]) -> None:
+    from coband.simulator.experiments.statistics import numerals
+
     rows = [
         [
             item.label,
@@ -52,9 +54,13 @@ def _show(comparisons: list[Comparison]) -> None:
             "all" if item.replication is None else str(item.replication),
             item.expected,
             tables.between(item.got, item.interval),
+            numerals.evidence(item.e_value),
             item.word,
         ]
         for item in comparisons
     ]
-    tables.show(["label", "count", "replication", "expected", "got", ""], rows, left=2)
+    header = ["label", "count", "replication", "expected", "got", "e", ""]
+    if all(item.e_value is None for item in comparisons):
+        header, rows = [*header[:5], ""], [[*row[:5], row[6]] for row in rows]
+    tables.show(header, rows, left=2)
     click.echo(f"{sum(item.holds for item in comparisons)} of {len(rows)} counts are as expected")

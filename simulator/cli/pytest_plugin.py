@@ -103,7 +103,7 @@ class ScenarioFile(_Readable, pytest.File):
         if report.failures:
             failure = report.failures[0]
             raise Differs(f"{failure.label}, replication {failure.replication}: {failure.kind}\n{failure.error}")
-        return expectations.compare(self.scenario, report.object)
+        return expectations.compare(self.scenario, report.object, early=self.study.until is not None)
 
 
 class Expectation(_Readable, pytest.Item):

@@ -52,7 +52,7 @@ def test_claims_about_two_labels_show_means_with_intervals(coband: Program) -> N
     rows = [line.split() for line in output.splitlines()[1:-1]]
     assert (status, [row[-1] for row in rows]) == (1, ["ok", "differs"])
     assert rows[0][:6] == ["Seldom", "scalars", "all", "less", "than", "Often's"]
-    assert rows[1][-2] == "700"
+    assert [row[-4:-1] for row in rows][1] == ["700", "<", "0.001"]
 
 
 def test_only_the_chosen_labels_and_replications(coband: Program) -> None:
@@ -117,3 +117,21 @@ def test_bounds_hold_for_all_of_an_interval() -> None:
         (found,) = compare(scenario, {"results": [{"label": "A", "replications": records}]})  # type: ignore[arg-type]
         assert (found.holds, found.got, found.replication) == (holds, 10.0, None)
         assert found.interval is not None
+
+
+def test_after_an_early_stop_confidence_sequences_decide() -> None:
+    """Differences of -2, -1, -2, -1: t = -5.2, whose 95 % interval excludes 0; the confidence sequence does not."""
+    records = {
+        "A": [{"replication": number, "regret": 10.0 - gap} for number, gap in enumerate((2, 1, 2, 1))],
+        "B": [{"replication": number, "regret": 10.0} for number in range(4)],
+    }
+    report = {"results": [{"label": label, "replications": found} for label, found in records.items()]}
+    items = (FakeExpect("A", "regret", less_than="B"), FakeExpect("A", "regret", at_most=9.5, of="mean"))
+    found = {
+        early: compare(FakeScenario(expect=items), report, early=early)  # type: ignore[arg-type]
+        for early in (False, True)
+    }
+    assert [one.holds for one in found[False]] == [True, True]
+    assert [one.holds for one in found[True]] == [False, False]
+    assert found[False][0].e_value == found[True][0].e_value
+    assert 1 < (found[True][0].e_value or 0) < 40

@@ -47,7 +47,7 @@ def test_from_claims_to_pages(coband: Coband, tmp_path: Path) -> None:
     assert "2 claims: 1 does not hold, 1 holds" in out
     index, page = (tmp_path / "pages" / name for name in ("index.md", "small.md"))
     assert "| [A small paper](small.md) | 1 | 1 |  |  |  |" in index.read_text()
-    assert "- 🔴 [false, sharing needs messages](small.md#small-false) · nowhere · 3 replications" in index.read_text()
+    assert "- ✗ [false, sharing needs messages](small.md#small-false)\n" in index.read_text()
     assert "scalars: N is at least 1 | 0 | 0 to 0 |" in page.read_text()
     assert "![Curves](small_1.svg)" in page.read_text()
     assert "<svg" in (tmp_path / "pages" / "small_1.svg").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -75,7 +75,17 @@ class Tuning(_Strict):
     seed: int = Field(default=777_001, ge=0, description="of the studies")
 
 
-Quantifier = Literal["any", "all", "tuned"]
+class AtEqual(_Strict):
+    """How ``quantifier: at_equal`` compares: where the mean of a metric is the same for all labels."""
+
+    metric: str = Field(default="regret", description="what is equal")
+    tolerance: float = Field(default=0.05, gt=0, lt=1, description="share of it by which labels may differ")
+    levels: int = Field(default=3, ge=1, description="values of it, at equal steps over those that all labels reach")
+
+
+Quantifier = Literal["any", "all", "tuned", "at_equal"]
+LEVELLED = frozenset({"difference", "ratio", "equal", "order"})
+"""Kinds of conditions that compare labels at equal values of another metric."""
 
 
 def _named(given: Any) -> Any:
@@ -93,9 +103,11 @@ class Claim(_Strict):
         default={}, description="what the paper leaves open, and what is used here, or the values that are tried"
     )
     quantifier: Quantifier | None = Field(
-        default=None, description="of the open values: the claim is about any, all, or the best of each label (tuned)"
+        default=None,
+        description="of the open values: any, all, the best of each label (tuned), or those that give at_equal",
     )
     tuning: Tuning = Tuning()
+    at_equal: AtEqual | None = Field(default=None, description="what is equal, with quantifier at_equal")
     ours: dict[str, str] = Field(default={}, description="what differs here from what is printed, and why")
     studies: Annotated[dict[str, ClaimedStudy], BeforeValidator(_named)] = Field(
         default={}, description="the studies by name, or one study"
@@ -114,7 +126,15 @@ class Claim(_Strict):
                 known = ", ".join(self.studies)
                 raise ValueError(f"{term} names study {term.study or ONLY}, but there are {known}")
         if bool(self.spaces()) != (self.quantifier is not None):
-            raise ValueError("open values need quantifier: any, all or tuned, and a quantifier needs open values")
+            known = ", ".join(get_args(Quantifier))
+            raise ValueError(f"open values need quantifier: one of {known}; and a quantifier needs open values")
+        if (self.at_equal is not None) != (self.quantifier == "at_equal"):
+            raise ValueError("quantifier: at_equal needs at_equal: {metric: regret}, which no other one has")
+        about = {(one.kind, getattr(one, "of", "")) for one in self.conditions}
+        if self.at_equal is not None and not (
+            {kind for kind, _ in about} <= LEVELLED and len({of for _, of in about}) == 1
+        ):
+            raise ValueError(f"at_equal needs conditions about one metric, of kinds {', '.join(sorted(LEVELLED))}")
         return self
 
     def spaces(self) -> dict[str, OpenSpace]:
@@ -156,6 +176,21 @@ class Claim(_Strict):
         """The study that a term is about."""
         return self.studies[term.study] if term.study is not None else next(iter(self.studies.values()))
 
+    def studies_of(self, term: Term) -> list[tuple[float, ClaimedStudy]]:
+        """The study that a term is about, with weight 1."""
+        return [(1.0, self.study_of(term))]
+
+
+class BlendedClaim(Claim):
+    """A claim whose labels are weighted means of some of their settings."""
+
+    blends: dict[str, list[tuple[float, dict[str, Setting]]]]
+
+    def studies_of(self, term: Term) -> list[tuple[float, ClaimedStudy]]:
+        """The studies of which a term is the weighted mean."""
+        blend = self.blends[term.label]
+        return [(weight, self.at(setting, term.label).study_of(term)) for weight, setting in blend]
+
 
 class Panel(_Strict):
     """One panel of a figure: curves of several labels, or a metric against a parameter."""
@@ -173,6 +208,7 @@ class Panel(_Strict):
     )
     at: dict[str, str | int | float] = Field(default={}, description="values of the other keys of the grid, for all")
     published: dict[str, float] = Field(default={}, description="line -> its end as the authors publish it in numbers")
+    published_in: str = Field(default="", description="where they publish these numbers")
 
     @model_validator(mode="after")
     def _drawn(self) -> Self:

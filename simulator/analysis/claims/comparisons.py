@@ -81,6 +81,12 @@ class Equal(PairCondition):
         return ratio_of(columns[0], columns[1])
 
 
+class Presupposed(Equal):
+    """Two means are equal within a margin, which a comparison at equal values of a metric needs."""
+
+    given = True
+
+
 class Order(MetricCondition):
     """The means of several terms grow in this order."""
 

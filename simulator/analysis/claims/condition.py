@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -66,6 +66,7 @@ class Finding:
         evidence: for and against.
         rows: what each replication gave, from which all the rest follows; empty where it was not kept.
         setting: of what the paper leaves open; empty where nothing is tried.
+        given: that a comparison presupposes it; where it is not shown, neither verdict is.
     """
 
     text: str
@@ -76,6 +77,7 @@ class Finding:
     evidence: Evidence
     rows: Sequence[Sequence[float]] = ()
     setting: str = ""
+    given: bool = False
 
 
 class BaseCondition(BaseModel):
@@ -83,6 +85,7 @@ class BaseCondition(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    given: ClassVar[bool] = False
     test: Test = Field(default="mean", description="of means, or of the signs of the differences")
 
     @abstractmethod
@@ -125,12 +128,13 @@ class BaseCondition(BaseModel):
             SampleError: it cannot be said of such numbers.
         """
         if not rows:
-            return Finding(self.describe(), None, None, None, 0, UNKNOWN)
+            return Finding(self.describe(), None, None, None, 0, UNKNOWN, given=self.given)
         columns = np.array(rows, dtype=np.float64).T
         requirements = [replace(one, coarse=self._is_coarse(), test=self.test) for one in self._requirements(columns)]
         estimate, interval = self._estimate(columns)
         evidence = together(requirements, [replace(one, test=self.test) for one in self._margins(columns)])
-        return Finding(self.describe(), estimate, interval, _effect(requirements), len(rows), evidence, rows)
+        effect = _effect(requirements)
+        return Finding(self.describe(), estimate, interval, effect, len(rows), evidence, rows, given=self.given)
 
     def _is_coarse(self) -> bool:
         """Whether the metric is declared to be 0 or 1 in every replication."""

@@ -82,7 +82,7 @@ class Outcome:
     @property
     def same(self) -> float | None:
         """The log e-value of the hypothesis that one of its differences matters; None if one has no margin."""
-        found = [one.evidence.same for one in self.findings]
+        found = [one.evidence.holds if one.given else one.evidence.same for one in self.findings]
         return None if not found or None in found else min(one for one in found if one is not None)
 
     @property
@@ -163,6 +163,7 @@ class Outcome:
                 Evidence(**one["evidence"]),
                 one["rows"],
                 one["setting"],
+                one.get("given", False),
             )
             for one in data["findings"]
         ]
@@ -175,8 +176,12 @@ def holds_of(part: Sequence[Finding]) -> float:
 
 
 def fails_of(part: Sequence[Finding]) -> float:
-    """The log e-value against a claim at one setting: with equal weights, of that against each condition."""
-    return mean_of_logs([one.evidence.fails for one in part])
+    """The log e-value against a claim at one setting: with equal weights, of that against each condition.
+
+    What a comparison presupposes has to hold for this verdict too.
+    """
+    against = mean_of_logs([one.evidence.fails for one in part if not one.given])
+    return min([against, *(one.evidence.holds for one in part if one.given)])
 
 
 def needed_of(part: Sequence[Finding]) -> int | None:
@@ -184,8 +189,9 @@ def needed_of(part: Sequence[Finding]) -> int | None:
     if fails_of(part) < holds_of(part):
         known = [one.evidence.needed for one in part if one.evidence.holds < ENOUGH]
         return None if None in known else max((n for n in known if n is not None), default=part[0].count)
-    against = [one.evidence.needed for one in part if one.evidence.fails > one.evidence.holds]
-    return min((n for n in against if n is not None), default=None)
+    against = [one.evidence.needed for one in part if one.evidence.fails > one.evidence.holds and not one.given]
+    soonest = min((n for n in against if n is not None), default=None)
+    return soonest and max([soonest, *(one.evidence.needed or 0 for one in part if one.given)])
 
 
 def verdicts(outcomes: Sequence[Outcome]) -> list[Verdict]:

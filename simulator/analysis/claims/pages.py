@@ -9,23 +9,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.analysis.claims import drawing, reading, results
+from coband.simulator.analysis.claims import drawing, reading, results, wording
 from coband.simulator.analysis.claims.claim import Claim, OpenSpace, Paper, PlacedClaim
 from coband.simulator.analysis.claims.conditions import Finding
-from coband.simulator.analysis.claims.outcome import LEVEL, Outcome, Verdict, fails_of, holds_of, verdicts
+from coband.simulator.analysis.claims.outcome import Outcome, Verdict, verdicts
 from coband.simulator.analysis.claims.settings import is_of_other_settings
 from coband.simulator.experiments.statistics import numerals
 
 MARKS: Mapping[Verdict, str] = {
-    "holds": "🟢",
-    "does not hold": "🔴",
-    "no practical difference": "🔵",
-    "undecided": "🟡",
-    "not run": "⚪",
+    "holds": "✓",
+    "does not hold": "✗",
+    "no practical difference": "≈",
+    "undecided": "?",
+    "not run": "–",
 }
 SHORT = re.compile(r"\(([^()]+)\)$")
 """Authors and year at the end of a paper's title."""
-READINGS = re.compile("_(shared|public_code|same_constants|same_rule)$")
+READINGS = re.compile("_(shared|public_code|same_constants|same_rule|at_equal)$")
 """What tells claims apart that are one claim of the paper, read in several ways."""
 NOTE = """Verdicts hold whenever one looks: each has an e-value of at least 20, and at most 5 % of them are expected to
 be wrong. [How to read them](../howto/reproduce.md#read-a-verdict), and [how far to trust
@@ -100,16 +100,25 @@ def _index(
     sums = (sum(counts[name, verdict] for name in papers) for verdict in MARKS)
     lines += [f"| all | {' | '.join(map(str, sums))} |", ""]
     lines += [" · ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items()), ""]
-    befores = [(one, outcomes[one.key].before) for one in placed if one.key in found]
-    changed = [
-        f"- {MARKS[old]} → {_line(one, outcomes, found)}" for one, old in befores if old and old != found[one.key]
-    ]
-    lines += ["## What has changed since the verdicts before", "", *changed, ""] if changed else []
+    lines += _changes(placed, outcomes, found)
     lines += ["## All claims", "", COMMANDS]
     for name, paper in papers.items():
         lines += ["", f"### {_short(paper)}", "", f"[{paper.title}]({name}.md)", ""]
         lines += [f"- {_line(one, outcomes, found)}" for one in placed if one.paper == name]
     return "\n".join(lines) + "\n\n" + _toctree(papers)
+
+
+def _changes(placed: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], found: Mapping[str, Verdict]) -> list[str]:
+    """How many verdicts are new since those before, and, folded up, which."""
+    changed = [(one, outcomes[one.key].before or "undecided") for one in placed if one.key in found]
+    changed = [(one, old) for one, old in changed if outcomes[one.key].before and old != found[one.key]]
+    if not changed:
+        return []
+    counts = Counter(f"{MARKS[old]} → {MARKS[found[one.key]]}" for one, old in changed)
+    total = " · ".join(f"{step} {count}" for step, count in counts.most_common())
+    listed = [f"- {MARKS[old]} → {_line(one, outcomes, found)}" for one, old in changed]
+    summary = f"<summary>{len(changed)} verdicts have changed since those before: {total}</summary>"
+    return ["<details>", summary, "", *listed, "", "</details>", ""]
 
 
 def _short(paper: Paper) -> str:
@@ -120,11 +129,10 @@ def _short(paper: Paper) -> str:
 
 def _line(placed: PlacedClaim, outcomes: Mapping[str, Outcome], found: Mapping[str, Verdict]) -> str:
     outcome, verdict = outcomes.get(placed.key), found.get(placed.key, "not run")
-    count = f" · {outcome.replications} replications" if outcome is not None and outcome.replications else ""
     link = f"[{placed.claim.title}]({placed.paper}.md#{_anchor(placed)})"
-    words = verdict if outcome is None else in_words(outcome, placed.claim, verdict)
+    words = verdict if outcome is None else wording.in_words(outcome, placed.claim, verdict)
     at = "" if words == verdict else f" · **{words}**"
-    return f"{MARKS[verdict]} {link}{at} · {placed.claim.where}{count}"
+    return f"{MARKS[verdict]} {link}{at}"
 
 
 def _toctree(papers: Mapping[str, Paper]) -> str:
@@ -156,7 +164,7 @@ def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict) -> li
     claim = placed.claim
     lines = [f"({_anchor(placed)})=", f"## {MARKS[verdict]} {claim.title}", ""]
     who = {"paper": "", "public code": "; claimed by the public code", "coband": "; claimed by coband"}[claim.source]
-    words = verdict if outcome is None else in_words(outcome, claim, verdict)
+    words = verdict if outcome is None else wording.in_words(outcome, claim, verdict)
     lines += [f"**{words}** · {claim.where}{who} · `coband reproduce {placed.key}`", "", claim.statement.strip(), ""]
     for setting, part in ({} if outcome is None else outcome.parts()).items():
         lines += [f"At {setting}:", ""] if setting else []
@@ -171,55 +179,6 @@ def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict) -> li
 
 def _open(value: str | OpenSpace) -> str:
     return value if isinstance(value, str) else f"{', '.join(map(str, value.values))} are tried ({value.why})"
-
-
-def in_words(outcome: Outcome, claim: Claim, verdict: Verdict) -> str:
-    """A verdict with the settings at which it is one.
-
-    A setting counts by itself if its e-value is at least 20 times the number of settings (Bonferroni).
-    """
-    parts = outcome.parts()
-    if claim.quantifier == "tuned":
-        return f"{verdict} tuned" if outcome.chosen else verdict
-    if claim.quantifier is None or verdict == "not run":
-        return verdict
-    enough = math.log(len(parts) / LEVEL)
-    holding = [key for key, part in parts.items() if holds_of(part) >= enough]
-    failing = [key for key, part in parts.items() if fails_of(part) >= enough]
-    if len(failing) == len(parts) or (verdict == "does not hold" and not failing):
-        return f"does not hold at any of {_count(len(parts))} settings"
-    if len(holding) == len(parts):
-        return f"holds at all of {_count(len(parts))} settings"
-    words: list[str] = [verdict] if verdict == "undecided" or (verdict == "holds" and not holding) else []
-    words += [f"holds at {_range(holding, list(parts))}"] if holding else []
-    words += [f"does not hold at {_range(failing, list(parts))}"] if failing else []
-    return "; ".join(words)
-
-
-def _range(chosen: Sequence[str], known: Sequence[str]) -> str:
-    """Some settings; as "D >= 28" if they are the last ones of an ascending parameter."""
-    names, values = zip(*(one.partition(" = ")[::2] for one in known), strict=True)
-    ascending = (
-        len(set(names)) == 1 and all(map(_is_number, values)) and list(map(float, values)) == sorted(map(float, values))
-    )
-    count = len(chosen)
-    if ascending and 1 < count < len(known) and list(chosen) in (list(known[:count]), list(known[-count:])):
-        first = list(chosen) == list(known[:count])
-        return f"{names[0]} {'<=' if first else '>='} {values[count - 1 if first else -count]}"
-    return "; ".join(chosen)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _count(number: int) -> str:
-    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-    return words[number] if number < len(words) else str(number)
 
 
 def _published(figure: Mapping[str, Any], paper: Paper) -> list[str]:
@@ -238,7 +197,8 @@ def _published(figure: Mapping[str, Any], paper: Paper) -> list[str]:
         "| panel | line | published by the authors | here | 95 % interval | replications |",
         "|---|---|---|---|---|---|",
     ]
-    return [*head, *rows, ""] if rows else []
+    sources = dict.fromkeys(panel.published_in for panel in panels if panel.published)
+    return [f"*Published by the authors:* {'; '.join(sources)}.", "", *head, *rows, ""] if rows else []
 
 
 def _others(placed: PlacedClaim, known: Sequence[PlacedClaim], found: Mapping[str, Verdict]) -> Iterator[str]:
@@ -267,13 +227,16 @@ def _remarks(claim: Claim, outcome: Outcome | None, verdict: Verdict) -> Iterato
         if settings:
             yield f"*{title}:* {'; '.join(f'{key}: {_open(value)}' for key, value in settings.items())}."
             yield ""
-    reason = claim.not_run if outcome is None else outcome.reason
+    unknown = "nothing is on file of its present settings"
+    reason = (claim.not_run or unknown) if outcome is None else outcome.reason
     if reason:
         yield f"*Not run, or not to the end:* {reason.rstrip('.')}."
         yield ""
-    if outcome is not None and verdict == "undecided" and outcome.needed is not None:
-        cost = "" if outcome.cost_hours is None else f", {outcome.cost_hours:.2g} CPU hours"
-        yield f"*Forecast:* needs about {max(1, outcome.needed - outcome.replications)} more replications{cost}."
+    if outcome is not None and verdict == "undecided" and outcome.replications:
+        yield f"*Forecast:* {wording.forecast(outcome, claim)}."
+        yield ""
+    if outcome is not None and outcome.chosen:
+        yield f"*Chosen on seeds of their own:* {'; '.join(wording.in_settings(claim, outcome))}."
         yield ""
     if claim.analysis:
         yield f"*Why:* {claim.analysis.strip()}"

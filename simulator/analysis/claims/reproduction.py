@@ -67,6 +67,7 @@ class Reproduction:
         self._before: dict[str, Verdict] = dict(zip(known, verdicts(list(known.values())), strict=True))
         self._earlier = {one.key: found for one in self._claims if (found := self._same(one, known))}
         self._reasons: dict[str, str] = {}
+        self._refused: dict[str, str] = {}
         self._checked: set[str] = set()
         self._known_outcomes: dict[str, tuple[list[tuple[int, int]], Outcome]] = {}
         self._digests = {one.key: settings_digest(one, size) for one in self._claims}
@@ -198,7 +199,7 @@ class Reproduction:
 
     def _reason(self, placed: PlacedClaim) -> str:
         found = (trial.failure() for trial in self._parts(placed))
-        return next(filter(None, found), "") or self._reasons.get(placed.key, "")
+        return next(filter(None, found), self._refused.get(placed.key, "")) or self._reasons.get(placed.key, "")
 
     def _wanted(self, placed: PlacedClaim) -> int:
         """How many replications seem to decide it."""
@@ -221,7 +222,7 @@ class Reproduction:
     def _settled(self, placed: PlacedClaim) -> bool:
         """Whether it goes on no more: decided, broken off, or dearer than its bound or the budget."""
         bound, done = placed.claim.replications, self._done(placed)
-        if any(trial.failure() for trial in self._parts(placed)):
+        if placed.key in self._refused or any(trial.failure() for trial in self._parts(placed)):
             return True
         if not self._trials[placed.key]:
             return self._too_dear(placed, placed.claim.tuning.replications)
@@ -274,13 +275,17 @@ class Reproduction:
         self._jobs.run(parts, lambda trial: claim.tuning.replications)
         if any(trial.failure() for trial in parts):
             return
-        chosen = trials.choice(claim, parts)
+        try:
+            chosen = trials.choice(claim, parts)
+        except SampleError as error:
+            self._refused[placed.key] = str(error)
+            return
         self._chosen[placed.key] = chosen
-        ((setting, at),) = trials.settings_of(claim, chosen)
-        studies = self._known([at])
+        tried = trials.settings_of(claim, chosen)
+        studies = self._known([at for _, at in tried])
         for progress in studies.values():
             self._jobs.read(progress)
-        self._trials[placed.key] = [self._trial(setting, at, studies)]
+        self._trials[placed.key] = [self._trial(setting, at, studies) for setting, at in tried]
 
     def _check(self, placed: PlacedClaim) -> None:
         """Run one replication of a results file again; where fingerprints differ, what the file says does not count."""

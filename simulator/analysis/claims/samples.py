@@ -65,6 +65,16 @@ class Sample:
         return self.agents if axis.endswith(PER_AGENT) else 1
 
 
+def blended(parts: Sequence[tuple[float, Sample]]) -> Sample:
+    """The weighted mean of the metrics of several samples; it has no curves."""
+    if len(parts) == 1:
+        return parts[0][1]
+    weights, records = [weight for weight, _ in parts], [dict(one.record) for _, one in parts]
+    common = [key for key in records[0] if all(isinstance(one.get(key), (int, float)) for one in records)]
+    means = {key: float(np.dot(weights, [float(one[key]) for one in records])) for key in common}
+    return Sample(means, [], parts[0][1].agents)
+
+
 @dataclass(frozen=True)
 class StudySamples:
     """All that is known of a study.

@@ -30,7 +30,8 @@ def settings_digest(placed: PlacedClaim, size: Size) -> str:
         for term in claim.terms():
             labels.setdefault(key_of(claim.at(setting).study_of(term), size), set()).add(term.label)
     parts = [_settings(key, wanted) for key, wanted in labels.items()]
-    conditions = claim.model_dump(mode="json", include={"conditions"}, exclude_defaults=True)
+    about = {"conditions", "at_equal", "tuning"}
+    conditions = claim.model_dump(mode="json", include=about, exclude_defaults=True)
     return sha256(json.dumps([conditions, *parts], sort_keys=True))[:DIGITS]
 
 

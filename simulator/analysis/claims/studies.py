@@ -95,7 +95,8 @@ def needed(claims: Iterable[Claim], size: Size) -> dict[Key, Needed]:
     terms: dict[Key, list[Term]] = {}
     for one in claims:
         for term in one.terms():
-            terms.setdefault(key_of(one.study_of(term), size), []).append(term)
+            for _, study in one.studies_of(term):
+                terms.setdefault(key_of(study, size), []).append(term)
     return {key: Needed(key, _restricted(_loaded(key), wanted)) for key, wanted in terms.items()}
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from coband.simulator.analysis.claims.claim import Claim, Setting, Size
+from coband.simulator.analysis.claims import levels
+from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Setting, Size
 from coband.simulator.analysis.claims.conditions import Find, Finding, Term
 from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
-from coband.simulator.analysis.claims.samples import Sample, SampleError
+from coband.simulator.analysis.claims.samples import Sample, SampleError, blended
 from coband.simulator.analysis.claims.studies import Key, key_of
 from coband.simulator.experiments.statistics import estimates
 
@@ -77,10 +79,13 @@ class Trial:
         """The samples of a term from the start on."""
         done, studies = self.done(), {progress.study.key: progress for progress, _ in self.used}
 
+        def one(study: ClaimedStudy, term: Term) -> Mapping[int, Sample]:
+            samples = studies[key_of(study, self.size)].samples
+            return {} if samples is None else samples.of(term.label, term.at)
+
         def find(term: Term) -> list[Sample]:
-            samples = studies[key_of(self.claim.study_of(term), self.size)].samples
-            found = {} if samples is None else samples.of(term.label, term.at)
-            return [found[replication] for replication in range(self.start, done)]
+            parts = [(weight, one(study, term)) for weight, study in self.claim.studies_of(term)]
+            return [blended([(weight, of[number]) for weight, of in parts]) for number in range(self.start, done)]
 
         return find
 
@@ -131,23 +136,32 @@ def variants_of(claim: Claim, size: Size, studies: Mapping[Key, StudyProgress]) 
     """The studies of a claim at a setting, each with the variants that it is about."""
     found: dict[Key, set[int]] = {}
     for term in claim.terms():
-        key = key_of(claim.study_of(term), size)
-        found.setdefault(key, set()).update(studies[key].study.numbers(term))
+        for _, study in claim.studies_of(term):
+            key = key_of(study, size)
+            found.setdefault(key, set()).update(studies[key].study.numbers(term))
     return [(studies[key], numbers) for key, numbers in found.items()]
 
 
-def choice(claim: Claim, trials: Sequence[Trial]) -> dict[str, dict[str, Setting]]:
-    """The best setting of each label, by the mean of the tuning's metric over its replications.
+def choice(claim: Claim, trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
+    """What tuning chooses: the best setting of each label by the mean of a metric; or the blends at equal levels.
 
     Args:
-        claim: with ``quantifier: tuned``.
+        claim: with ``quantifier: tuned`` or ``at_equal``.
         trials: the claim with the tuning's seed, at all of its settings in order.
 
     Raises:
-        SampleError: there is no such metric.
+        SampleError: there is no such metric, or the labels' frontiers do not overlap.
     """
     tuning, sign = claim.tuning, 1 if claim.tuning.best == "lowest" else -1
     labels = dict.fromkeys(term.label for term in claim.terms())
+    if claim.at_equal is not None:
+        of = str(getattr(claim.conditions[0], "of"))  # noqa: B009  which all of its kinds of conditions have
+        metrics, pairs = (claim.at_equal.metric, of), list(zip(trials, claim.settings(), strict=True))
+        means = {
+            label: [(_mean(one, label, metrics[0]), _mean(one, label, metrics[1]), own) for one, own in pairs]
+            for label in labels
+        }
+        return levels.blends(claim, means)
     found: dict[str, dict[str, Setting]] = {}
     for label in labels:
         scores = [sign * _mean(trial, label, tuning.by) for trial in trials]
@@ -171,7 +185,9 @@ def tuned(claim: Claim, chosen: Mapping[str, Mapping[str, Setting]]) -> Claim:
 
 
 def settings_of(claim: Claim, chosen: Mapping[str, Mapping[str, Setting]] | None = None) -> list[tuple[str, Claim]]:
-    """The claim at each setting that is tried, with its words; none for a tuned claim before it is tuned."""
+    """The claim at each setting or level that is tried, with its words; none for a tuned claim before it is tuned."""
+    if claim.quantifier == "at_equal":
+        return [(level, levels.blended(claim, parts)) for level, parts in (chosen or {}).items()]
     if claim.quantifier == "tuned":
         return [("", tuned(claim, chosen))] if chosen else []
     return [(in_words(setting), claim.at(setting)) for setting in claim.settings()]

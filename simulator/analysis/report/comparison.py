@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -11,7 +12,9 @@ import numpy as np
 from coband.simulator.analysis.report.data import Contender, RunComparison
 from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.anytime import confidence_sequence, mean_processes
 from coband.simulator.experiments.statistics.estimates import LEVEL, Estimate
+from coband.simulator.experiments.statistics.evidence import mean_of_logs
 
 Interval = tuple[float, float]
 BOOTSTRAP_SEED = 0
@@ -31,7 +34,12 @@ class Difference:
         relative: the difference divided by the mean of ``second``; None if that is 0.
         student: 95 % t interval (Welch's if unpaired); None for one replication.
         bootstrap: 95 % percentile interval of the bootstrap; None for fewer than :data:`MIN_BOOTSTRAP` pairs.
-        strict: t interval at the Bonferroni level, at which the intervals of all pairs hold together with 95 %.
+        strict: interval at the Bonferroni level, at which the intervals of all pairs hold together with 95 %.
+        any_time: 95 % confidence sequence of paired differences: with 95 % it covers at every number of replications,
+            so that one may add some after a look; None where there are too few.
+        e_value: against "no difference", of the same process; 20 or more is seen at any time with at most 5 %.
+        early: whether replications go on until something is known (`until:`). Then the confidence sequence decides
+            instead of the t and bootstrap intervals, which are for a number of replications that is fixed beforehand.
     """
 
     measure: Measure
@@ -44,6 +52,9 @@ class Difference:
     student: Interval | None
     bootstrap: Interval | None
     strict: Interval | None
+    any_time: Interval | None = None
+    e_value: float | None = None
+    early: bool = False
 
     @property
     def verdict(self) -> str:
@@ -57,7 +68,8 @@ class Difference:
     @property
     def better(self) -> str | None:
         """The label that is better by all intervals; None if they do not agree or include 0."""
-        signs = {self._sign(one) for one in (self.student, self.bootstrap) if one is not None}
+        deciding = (self.any_time,) if self.early else (self.student, self.bootstrap)
+        signs = {self._sign(one) for one in deciding if one is not None}
         return self.first if signs == {-1} else self.second if signs == {1} else None
 
     def is_certain(self, winner: str) -> bool:
@@ -112,7 +124,8 @@ def _reversed(one: Difference) -> Difference:
     first = None if base is None else base + one.mean
     relative = 0.0 if one.relative == 0 else None if not first else -one.mean / first
     swapped = replace(one, first=one.second, second=one.first, mean=-one.mean, relative=relative)
-    return replace(swapped, student=turn(one.student), bootstrap=turn(one.bootstrap), strict=turn(one.strict))
+    swapped = replace(swapped, student=turn(one.student), bootstrap=turn(one.bootstrap))
+    return replace(swapped, strict=turn(one.strict), any_time=turn(one.any_time))
 
 
 def _difference(
@@ -126,7 +139,13 @@ def _difference(
         lefts, rights = [first[r] for r in common], [second[r] for r in common]
         estimate = statistics.paired_difference(lefts, rights)
         strict = statistics.paired_difference(lefts, rights, strict_level).interval
+        gaps = np.subtract(lefts, rights)
+        any_time = confidence_sequence(gaps.tolist(), LEVEL)
+        if early := any("until" in comparison.scenarios[comparison.runs.index(side.run)] for side in (one, other)):
+            strict = confidence_sequence(gaps.tolist(), strict_level)
+        e_value = math.exp(mean_of_logs([float(log_e) for log_e in mean_processes(gaps)])) if gaps.any() else 0.0
     else:
+        any_time, e_value, early = None, None, False
         lefts, rights = list(first.values()), list(second.values())
         estimate = statistics.unpaired_difference(lefts, rights)
         strict = statistics.unpaired_difference(lefts, rights, strict_level).interval
@@ -143,6 +162,9 @@ def _difference(
         estimate.interval,
         bootstrap,
         strict,
+        any_time,
+        e_value if estimate.count > 1 else None,
+        early,
     )
 
 

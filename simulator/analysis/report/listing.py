@@ -49,5 +49,8 @@ def _difference(one: Difference) -> dict[str, object]:
         "relative": one.relative,
         "ci95_t": one.student,
         "ci95_bootstrap": one.bootstrap,
+        "cs95": one.any_time,
+        "e_value": one.e_value,
+        "stops_early": one.early,
         "verdict": one.verdict,
     }

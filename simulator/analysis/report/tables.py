@@ -16,10 +16,12 @@ from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.rounds import Round
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
-from coband.simulator.experiments.statistics.numerals import between, bounds, like, number
+from coband.simulator.experiments.statistics.numerals import between, bounds, evidence, like, number
 
 MAX_WAITED = 5
 LONGEST = 5
+ANY_TIME = ("95 % at any time", "e")
+"""Columns of a confidence sequence and of the e-value of its process."""
 FEW = f"fewer than {MIN_BOOTSTRAP}"
 """What stands in place of a bootstrap interval where there are too few pairs for one."""
 
@@ -124,7 +126,7 @@ def _estimate(measure: Measure, found: Estimate) -> str:
 
 def differences(analysis: Analysis) -> list[tuple[str, ReportTable]]:
     """(title, table) of each measure."""
-    header = ("difference", "mean", "relative", "95 % t interval", "95 % bootstrap interval", "n", "verdict")
+    header = ("difference", "mean", "relative", "95 % t interval", "95 % bootstrap interval", *ANY_TIME, "n", "verdict")
     return [
         (
             measure.title,
@@ -136,7 +138,9 @@ def differences(analysis: Analysis) -> list[tuple[str, ReportTable]]:
 
 def _caption(found: Sequence[Difference]) -> str:
     if all(one.paired for one in found):
-        return "Differences within the same replication (same arms, same noise); n pairs."
+        early = " Replications were added until a mean was known: what holds at any time decides."
+        more = early if any(one.early for one in found) else ""
+        return f"Differences within the same replication (same arms, same noise); n pairs.{more}"
     if any(one.paired for one in found):
         return "Differences within the same replication where n says pairs; otherwise of independent means (Welch)."
     return "Differences of independent means (Welch): the runs had different arms and noise."
@@ -146,7 +150,8 @@ def _row(one: Difference) -> tuple[str, ...]:
     relative = "" if one.relative is None else _percent(100 * one.relative)
     count = f"{one.count} pairs" if one.paired else f"{one.count}, unpaired"
     resampled = FEW if one.bootstrap is None and one.student is not None else bounds(one.bootstrap)
-    numbers = (like(one.mean, one.student), relative, bounds(one.student), resampled)
+    at_any_time = (bounds(one.any_time), evidence(one.e_value))
+    numbers = (like(one.mean, one.student), relative, bounds(one.student), resampled, *at_any_time)
     return (f"{one.first} − {one.second}", *(number.replace("-", "−") for number in numbers), count, one.verdict)
 
 

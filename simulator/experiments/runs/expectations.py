@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.results import Record, Results, numbers
 from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.anytime import confidence_sequence, mean_processes
 from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ class Comparison:
         expected: in words, such as "12" or "at most 12".
         got: None when the run did not get so far, or does not count this.
         interval: of ``got``, a mean over replications.
+        e_value: against "it is not less", at whatever time one looks; None where no labels are compared.
     """
 
     label: str
@@ -44,6 +48,7 @@ class Comparison:
     got: Number | None
     holds: bool
     interval: tuple[float, float] | None = None
+    e_value: float | None = None
 
     @property
     def word(self) -> str:
@@ -71,8 +76,14 @@ def require(scenario: Scenario, only: Sequence[str] = (), replications: Sequence
             )
 
 
-def compare(scenario: Scenario, report: Results) -> list[Comparison]:
+def compare(scenario: Scenario, report: Results, early: bool = False) -> list[Comparison]:
     """Every expectation about labels that ran, for each of their replications or for all together.
+
+    Args:
+        scenario: with its ``expect:`` section.
+        report: of its run.
+        early: whether replications went on until something was known (``until:``). Then confidence sequences take the
+            place of Student's intervals, which are for a number of replications that is fixed beforehand.
 
     Raises:
         ExpectationError: a count that no replication reports.
@@ -83,10 +94,10 @@ def compare(scenario: Scenario, report: Results) -> list[Comparison]:
         records = finished.get(item.label, ())
         if item.less_than is not None:
             if records and item.less_than in finished:
-                found.append(_compare_labels(item, records, finished[item.less_than]))
+                found.append(_compare_labels(item, records, finished[item.less_than], early))
             continue
         comparisons = list(_compare(item, records))
-        found += comparisons if item.of == "each" or not comparisons else [_compare_mean(item, comparisons)]
+        found += comparisons if item.of == "each" or not comparisons else [_compare_mean(item, comparisons, early)]
     return found
 
 
@@ -110,15 +121,15 @@ def in_words(gap: float) -> str:
     return f"the closest decision was won by {gap:.1e} of the larger score, {certain}"
 
 
-def _compare_mean(item: Any, each: Sequence[Comparison]) -> Comparison:
+def _compare_mean(item: Any, each: Sequence[Comparison], early: bool) -> Comparison:
     """Whether all of the interval of the mean over replications is within the bounds; one replication has none."""
     found = [comparison.got for comparison in each if comparison.got is not None]
     words, tests = _wanted(item, 0)
     if len(found) < max(2, len(each)):
         return Comparison(item.label, item.count, None, f"{words} on average", None, False)
-    mean = statistics.estimate(found)
-    holds = mean.interval is not None and all(test(bound) for test in tests for bound in mean.interval)
-    return Comparison(item.label, item.count, None, f"{words} on average", mean.mean, holds, mean.interval)
+    interval = confidence_sequence(found) if early else statistics.interval(found)
+    holds = interval is not None and all(test(bound) for test in tests for bound in interval)
+    return Comparison(item.label, item.count, None, f"{words} on average", statistics.mean(found), holds, interval)
 
 
 def _compare(item: Any, records: Sequence[Record]) -> Iterator[Comparison]:
@@ -128,10 +139,11 @@ def _compare(item: Any, records: Sequence[Record]) -> Iterator[Comparison]:
         yield Comparison(item.label, item.count, replication, wanted, number, holds)
 
 
-def _compare_labels(item: Any, records: Sequence[Record], others: Sequence[Record]) -> Comparison:
+def _compare_labels(item: Any, records: Sequence[Record], others: Sequence[Record], early: bool) -> Comparison:
     """Whether a count is less than another label's: all of the interval of the paired difference is below 0.
 
-    The interval needs two replications; the difference of a single one is taken as it is.
+    The interval needs two replications; the difference of a single one is taken as it is. After an early stop it is a
+    confidence sequence, and where there is none yet, nothing is shown.
     """
     first, second = (
         {replication: number for replication, number in _counts(label, item.count, part).items() if number is not None}
@@ -141,11 +153,13 @@ def _compare_labels(item: Any, records: Sequence[Record], others: Sequence[Recor
     if not both:
         return Comparison(item.label, item.count, None, f"less than {item.less_than}", None, False)
     own, other = [first[number] for number in both], [second[number] for number in both]
-    difference = statistics.paired_difference(own, other)
-    highest = difference.mean if difference.interval is None else difference.interval[1]
+    gaps = [one - another for one, another in zip(own, other, strict=True)]
+    interval = confidence_sequence(gaps) if early else statistics.interval(gaps)
+    less = interval[1] < 0 if interval is not None else not early and gaps[0] < 0
     mean = statistics.estimate(own)
     words = f"less than {item.less_than}'s {statistics.mean(other):,.5g}"
-    return Comparison(item.label, item.count, None, words, mean.mean, highest < 0, mean.interval)
+    e_value = math.exp(float(mean_processes(-np.asarray(gaps))[0])) if len(gaps) > 1 else None
+    return Comparison(item.label, item.count, None, words, mean.mean, less, mean.interval, e_value)
 
 
 def _counts(label: str, count: str, records: Sequence[Record]) -> dict[int, Number | None]:

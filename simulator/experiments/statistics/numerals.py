@@ -50,3 +50,10 @@ def like(mean: float, interval: Sequence[float] | None) -> str:
 
 def _decimals(half_width: float) -> int:
     return max(0, 1 - math.floor(math.log10(half_width)))
+
+
+def evidence(e_value: float | None) -> str:
+    """An e-value, as far as its size matters."""
+    if e_value is None:
+        return "-"
+    return "> 10,000" if e_value > 1e4 else "< 0.001" if 0 < e_value < 1e-3 else f"{e_value:.2g}"

@@ -10,6 +10,7 @@ from coband.simulator.analysis.report import comparison as comparisons
 from coband.simulator.analysis.report import tables
 from coband.simulator.analysis.report.data import Contender, RunComparison
 from coband.simulator.analysis.report.measures import Measure
+from coband.simulator.experiments.statistics import anytime
 from coband.simulator.experiments.statistics import estimates as statistics
 
 REGRET = Measure("regret", "regret", "has the lowest regret")
@@ -170,3 +171,24 @@ def test_more_can_be_better() -> None:
     level = compared(a=[1.0, 2.0, 3.0], b=[1.1, 1.8, 3.3])
     unsettled = comparisons.ranking(level, ACCURACY, comparisons.differences(level, ACCURACY))
     assert unsettled.sentence == "Undecided: b has the highest mean, but no difference from it is certain."
+
+
+def test_after_an_early_stop_the_confidence_sequence_decides() -> None:
+    """A t interval that just excludes 0 is no verdict where one could have looked at every replication."""
+    close = {"a": [1.0, 1.2, 0.9, 1.1, 1.0], "b": [1.2, 1.3, 1.1, 1.15, 1.4]}
+    (planned,) = comparisons.differences(compared(**close), REGRET)
+    (early,) = comparisons.differences(compared(({"until": {"on": "regret"}},), **close), REGRET)
+    gaps = np.subtract(close["a"], close["b"]).tolist()
+    assert planned.student == early.student
+    assert planned.any_time == early.any_time == anytime.confidence_sequence(gaps)
+    assert early.any_time is not None
+    assert early.any_time[1] > 0 > early.student[1]  # type: ignore[index]
+    assert (planned.verdict, early.verdict) == ("a lower", "undecided")
+    both = np.exp([float(one) for one in anytime.mean_processes(np.array(gaps))])
+    assert planned.e_value == early.e_value == pytest.approx(both.mean())
+    (clear,) = comparisons.differences(
+        compared(({"until": {}},), a=[1.0 + x / 99 for x in range(9)], b=[2.0] * 9), REGRET
+    )
+    assert (clear.verdict, clear.is_certain("a")) == ("a lower", True)
+    (equal,) = comparisons.differences(compared(a=[1.0, 2.0], b=[1.0, 2.0]), REGRET)
+    assert (equal.e_value, equal.verdict) == (0.0, "equal")

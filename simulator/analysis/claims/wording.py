@@ -1,0 +1,84 @@
+"""Verdicts, forecasts and choices of settings in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from coband.simulator.analysis.claims import trials
+from coband.simulator.analysis.claims.claim import Claim
+from coband.simulator.analysis.claims.outcome import LEVEL, Outcome, Verdict, fails_of, holds_of
+
+
+def in_words(outcome: Outcome, claim: Claim, verdict: Verdict) -> str:
+    """A verdict with the settings at which it is one.
+
+    A setting counts by itself if its e-value is at least 20 times the number of settings (Bonferroni).
+    """
+    parts = outcome.parts()
+    if claim.quantifier == "tuned":
+        return f"{verdict} tuned" if outcome.chosen else verdict
+    if claim.quantifier is None or verdict == "not run" or not parts:
+        return verdict
+    of = "settings" if claim.at_equal is None else f"levels of {claim.at_equal.metric}"
+    enough = math.log(len(parts) / LEVEL)
+    holding = [key for key, part in parts.items() if holds_of(part) >= enough]
+    failing = [key for key, part in parts.items() if fails_of(part) >= enough]
+    if len(failing) == len(parts) or (verdict == "does not hold" and not failing):
+        return f"does not hold at any of {_count(len(parts))} {of}"
+    if len(holding) == len(parts):
+        return f"holds at all of {_count(len(parts))} {of}"
+    words: list[str] = [verdict] if verdict == "undecided" or (verdict == "holds" and not holding) else []
+    words += [f"holds at {_range(holding, list(parts))}"] if holding else []
+    words += [f"does not hold at {_range(failing, list(parts))}"] if failing else []
+    return "; ".join(words)
+
+
+def _range(chosen: Sequence[str], known: Sequence[str]) -> str:
+    """Some settings; as "D >= 28" if they are the last ones of an ascending parameter."""
+    names, values = zip(*(one.partition(" = ")[::2] for one in known), strict=True)
+    ascending = (
+        len(set(names)) == 1 and all(map(_is_number, values)) and list(map(float, values)) == sorted(map(float, values))
+    )
+    count = len(chosen)
+    if ascending and 1 < count < len(known) and list(chosen) in (list(known[:count]), list(known[-count:])):
+        first = list(chosen) == list(known[:count])
+        return f"{names[0]} {'<=' if first else '>='} {values[count - 1 if first else -count]}"
+    return "; ".join(chosen)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _count(number: int) -> str:
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    return words[number] if number < len(words) else str(number)
+
+
+def forecast(outcome: Outcome, claim: Claim) -> str:
+    """What a verdict still takes, at the cost of the replications so far."""
+    done, first = outcome.replications, claim.replications.first
+    wanted = first if done < min(first, 2) else outcome.needed
+    if wanted is None:
+        return "none, since what was measured is too near the border, or some settings have not run twice"
+    more = max(1, wanted - done)
+    what = f"a first look needs {more}" if done < 2 else f"needs about {more}"
+    return f"{what} more replication{'s' if more > 1 else ''}, {more * outcome.cpu_hours / done:.2g} CPU hours"
+
+
+def in_settings(claim: Claim, outcome: Outcome) -> Iterator[str]:
+    """The setting of each label, or at each level the weights of its settings."""
+    for name, one in outcome.chosen.items():
+        if claim.at_equal is None:
+            yield f"{name} {trials.in_words(one)}"
+        else:
+            blends = (
+                f"{label} {' + '.join(f'{weight:.0%} {trials.in_words(at)}' for weight, at in parts)}"
+                for label, parts in one.items()
+            )
+            yield f"{name}: {', '.join(blends)}"
