@@ -40,7 +40,11 @@ class Silence(Timer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OutOfPatience(Timer):
-    """The node has waited long enough since it last noticed a silence; ``waiting``: its questions then; none any more after the next silence."""
+    """The node has waited long enough since it last noticed a silence.
+
+    Attributes:
+        waiting: its questions then; none any more after the next silence.
+    """
 
     kind: ClassVar[str] = "patience"
     about: int

@@ -78,20 +78,20 @@ class Conversations:
         if older := self.under_way.get(conversation.key):
             self.end(older)
         self.under_way[conversation.key] = conversation
-        if blocking:
-            self._hold_turns()
+        if blocking and self.client is not None:
+            self.client.waiting = True
         self.advance(conversation)
 
     def advance(self, conversation: Conversation) -> None:
         """Take its steps up to the next wait."""
         outer, self.current = self.current, conversation
-        if all(self._goes_on(conversation, question) for question in conversation.questions):
+        if all(map(self._goes_on, conversation.questions)):
             self.end(conversation)
         self.current = outer
 
-    def _goes_on(self, conversation: Conversation, question: Question) -> bool:
-        """A conversation waits; True if it does not have to."""
-        if self.asked is not question:
+    def _goes_on(self, question: Question) -> bool:
+        """The current conversation waits; True if it does not have to."""
+        if (conversation := self.current) is None or self.asked is not question:
             what = "await only what `ask`, `gather`, `hear` and `enter` return, and each once; a new message asks again"
             raise TypeError(f"{conversation}: {what}")
         self.asked = None
@@ -103,11 +103,11 @@ class Conversations:
             conversation.round = 0
         if question.public:
             self.listening[question] = None
-            self.mail = [letter for letter in self.mail if not question.take(*letter)]
-        if question.over:
+            self.mail = self.mail and [letter for letter in self.mail if not question.take(*letter)]
+        if not question.pending and question.over:
             self._close(question)
             return True
-        for source in self._missed & question.pending:
+        for source in self._missed and self._missed & question.pending:
             self.missed(source)
         return False
 
@@ -115,20 +115,16 @@ class Conversations:
         """End it where it stands, free what it holds, and tell those who wait for an answer that there is none."""
         if conversation.question:
             self._close(conversation.question)
-        conversation.steps.close()
+            conversation.steps.close()
         del self.under_way[conversation.key]
-        if conversation.blocking:
-            self._hold_turns()
+        if conversation.blocking and self.client is not None:
+            self.client.waiting = bool(self.under_way) and any(one.blocking for one in self.under_way.values())
         for source, question in conversation.owes.items():
             self.tell(source, Declined(), question)
         if conversation.place and (line := conversation.place.line):
             line.standing.remove(conversation.place)
             for following in line.standing[line.limit - 1 : line.limit] if line.limit else ():
                 self.settle(following)
-
-    def _hold_turns(self) -> None:
-        if self.client is not None:
-            self.client.waiting = any(one.blocking for one in self.under_way.values())
 
     # --- what is sent
 
@@ -281,7 +277,7 @@ class Conversations:
 
     def patience(self, timer: OutOfPatience) -> bool:
         """Go on without the answers of a node, if nothing more of it has been missed since; False if nobody waits."""
-        return any([self.leave_out(question, timer.about, "silent") for question in timer.waiting])
+        return sum(self.leave_out(question, timer.about, "silent") for question in [*timer.waiting]) > 0
 
     def overdue(self, timer: Overdue) -> bool:
         """The time of a question is over; False if it has ended before."""

@@ -103,9 +103,8 @@ class Question:
     line: Line | None = None
     conversation: Conversation
 
-    def __init__(self, kinds: Kinds, members: Collection[int] | None, outcome: Callable[..., Any], **how: Any) -> None:
-        if how:
-            self.__dict__.update(how)
+    def __init__(self, kinds: Kinds, members: Collection[int] | None, outcome: Callable[..., Any], how: Any) -> None:
+        self.__dict__.update(how)
         self.kinds, self.members, self.outcome = kinds, members, outcome
         self.pending = set(members or ())
         self.answers: dict[Address, Any] = {}
@@ -131,10 +130,10 @@ class Question:
     @property
     def over(self) -> bool:
         """Whether nothing more is waited for."""
-        if self.line is not None:
-            return self in self.line.standing[: self.line.limit]
         if self.pending:
             return (self.overdue and len(self.answers) >= self.needed) or (self.together and bool(self.left))
+        if self.line is not None:
+            return self in self.line.standing[: self.line.limit]
         return self.members is not None or bool(self.answers)
 
     def __str__(self) -> str:

@@ -113,7 +113,7 @@ class Talks(Node):
             The answer, or `Unanswered`; to be awaited.
         """
         kinds = reply if isinstance(reply, tuple) else (reply,)
-        return self.talks.put(Question(kinds, (to,), Question.one, **how), message, to)
+        return self.talks.put(Question(kinds, (to,), Question.one, how), message, to)
 
     def gather(
         self,
@@ -143,8 +143,9 @@ class Talks(Node):
             The answers; to be awaited.
         """
         members = list(range(self.context.agents) if to is None else sorted(to))
-        how: Any = {"where": where, "limit": timeout, "together": together, "taking": taking, "public": message is None}
-        question = Question((reply,), members, Question.all, needed=len(members) if quorum is None else quorum, **how)
+        how = {"where": where, "limit": timeout, "together": together, "taking": taking, "public": message is None}
+        how["needed"] = len(members) if quorum is None else quorum
+        question = Question((reply,), members, Question.all, how)
         return self.talks.put(question, message, ALL_AGENTS if to is None else members)
 
     def hear(self, *kinds: type[M], where: Callable[[M], bool] | None = None) -> Awaitable[tuple[M, Address]]:
@@ -157,11 +158,11 @@ class Talks(Node):
         Returns:
             The message and its sender; to be awaited.
         """
-        return self.talks.put(Question(kinds, None, Question.first, public=True, where=where))
+        return self.talks.put(Question(kinds, None, Question.first, {"public": True, "where": where}))
 
     def enter(self, line: Line) -> Awaitable[None]:
         """Stand in a line; the place is given up when the conversation ends, however it ends. To be awaited."""
-        return self.talks.put(Question((), None, lambda place: None, line=line))
+        return self.talks.put(Question((), None, lambda place: None, {"line": line}))
 
     def tell(self, to: Recipient, message: Message) -> None:
         """Send a message, and do not wait for an answer. Within a conversation it answers what ``to`` has asked.
@@ -224,8 +225,11 @@ class Talks(Node):
         question = talks.open.get(message.answers)
         if question and type(message) is Declined:
             talks.leave_out(question, source, "declined")
-        heard = [one for one in talks.listening if one.take(message, source)]
-        if question and question.take(message, source):
+        heard = []
+        for one in talks.listening:
+            if one.take(message, source):
+                heard.append(one)
+        if question is not None and question.take(message, source):
             heard.append(question)
         if question not in heard and (not heard or any(one.message for one in heard)):  # an asker hears what others use
             late = message.answers and self._handled("late", message, source)
