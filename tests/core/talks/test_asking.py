@@ -283,3 +283,22 @@ async def _sleeps() -> None:
 
 def test_every_message_has_a_number() -> None:
     assert Message().talk == 0
+
+
+def test_a_silence_counts_for_all_that_wait_and_its_timer_is_of_the_oldest_round() -> None:
+    agent, _, wire = pair()
+    for round in (3, 4):
+        wire.post(0, agent.start(Ask(round=round), limit=100.0))
+    assert [timer.round for _, _, timer in wire.timers] == [3, 4]
+    wire.post(0, agent.on_timer(Silence(about=SERVER)))
+    assert wire.timers[-1][2].round == 3
+    wire.ring()
+    assert agent.log == ["silent", "silent"]
+
+
+def test_a_conversation_that_has_ended_is_in_no_line() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.start(Ask()))
+    (conversation,) = agent.talks.under_way.values()
+    agent.end()
+    assert str(conversation) == f"{Talker._ask.__qualname__}, line 0"

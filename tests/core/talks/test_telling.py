@@ -215,3 +215,19 @@ def test_outcomes_do_not_change_and_marks_have_names() -> None:
         Unanswered("silent").reason = "declined"  # type: ignore[misc]
     with pytest.raises(TypeError, match="positional"):
         late(News, True)  # type: ignore[misc]
+    agent, _, _ = pair()
+    with pytest.raises(TypeError, match="positional"):
+        agent.gather(None, News)  # type: ignore[misc,unused-awaitable]
+    assert not Unanswered("silent")
+
+
+def test_a_node_that_talks_may_have_other_bases_with_parameters() -> None:
+    class Named:
+        def __init_subclass__(cls, name: str, **keywords: str) -> None:
+            super().__init_subclass__(**keywords)
+            cls.name = name  # type: ignore[attr-defined]
+
+    class Both(Talker, Named, name="both"):
+        pass
+
+    assert Both.name == "both"  # type: ignore[attr-defined]
