@@ -274,6 +274,7 @@ def test_who_waits_for_what_others_send_by_themselves_waits_for_a_quorum_after_t
         head.rounds.append(await head.gather(None, reply=Reply, quorum=1, timeout=3.0))
 
     wire.post(SERVER, head.begin(listen()))
+    assert [timer.round for _, _, timer in wire.timers] == [-1]
     head.receive(Reply(number=4), 1)
     assert head.rounds == []
     wire.ring()
