@@ -220,6 +220,8 @@ def test_outcomes_do_not_change_and_marks_have_names() -> None:
     agent, _, _ = pair()
     with pytest.raises(TypeError, match="positional"):
         agent.gather(None, News)  # type: ignore[misc,unused-awaitable]
+    with pytest.raises(TypeError, match="positional"):
+        agent.ask(SERVER, Ask(), Reply)  # type: ignore[misc,call-arg,unused-awaitable]
     assert not Unanswered("silent")
 
 
@@ -269,3 +271,17 @@ def test_pulls_that_a_server_tells_of_are_nobodys_to_count_and_who_asks_in_vain_
     wire.settle()
     assert agent.log == [0, None, "declined"]
     assert agent.unshared == 0
+
+
+def test_what_is_told_is_not_answered() -> None:
+    class Keeper(Centre):
+        @on(News)
+        def keep(self, news: News, agent: Address) -> None:
+            self.heard.append((news, agent))
+
+    agent, server = Hearer(context(0, 1)), Keeper(context(SERVER, 1))
+    wire = Wire(agent, server)
+    agent.tell(SERVER, News())
+    wire.post(0, agent.sent())
+    wire.settle()
+    assert len(server.heard) == len(wire.sent) == 1
