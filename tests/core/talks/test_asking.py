@@ -12,7 +12,7 @@ import pytest
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.nodes.timers import Silence
-from coband.simulator.core.talks import on
+from coband.simulator.core.talks import late, on
 from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
 
@@ -302,3 +302,34 @@ def test_a_conversation_that_has_ended_is_in_no_line() -> None:
     (conversation,) = agent.talks.under_way.values()
     agent.end()
     assert str(conversation) == f"{Talker._ask.__qualname__}, line 0"
+
+
+class Patient(Talker):
+    """Has a main conversation, and one for answers that come late."""
+
+    mains = 0
+
+    async def main(self) -> None:  # type: ignore[override]
+        self.mains += 1
+        while True:
+            await self.hear(Call)
+
+    @late(Reply)
+    async def dwell(self, reply: Reply, server: Address) -> None:
+        await self.hear(News)
+
+
+def test_turns_go_on_unless_a_conversation_is_blocking_and_main_begins_once() -> None:
+    agent, server = Patient(context(0, 1)), Centre(context(SERVER, 1))
+    wire = Wire(agent, server)
+    wire.post(0, agent.start(Ask(), limit=1.0))
+    assert not agent.waiting
+    ((_, _, timer),) = wire.timers
+    assert agent.on_timer(timer) == []  # it matters, though nothing is sent
+    assert agent.on_timer(timer) is None
+    wire.deliver()
+    wire.deliver()  # a late answer
+    assert len(agent.talks.under_way) == 2
+    assert not agent.waiting
+    agent.receive(Call(), SERVER)
+    assert agent.mains == 1
