@@ -165,6 +165,7 @@ def test_a_public_question_is_answered_by_what_goes_to_all() -> None:
     agent, server = Talker(context(0, 1)), Crier(context(SERVER, 1))
     wire = Wire(agent, server)
     wire.post(0, agent.start(Call(), public=True))
+    assert wire.packets[0].message.asks == 2
     wire.deliver()
     wire.deliver()
     assert [answer.number for answer in agent.log] == [8]

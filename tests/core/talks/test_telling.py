@@ -285,3 +285,20 @@ def test_what_is_told_is_not_answered() -> None:
     wire.post(0, agent.sent())
     wire.settle()
     assert len(server.heard) == len(wire.sent) == 1
+
+
+def test_handlers_of_two_kinds_do_not_end_each_others_conversations() -> None:
+    class Two(Talker):
+        @on(Call)
+        async def one(self, call: Call, source: Address) -> None:
+            await self.hear(News)
+
+        @on(Ask)
+        async def two(self, ask: Ask, source: Address) -> None:
+            await self.hear(News)
+
+    agent = Two(context(0, 1))
+    agent.receive(Call(), SERVER)
+    agent.receive(Ask(), SERVER)
+    agent.receive(Ask(), SERVER)
+    assert len(agent.talks.under_way) == 2
