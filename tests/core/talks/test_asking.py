@@ -135,6 +135,7 @@ def test_a_silence_from_before_counts_when_somebody_begins_to_wait() -> None:
     agent, _, wire = pair(patience=50.0)
     assert agent.on_timer(Silence(about=SERVER)) is None  # nobody waits
     wire.post(0, agent.begin(_listener(agent)))
+    assert wire.timers[0][2].round == -1
     wire.ring()
     assert agent.log == ["silent"]
 
