@@ -91,13 +91,13 @@ class AsyncKernelUCB(Talks, Agent):
         self._exchanging = True
         new, variance = self._new.since(0), self._new_variance
         self._new, self._new_variance = GrowingObservations(self.context.dimension), 0.0
-        model = await self.ask(SERVER, Request(version=self._version), reply=ServerModel, attempts=0)
+        model = await self.ask(SERVER, Request(version=self._version), reply=ServerModel, attempts=0)  # line 8
         if isinstance(model, ServerModel):
-            exchange = self._embed(new, model)
-            upload = self._upload(exchange, model)
+            exchange = self._embed(new, model)  # lines 9-10
+            upload = self._upload(exchange, model)  # line 11
             result = await self.ask(SERVER, upload, reply=NewModel, undo=lambda _: self._renew(new, variance))
             if isinstance(result, NewModel):
-                self._adopt(result, exchange)
+                self._adopt(result, exchange)  # line 14
         else:
             self._renew(new, variance)
         self._exchanging = False

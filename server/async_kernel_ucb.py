@@ -54,9 +54,9 @@ class AsyncKernelUCBServer(Talks, Server):
     async def exchange(self, request: Request, agent: Address) -> None:
         """Lines 8-13: send the model, add what the agent uploads, and send the result."""
         await self.enter(self._line)
-        upload = await self.ask(agent, self._model(request), reply=Upload)
+        upload = await self.ask(agent, self._model(request), reply=Upload)  # lines 8-11
         if isinstance(upload, Upload):
-            self.tell(agent, self.add(upload, agent))
+            self.tell(agent, self.add(upload, agent))  # lines 12-13
 
     def _model(self, request: Request) -> ServerModel:
         """Line 8: the dictionary and the statistics."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from coband.simulator.core.nodes.message import Message
 
@@ -39,11 +40,15 @@ class Silence(Timer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OutOfPatience(Timer):
-    """The node has waited long enough since it last noticed a silence; ``number``: of that silence."""
+    """The node has waited long enough since it last noticed a silence.
+
+    Attributes:
+        waiting: its questions then; none any more after the next silence.
+    """
 
     kind: ClassVar[str] = "patience"
     about: int
-    number: int
+    waiting: Sequence[Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from types import CoroutineType
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,37 +10,9 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Client, Node, Server
 from coband.simulator.core.nodes.outbox import SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.core.nodes.timers import OutOfPatience, Overdue, Resend, Silence
-from coband.simulator.core.talks.question import Declined, Kinds, Line, Question, Reason
+from coband.simulator.core.talks.question import Conversation, Declined, Kinds, Question, Reason, Steps
 
 Recipients = Recipient | list[Address]
-Steps = Coroutine[Question, None, None]
-
-
-class Conversation:
-    """One ``async def`` under way.
-
-    Attributes:
-        questions: what it waits for, one after the other.
-        owes: by node, the number of its question that the next message to it answers.
-        blocking: the client takes no turn before it has ended.
-        key: a new conversation with the same key ends this one.
-        question: what it waits for now.
-        line: the line in which it has a place.
-        round: number of the last question to all, which a message to all continues.
-    """
-
-    question: Question | None = None
-    line: Line | None = None
-    round = 0
-
-    def __init__(self, steps: Steps, owes: dict[Address, int], blocking: bool = False, key: object = None) -> None:
-        if not isinstance(steps, CoroutineType):
-            raise TypeError(f"{steps!r} is no conversation: begin the call of an `async def`")
-        self.steps, self.questions = steps, steps.__await__()
-        self.owes, self.blocking, self.key = owes, blocking, steps if key is None else key
-
-    def __str__(self) -> str:
-        return f"{self.steps.__qualname__}, line {getattr(self.steps.cr_frame, 'f_lineno', 0)}"
 
 
 class Conversations:
@@ -62,7 +33,7 @@ class Conversations:
         open: questions that wait, by their numbers and by those that they follow.
         listening: questions that any fitting message answers.
         mail: messages that came before they were heard.
-        kept: messages for nodes that cannot be reached, until they are heard of.
+        kept: what is sent to nodes that cannot be reached as soon as they are heard of.
     """
 
     begun = busy = False
@@ -78,21 +49,20 @@ class Conversations:
         self.open: dict[int, Question] = {}
         self.listening: dict[Question, None] = {}
         self.mail: list[tuple[Message, Address]] = []
-        self.kept: dict[Address, list[Message]] = {}
+        self.kept: dict[Address, list[Resend]] = {}
         self._undo: WeakKeyDictionary[Message, Callable[[Any], None]] = WeakKeyDictionary()  # if it has not arrived
         self._tries: dict[tuple[int, Address], int] = {}  # how often what was given up has been sent again
         self._newest: dict[tuple[type, Address | None], int] = {}  # what was told last, by kind and node or None: all
         self._missed: set[Address] = set()  # nodes of which something did not come when nobody waited for them
-        self._patience: dict[Address, tuple[int, list[Question]]] = {}  # number of a silence, and who waits
-        self._step, self._gives_up, self._blocking = node.context.agents + 1, node.context.gives_up, 0
+        self._patient: dict[Address, list[Question]] = {}  # what waited for a node at its last silence
+        self._step, self._gives_up = node.context.agents + 1, node.context.gives_up
         self._number = self._own = node.context.index + 1  # numbers of messages are those of their senders modulo step
 
     def take(self) -> Outbox:
         """What has been sent since the node was called."""
         if self.asked is not None:
             raise TypeError(self._forgotten(self.asked))
-        self.busy = False
-        outbox, self.outbox = self.outbox, []
+        outbox, self.outbox, self.busy = self.outbox, [], False
         return outbox
 
     @property
@@ -108,67 +78,53 @@ class Conversations:
         if older := self.under_way.get(conversation.key):
             self.end(older)
         self.under_way[conversation.key] = conversation
-        if blocking:
-            self._hold_turns(1)
+        if blocking and self.client is not None:
+            self.client.waiting = True
         self.advance(conversation)
 
     def advance(self, conversation: Conversation) -> None:
         """Take its steps up to the next wait."""
         outer, self.current = self.current, conversation
-        for question in conversation.questions:
-            if not self._goes_on(conversation, question):
-                break
-        else:
-            self._ended(conversation)
+        if all(map(self._goes_on, conversation.questions)):
+            self.end(conversation)
         self.current = outer
 
-    def _goes_on(self, conversation: Conversation, question: Question) -> bool:
-        """A conversation waits; True if it does not have to."""
-        if self.asked is not question:
+    def _goes_on(self, question: Question) -> bool:
+        """The current conversation waits; True if it does not have to."""
+        if (conversation := self.current) is None or self.asked is not question:
             what = "await only what `ask`, `gather`, `hear` and `enter` return, and each once; a new message asks again"
             raise TypeError(f"{conversation}: {what}")
         self.asked = None
         conversation.question, question.conversation = question, conversation
         if question.line is not None:
-            conversation.line = question.line
-            return question.line.enter(conversation)
+            conversation.place = question
+            question.line.standing.append(question)
         if question.members is None:
             conversation.round = 0
         if question.public:
             self.listening[question] = None
-            for letter in list(self.mail):
-                if not question.over and question.takes(*letter):
-                    self.mail.remove(letter)
-                    question.take(*letter)
-        if (question.public or not question.pending) and question.over:
+            self.mail = self.mail and [letter for letter in self.mail if not question.take(*letter)]
+        if not question.pending and question.over:
             self._close(question)
             return True
-        if self._missed:
-            for source in self._missed & question.pending:
-                self.missed(source)
+        for source in self._missed and self._missed & question.pending:
+            self.missed(source)
         return False
 
     def end(self, conversation: Conversation) -> None:
-        """End it where it stands."""
+        """End it where it stands, free what it holds, and tell those who wait for an answer that there is none."""
         if conversation.question:
             self._close(conversation.question)
-        conversation.steps.close()
-        self._ended(conversation)
-
-    def _ended(self, conversation: Conversation) -> None:
-        """Give free what it holds, and tell those who wait for an answer that there is none."""
+            conversation.steps.close()
         del self.under_way[conversation.key]
-        if conversation.blocking:
-            self._hold_turns(-1)
+        if conversation.blocking and self.client is not None:
+            self.client.waiting = bool(self.under_way) and any(one.blocking for one in self.under_way.values())
         for source, question in conversation.owes.items():
             self.tell(source, Declined(), question)
-        if conversation.line and (following := conversation.line.leave(conversation)):
-            self.advance(following)
-
-    def _hold_turns(self, more: int) -> None:
-        self._blocking += more
-        if self.client is not None:
-            self.client.waiting = self._blocking > 0
+        if conversation.place and (line := conversation.place.line):
+            line.standing.remove(conversation.place)
+            for following in line.standing[line.limit - 1 : line.limit] if line.limit else ():
+                self.settle(following)
 
     # --- what is sent
 
@@ -178,16 +134,17 @@ class Conversations:
             raise TypeError(self._forgotten(self.asked or question))
         self.asked = question
         if message is None:
-            return question
-        number = self._post(message, to, 2 if question.public else 1)
+            number = self._number = self._number + self._step
+        else:
+            number = self._post(message, to, 2 if question.public else 1)
+            if not isinstance(to, int):
+                current.round = number
+            if self._answers_another(message):
+                question.follows = message.answers
+                self.open[question.follows] = question
         question.message, question.number, self.open[number] = message, number, question
-        if not isinstance(to, int):
-            current.round = number
-        if message.answers and not self._is_own(message.answers):
-            question.follows = message.answers
-            self.open[question.follows] = question
         if question.limit is not None:
-            self.outbox.append((Later(question.limit), Overdue(question=number, round=message.round)))
+            self.outbox.append((Later(question.limit), Overdue(question=number, round=getattr(message, "round", -1))))
         return question
 
     def _forgotten(self, question: Question) -> str:
@@ -219,8 +176,8 @@ class Conversations:
         self._send(message, to)
         return self._number
 
-    def _is_own(self, number: int) -> bool:
-        return number % self._step == self._own
+    def _answers_another(self, message: Message) -> bool:
+        return message.answers > 0 and message.answers % self._step != self._own
 
     def _send(self, message: Message, to: Recipients) -> None:
         if message.pulls and self.client:
@@ -232,15 +189,9 @@ class Conversations:
 
     # --- what comes
 
-    def heard_of(self, source: Address) -> None:
-        """A node can be reached: send what is kept for it."""
-        for message in self.kept.pop(source, ()):
-            self.again(message, source)
-
     def leave_out(self, question: Question, address: Address, reason: Reason) -> bool:
         """A node will not answer; False if it is not waited for."""
-        waited = address in question.pending and question.conversation.question is question
-        if waited:
+        if waited := address in question.pending and question.conversation.question is question:
             question.pending.discard(address)
             question.left[address] = reason
             self.settle(question)
@@ -248,26 +199,23 @@ class Conversations:
 
     def settle(self, question: Question) -> None:
         """Something has become of a question: go on if nothing more is waited for."""
-        if question.over:
+        if question.over and question.conversation.question is question:
             self._close(question)
             self.advance(question.conversation)
 
     def _close(self, question: Question) -> None:
         """Wait for it no longer. Whom it has answered is told that nothing follows, unless the conversation goes on."""
-        message, question.message, question.conversation.question = question.message, None, None
-        self.open.pop(question.number, None)
-        if question.public:
-            del self.listening[question]
+        question.conversation.question = None
+        del self.open[question.number]
+        self.listening.pop(question, None)
         if question.follows:
             del self.open[question.follows]
             if not question.answers:
                 question.conversation.owes.update(dict.fromkeys(question.members or (), question.follows))
-        if message is None or question.undo is None or question.came:
-            return
-        if question.held:
-            question.undo(message)
-        elif self._gives_up:
-            self._undo[message] = question.undo
+        if question.undo is not None and question.held:
+            question.undo(question.message)
+        elif question.undo is not None:
+            self._undo[question.message] = question.undo
 
     # --- what does not come through; timers have methods with the names of their kinds
 
@@ -282,42 +230,32 @@ class Conversations:
         if question is not None:
             question.held = True
         wanted, tries = self._is_wanted(message, recipient), self._tries.pop((message.talk, recipient), 0)
+        timer = Resend(copy=message, about=recipient, round=message.round, version=message.version)
         if wanted and tries < attempts:
             self._tries[message.talk, recipient] = tries + 1
-            timer = Resend(copy=message, about=recipient, round=message.round, version=message.version)
             self.outbox.append((Later(policy.delay(tries)), timer))
         elif wanted and question is not None:
             self.leave_out(question, recipient, "undelivered")
-        elif not self._undone(message, recipient) and wanted:
-            kept = [one for one in self.kept.get(recipient, ()) if self._is_wanted(one, recipient)]
-            self.kept[recipient] = [*kept, message]
+        else:
+            if (undo := self._undo.pop(message, None)) is not None:
+                undo(message)
+            if not self._handled("lost", message, recipient) and wanted:
+                kept = [one for one in self.kept.get(recipient, ()) if self._is_wanted(one.copy, recipient)]
+                self.kept[recipient] = [*kept, timer]
 
     def _is_wanted(self, message: Message, recipient: Address) -> bool:
         """Whether its answer is waited for, it is an answer itself, or nothing newer of its kind has been told."""
         if message.asks:
-            question = self.open.get(message.talk)
-            return question is not None and recipient in question.pending
-        kind = type(message)
-        if kind in self._each or (message.answers and not self._is_own(message.answers)):
-            return True
-        return message.talk >= max(self._newest.get((kind, to), 0) for to in (recipient, None))
-
-    def _undone(self, message: Message, recipient: Address) -> bool:
-        """It is certain that ``recipient`` will not have it; True if that matters to the node."""
-        if (undo := self._undo.pop(message, None)) is not None:
-            undo(message)
-        return self._handled("lost", message, recipient)
+            return (question := self.open.get(message.talk)) is not None and recipient in question.pending
+        newest = max(self._newest.get((type(message), to), 0) for to in (recipient, None))
+        return message.talk >= newest or type(message) in self._each or self._answers_another(message)
 
     def resend(self, timer: Resend) -> bool:
         """The time has come to send a message again; False if it is not wanted any more."""
-        return self.again(timer.copy, timer.about)
-
-    def again(self, message: Message, recipient: Address) -> bool:
-        """Send a message again; False if it is not wanted any more."""
-        if wanted := self._is_wanted(message, recipient):
-            if question := self.open.get(message.talk):
+        if wanted := self._is_wanted(timer.copy, timer.about):
+            if question := self.open.get(timer.copy.talk):
                 question.held = False
-            self._send(message, recipient)
+            self._send(timer.copy, timer.about)
         return wanted
 
     def silence(self, timer: Silence) -> bool:
@@ -326,22 +264,20 @@ class Conversations:
 
     def missed(self, source: Address) -> bool:
         """Something of a node does not come: be patient for a while, or when it is waited for; False if it is not."""
-        waiting = [question for question in self.waits if source in question.pending]
-        if not waiting:
+        if not (waiting := [question for question in self.waits if source in question.pending]):
             self._missed.add(source)
             return False
         self._missed.discard(source)
-        number = self._patience.get(source, (0, []))[0] + 1
-        self._patience[source] = number, waiting
-        timer = OutOfPatience(about=source, number=number, round=(waiting[0].message or Message()).round)
+        self._patient.get(source, []).clear()
+        self._patient[source] = waiting
+        round = getattr(waiting[0].message, "round", -1)
+        timer = OutOfPatience(about=source, waiting=waiting, round=round)
         self.outbox.append((Later(self.node.context.recovery.patience), timer))
         return True
 
     def patience(self, timer: OutOfPatience) -> bool:
         """Go on without the answers of a node, if nothing more of it has been missed since; False if nobody waits."""
-        number, waiting = self._patience[timer.about]
-        still = waiting if number == timer.number else []
-        return sum(self.leave_out(question, timer.about, "silent") for question in still) > 0
+        return sum(self.leave_out(question, timer.about, "silent") for question in [*timer.waiting]) > 0
 
     def overdue(self, timer: Overdue) -> bool:
         """The time of a question is over; False if it has ended before."""

@@ -1,9 +1,10 @@
-"""What a conversation waits for, and what may come of it: an answer, several, or none."""
+"""What a conversation waits for, and what may come of it: an answer, several, or none; and the one who waits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Coroutine, Generator
 from dataclasses import dataclass
+from types import CoroutineType
 from typing import Any, ClassVar, Literal, TypeVar
 
 from coband.simulator.core.nodes.message import Message
@@ -11,6 +12,7 @@ from coband.simulator.core.nodes.outbox import Address
 
 Reason = Literal["undelivered", "silent", "declined"]
 Kinds = tuple[type[Message], ...]
+Steps = Coroutine["Question", None, None]
 M = TypeVar("M", bound=Message)
 
 
@@ -50,23 +52,14 @@ class Line:
     """A queue in which conversations stand.
 
     Args:
-        limit: so many of them are served at a time; None: all.
+        limit: so many of them are served at a time, the first ones; None: all.
+
+    Attributes:
+        standing: the questions by which they have entered it.
     """
 
     def __init__(self, limit: int | None) -> None:
-        self.limit = limit
-        self._standing: list[Any] = []
-
-    def enter(self, conversation: Any) -> bool:
-        """Stand at its end; whether it is served at once."""
-        self._standing.append(conversation)
-        return self.limit is None or len(self._standing) <= self.limit
-
-    def leave(self, conversation: Any) -> Any:
-        """Give up its place; who is served instead, or None."""
-        place, limit = self._standing.index(conversation), self.limit
-        del self._standing[place]
-        return self._standing[limit - 1] if limit is not None and place < limit <= len(self._standing) else None
+        self.limit, self.standing = limit, list[Question]()
 
 
 class Question:
@@ -82,15 +75,15 @@ class Question:
         pending: the members from whom nothing has come.
         answers: what has come, by address.
         left: the members from whom nothing will come, and why.
-        number: of the message that asks; 0 if nothing was asked.
+        number: its own, that of the message that asks.
         follows: number of another node's question that this one answers; what continues that one answers this one.
-        message: the question, while it waits.
+        message: that asks; None if nothing was asked.
         public: any message of these kinds from these nodes is an answer, whatever it was sent for.
         where: which of these messages are answers; None: all.
-        undo: called with the question, once, as soon as it is certain that the other node will never have it.
+        undo: called with the message, once, as soon as it is certain that the other node will never have it; None where
+            there is nothing to undo, or an answer shows that it has come.
         attempts: how often it is asked again after it was given up; None: as the scenario's recovery says.
         held: it was given up, and is to be asked again.
-        came: an answer shows that it has come.
         limit: time after which it is overdue.
         needed: so many answers are enough when it is overdue.
         together: the answers of some are worth nothing without those of the others.
@@ -100,19 +93,18 @@ class Question:
     """
 
     number = follows = needed = 0
-    public = held = came = together = overdue = False
-    message: Message | None = None
+    public = held = together = overdue = False
+    message: Any = None
     where: Callable[[Any], bool] | None = None
     undo: Callable[[Any], None] | None = None
     attempts: int | None = None
     limit: float | None = None
     taking: Callable[..., Any] | None = None
     line: Line | None = None
-    conversation: Any
+    conversation: Conversation
 
-    def __init__(self, kinds: Kinds, members: Collection[int] | None, outcome: Callable[..., Any], **how: Any) -> None:
-        if how:
-            self.__dict__.update(how)
+    def __init__(self, kinds: Kinds, members: Collection[int] | None, outcome: Callable[..., Any], how: Any) -> None:
+        self.__dict__.update(how)
         self.kinds, self.members, self.outcome = kinds, members, outcome
         self.pending = set(members or ())
         self.answers: dict[Address, Any] = {}
@@ -122,25 +114,26 @@ class Question:
         yield self
         return self.outcome(self)
 
-    def takes(self, message: Message, source: Address) -> bool:
-        """Whether a message may be the answer."""
-        expected = source in self.pending or self.members is None
-        return expected and isinstance(message, self.kinds) and (self.where is None or self.where(message))
-
-    def take(self, message: Message, source: Address) -> None:
-        """An answer has come."""
+    def take(self, message: Message, source: Address) -> bool:
+        """A message has come; False if it is no answer."""
+        expected = source in self.pending or (self.members is None and not self.answers)
+        if not (expected and isinstance(message, self.kinds) and (self.where is None or self.where(message))):
+            return False
         self.answers[source] = message if self.taking is None else self.taking(message, source)
         self.pending.discard(source)
-        self.came = self.came or message.answers == self.number
+        if message.answers == self.number:
+            self.undo = None
         if message.asks == 1:
             self.conversation.owes[source] = message.talk
+        return True
 
     @property
     def over(self) -> bool:
         """Whether nothing more is waited for."""
         if self.pending:
-            enough = self.overdue and len(self.answers) >= self.needed
-            return enough or (self.together and bool(self.left))
+            return (self.overdue and len(self.answers) >= self.needed) or (self.together and bool(self.left))
+        if self.line is not None:
+            return self in self.line.standing[: self.line.limit]
         return self.members is not None or bool(self.answers)
 
     def __str__(self) -> str:
@@ -161,3 +154,30 @@ class Question:
         answers: Answers[Any] = Answers((address, self.answers[address]) for address in sorted(self.answers))
         answers.left = {**self.left, **dict.fromkeys(sorted(self.pending), "silent")}
         return answers
+
+
+class Conversation:
+    """One ``async def`` under way.
+
+    Attributes:
+        questions: what it waits for, one after the other.
+        owes: by node, the number of its question that the next message to it answers.
+        blocking: the client takes no turn before it has ended.
+        key: a new conversation with the same key ends this one.
+        question: what it waits for now.
+        place: the question by which it has entered a line.
+        round: number of the last question to all, which a message to all continues.
+    """
+
+    question: Question | None = None
+    place: Question | None = None
+    round = 0
+
+    def __init__(self, steps: Steps, owes: dict[Address, int], blocking: bool = False, key: object = None) -> None:
+        if not isinstance(steps, CoroutineType):
+            raise TypeError(f"{steps!r} is no conversation: begin the call of an `async def`")
+        self.steps, self.questions = steps, steps.__await__()
+        self.owes, self.blocking, self.key = owes, blocking, steps if key is None else key
+
+    def __str__(self) -> str:
+        return f"{self.steps.__qualname__}, line {getattr(self.steps.cr_frame, 'f_lineno', 0)}"

@@ -12,10 +12,9 @@ from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Node, NodeContext
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient
-from coband.simulator.core.talks.conversation import Conversations, Steps
-from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, Question, Unanswered
+from coband.simulator.core.talks.conversation import Conversations
+from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, M, Question, Steps, Unanswered
 
-M = TypeVar("M", bound=Message)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -36,10 +35,6 @@ class How(TypedDict, total=False):
     limit: float
     public: bool
     where: Callable[[Any], bool]
-
-
-Handler = tuple[str, bool]
-"""What a class does about messages of one kind: the name of its method, and whether turns wait for its end."""
 
 
 def on(kind: type[Message], *, blocking: bool = False) -> Callable[[F], F]:
@@ -89,7 +84,7 @@ class Talks(Node):
     keeps: ClassVar[Kinds] = ()
     ignores: ClassVar[Kinds] = ()
     each: ClassVar[Kinds] = ()
-    _handlers: ClassVar[Mapping[tuple[str, type[Message]], Handler]] = {}
+    _handlers: ClassVar[Mapping[tuple[str, type[Message]], tuple[str, bool]]] = {}  # method, and whether it is blocking
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -118,7 +113,7 @@ class Talks(Node):
             The answer, or `Unanswered`; to be awaited.
         """
         kinds = reply if isinstance(reply, tuple) else (reply,)
-        return self.talks.put(Question(kinds, (to,), Question.one, **how), message, to)
+        return self.talks.put(Question(kinds, (to,), Question.one, how), message, to)
 
     def gather(
         self,
@@ -148,9 +143,9 @@ class Talks(Node):
             The answers; to be awaited.
         """
         members = list(range(self.context.agents) if to is None else sorted(to))
-        question = Question((reply,), members, Question.all, where=where, together=together, taking=taking)
-        question.public, question.limit = message is None, timeout
-        question.needed = len(members) if quorum is None else quorum
+        how = {"where": where, "limit": timeout, "together": together, "taking": taking, "public": message is None}
+        how["needed"] = len(members) if quorum is None else quorum
+        question = Question((reply,), members, Question.all, how)
         return self.talks.put(question, message, ALL_AGENTS if to is None else members)
 
     def hear(self, *kinds: type[M], where: Callable[[M], bool] | None = None) -> Awaitable[tuple[M, Address]]:
@@ -163,11 +158,11 @@ class Talks(Node):
         Returns:
             The message and its sender; to be awaited.
         """
-        return self.talks.put(Question(kinds, None, Question.first, public=True, where=where))
+        return self.talks.put(Question(kinds, None, Question.first, {"public": True, "where": where}))
 
     def enter(self, line: Line) -> Awaitable[None]:
         """Stand in a line; the place is given up when the conversation ends, however it ends. To be awaited."""
-        return self.talks.put(Question((), None, lambda place: None, line=line))
+        return self.talks.put(Question((), None, lambda place: None, {"line": line}))
 
     def tell(self, to: Recipient, message: Message) -> None:
         """Send a message, and do not wait for an answer. Within a conversation it answers what ``to`` has asked.
@@ -225,23 +220,23 @@ class Talks(Node):
         talks = self._called()
         if message.pulls and talks.server:
             talks.server.applied += message.pulls
-        if talks.kept:
-            talks.heard_of(source)
-        heard, question = [], talks.open.get(message.answers)
+        for timer in talks.kept.pop(source, ()):
+            talks.resend(timer)
+        question = talks.open.get(message.answers)
         if question and type(message) is Declined:
             talks.leave_out(question, source, "declined")
-            return talks.take()
+        heard = []
         for one in talks.listening:
-            if one is not question and one.takes(message, source):
+            if one.take(message, source):
                 heard.append(one)
-        if question and question.takes(message, source):
+        if question is not None and question.take(message, source):
             heard.append(question)
-        elif not heard or any(one.number for one in heard):  # who asks hears what is for others, too
-            self._handle(message, source, wanted=bool(heard))
+        if question not in heard and (not heard or any(one.message for one in heard)):  # an asker hears what others use
+            late = message.answers and self._handled("late", message, source)
+            if not (late or self._handled("on", message, source) or heard):
+                self._refuse(message, source)
         for one in heard:
-            if one.conversation.question is one:
-                one.take(message, source)
-                talks.settle(one)
+            talks.settle(one)
         return talks.take()
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
@@ -274,40 +269,30 @@ class Talks(Node):
         """Call the method that is marked for its kind, and see to what it returns; False if there is none."""
         if (handler := self._handlers.get((what, type(message)))) is None:
             return False
-        name, blocking = handler
-        found, talks = getattr(self, name)(message, source), self.talks
+        found, talks = getattr(self, handler[0])(message, source), self.talks
         owed = message.talk if message.asks == 1 and what != "lost" else 0
         if isinstance(found, Message):
             talks.tell(source, found, owed)
         elif isinstance(found, list):
             talks.outbox += found
         elif found is not None:
-            talks.begin(found, {source: owed} if owed else {}, blocking, (name, source))
+            talks.begin(found, {source: owed} if owed else {}, handler[1], (handler[0], source))
         elif owed and not message.answers:
             talks.tell(source, Declined(), owed)
         return True
 
-    def _handle(self, message: Message, source: Address, *, wanted: bool) -> None:
-        """Call the method that handles its kind; ``wanted``: somebody else has a use for it."""
-        if (message.answers and self._handled("late", message, source)) or self._handled("on", message, source):
-            return
-        if isinstance(message, self.keeps) and not wanted:
-            self.talks.mail.append((message, source))
-        elif not (wanted or isinstance(message, (*self.ignores, Declined))):
-            self._refuse(message, source)
-
     def _refuse(self, message: Message, source: Address) -> None:
         """Nobody has a use for it: its sender is told if it waits, and the author if it must not happen."""
         name, kind = type(self).__name__, type(message).__name__
-        if message.pulls and self.talks.server is not None:
-            raise TypeError(
-                f"{name} got a {message.kind!r} with {message.pulls} pulls that nobody waits for: say what becomes of "
-                f"them in a method that is marked @late({kind})"
-            )
-        if message.asks == 1:
+        if isinstance(message, self.keeps):
+            self.talks.mail.append((message, source))
+        elif isinstance(message, (*self.ignores, Declined)):
+            return
+        elif message.pulls and self.talks.server is not None:
+            what = f"say what becomes of them in a method that is marked @late({kind})"
+            raise TypeError(f"{name} got a {message.kind!r} with {message.pulls} pulls that nobody waits for: {what}")
+        elif message.asks == 1:
             self.talks.tell(source, Declined(), message.talk)
         elif not (message.answers or message.asks):
-            raise TypeError(
-                f"{name} has no use for a {message.kind!r} from node {source}: mark a method with @on({kind}), or add "
-                f"{kind} to `keeps` or `ignores`. " + "; ".join(self.blocked_on)
-            )
+            what = f"mark a method with @on({kind}), or add it to `keeps` or `ignores`. {'; '.join(self.blocked_on)}"
+            raise TypeError(f"{name} has no use for a {message.kind!r} from node {source}: {what}")

@@ -12,7 +12,7 @@ import pytest
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.nodes.timers import Silence
-from coband.simulator.core.talks import on
+from coband.simulator.core.talks import late, on
 from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
 
@@ -135,6 +135,7 @@ def test_a_silence_from_before_counts_when_somebody_begins_to_wait() -> None:
     agent, _, wire = pair(patience=50.0)
     assert agent.on_timer(Silence(about=SERVER)) is None  # nobody waits
     wire.post(0, agent.begin(_listener(agent)))
+    assert wire.timers[0][2].round == -1
     wire.ring()
     assert agent.log == ["silent"]
 
@@ -165,6 +166,7 @@ def test_a_public_question_is_answered_by_what_goes_to_all() -> None:
     agent, server = Talker(context(0, 1)), Crier(context(SERVER, 1))
     wire = Wire(agent, server)
     wire.post(0, agent.start(Call(), public=True))
+    assert wire.packets[0].message.asks == 2
     wire.deliver()
     wire.deliver()
     assert [answer.number for answer in agent.log] == [8]
@@ -283,3 +285,53 @@ async def _sleeps() -> None:
 
 def test_every_message_has_a_number() -> None:
     assert Message().talk == 0
+
+
+def test_a_silence_counts_for_all_that_wait_and_its_timer_is_of_the_oldest_round() -> None:
+    agent, _, wire = pair()
+    for round in (3, 4):
+        wire.post(0, agent.start(Ask(round=round), limit=100.0))
+    assert [timer.round for _, _, timer in wire.timers] == [3, 4]
+    wire.post(0, agent.on_timer(Silence(about=SERVER)))
+    assert wire.timers[-1][2].round == 3
+    wire.ring()
+    assert agent.log == ["silent", "silent"]
+
+
+def test_a_conversation_that_has_ended_is_in_no_line() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.start(Ask()))
+    (conversation,) = agent.talks.under_way.values()
+    agent.end()
+    assert str(conversation) == f"{Talker._ask.__qualname__}, line 0"
+
+
+class Patient(Talker):
+    """Has a main conversation, and one for answers that come late."""
+
+    mains = 0
+
+    async def main(self) -> None:  # type: ignore[override]
+        self.mains += 1
+        while True:
+            await self.hear(Call)
+
+    @late(Reply)
+    async def dwell(self, reply: Reply, server: Address) -> None:
+        await self.hear(News)
+
+
+def test_turns_go_on_unless_a_conversation_is_blocking_and_main_begins_once() -> None:
+    agent, server = Patient(context(0, 1)), Centre(context(SERVER, 1))
+    wire = Wire(agent, server)
+    wire.post(0, agent.start(Ask(), limit=1.0))
+    assert not agent.waiting
+    ((_, _, timer),) = wire.timers
+    assert agent.on_timer(timer) == []  # it matters, though nothing is sent
+    assert agent.on_timer(timer) is None
+    wire.deliver()
+    wire.deliver()  # a late answer
+    assert len(agent.talks.under_way) == 2
+    assert not agent.waiting
+    agent.receive(Call(), SERVER)
+    assert agent.mains == 1

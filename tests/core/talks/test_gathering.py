@@ -265,3 +265,19 @@ def test_an_ask_is_no_call() -> None:
     wire.settle()
     assert [ask.number for ask, _ in head.heard] == [1]  # type: ignore[attr-defined]
     assert len(head.rounds) == 1
+
+
+def test_who_waits_for_what_others_send_by_themselves_waits_for_a_quorum_after_the_time() -> None:
+    _, head, wire = room()
+
+    async def listen() -> None:
+        head.rounds.append(await head.gather(None, reply=Reply, quorum=1, timeout=3.0))
+
+    wire.post(SERVER, head.begin(listen()))
+    assert [timer.round for _, _, timer in wire.timers] == [-1]
+    head.receive(Reply(number=4), 1)
+    assert head.rounds == []
+    wire.ring()
+    assert [(list(answers), answers.left) for answers in head.rounds] == [([1], {0: "silent", 2: "silent"})]
+    assert wire.now == 3.0
+    assert not head.talks.open

@@ -11,7 +11,7 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.nodes.timers import Silence
 from coband.simulator.core.talks import Declined, Unanswered, late, lost, on
-from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
+from tests.core.talks.talking import ALL_AGENTS, Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
 
 class Hearer(Talker):
@@ -215,3 +215,90 @@ def test_outcomes_do_not_change_and_marks_have_names() -> None:
         Unanswered("silent").reason = "declined"  # type: ignore[misc]
     with pytest.raises(TypeError, match="positional"):
         late(News, True)  # type: ignore[misc]
+    with pytest.raises(TypeError, match="positional"):
+        on(News, True)  # type: ignore[misc]
+    agent, _, _ = pair()
+    with pytest.raises(TypeError, match="positional"):
+        agent.gather(None, News)  # type: ignore[misc,unused-awaitable]
+    with pytest.raises(TypeError, match="positional"):
+        agent.ask(SERVER, Ask(), Reply)  # type: ignore[misc,call-arg,unused-awaitable]
+    assert not Unanswered("silent")
+
+
+def test_a_node_that_talks_may_have_other_bases_with_parameters() -> None:
+    class Named:
+        def __init_subclass__(cls, name: str, **keywords: str) -> None:
+            super().__init_subclass__(**keywords)
+            cls.name = name  # type: ignore[attr-defined]
+
+    class Both(Talker, Named, name="both"):
+        pass
+
+    assert Both.name == "both"  # type: ignore[attr-defined]
+
+
+def test_after_something_was_heard_a_message_to_all_continues_no_round() -> None:
+    class Once(Centre):
+        async def rounds(self) -> None:
+            await self.gather(Call(), reply=Reply, quorum=0, timeout=1.0)
+            self.tell(ALL_AGENTS, News(number=1))
+            await self.hear(News)
+            self.tell(ALL_AGENTS, News(number=2))
+
+    server = Once(context(SERVER, 1))
+    wire = Wire(server)
+    wire.post(SERVER, server.begin(server.rounds()))
+    wire.ring()
+    outbox = server.receive(News(), 0)
+    assert [message.answers for _, message in outbox] == [0]
+
+
+def test_pulls_in_a_message_between_agents_are_nobodys_to_count() -> None:
+    agent = Hearer(context(0, 2))
+    assert agent.receive(News(pulls=2, number=1), 1) == []
+    assert (agent.log, agent.unshared) == ([1], 0)
+
+
+def test_pulls_that_a_server_tells_of_are_nobodys_to_count_and_who_asks_in_vain_is_declined() -> None:
+    class Silent(Centre):
+        @on(Ask)
+        def reply(self, ask: Ask, agent: Address) -> None:  # type: ignore[override]
+            self.tell(agent, News(pulls=2))
+
+    agent, server = Hearer(context(0, 1)), Silent(context(SERVER, 1))
+    wire = Wire(agent, server)
+    wire.post(0, agent.start(Ask()))
+    wire.settle()
+    assert agent.log == [0, None, "declined"]
+    assert agent.unshared == 0
+
+
+def test_what_is_told_is_not_answered() -> None:
+    class Keeper(Centre):
+        @on(News)
+        def keep(self, news: News, agent: Address) -> None:
+            self.heard.append((news, agent))
+
+    agent, server = Hearer(context(0, 1)), Keeper(context(SERVER, 1))
+    wire = Wire(agent, server)
+    agent.tell(SERVER, News())
+    wire.post(0, agent.sent())
+    wire.settle()
+    assert len(server.heard) == len(wire.sent) == 1
+
+
+def test_handlers_of_two_kinds_do_not_end_each_others_conversations() -> None:
+    class Two(Talker):
+        @on(Call)
+        async def one(self, call: Call, source: Address) -> None:
+            await self.hear(News)
+
+        @on(Ask)
+        async def two(self, ask: Ask, source: Address) -> None:
+            await self.hear(News)
+
+    agent = Two(context(0, 1))
+    agent.receive(Call(), SERVER)
+    agent.receive(Ask(), SERVER)
+    agent.receive(Ask(), SERVER)
+    assert len(agent.talks.under_way) == 2
