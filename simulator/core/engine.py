@@ -84,6 +84,8 @@ class Engine:
         timing = assembly.timing(config) if plan.checks == "full" else None
         self._run = assembly.run_context(sink, timing)
         self.clock, self.trace = self._run.clock, self._run.trace
+        if (follow_clock := getattr(world, "follow_clock", None)) is not None:
+            follow_clock(lambda: self.clock.now)
         if plan.poisoned:
             from coband.simulator.core.wire.poisoning import PoisonedWorld  # few runs need it
 

@@ -65,27 +65,40 @@ class Conversations:
         kept: messages for nodes that cannot be reached, until they are heard of.
     """
 
-    begun = busy = False
-    current: Conversation | None = None
-    asked: Question | None = None
+    __slots__ = (
+        *("_blocking", "_each", "_gives_up", "_handled", "_missed", "_newest", "_number", "_own", "_patience", "_step"),
+        *("_tries", "_undo", "asked", "begun", "busy", "client", "current", "kept", "listening", "mail", "node"),
+        *("open", "outbox", "server", "under_way"),
+    )
+    open: dict[int, Question]
+    listening: dict[Question, None]
+    mail: list[tuple[Message, Address]]
+    kept: dict[Address, list[Message]]
+    _undo: WeakKeyDictionary[Message, Callable[[Any], None]]  # if it has not arrived
+    _tries: dict[tuple[int, Address], int]  # how often what was given up has been sent again
+    _newest: dict[tuple[type, Address | None], int]  # what was told last, by kind and node or None: all
+    _missed: dict[Address, None]  # nodes of which something did not come when nobody waited for them
+    _patience: dict[Address, tuple[int, list[Question]]]  # number of a silence, and who waits
 
     def __init__(self, node: Node, each: Kinds, handled: Callable[[str, Message, Address], bool]) -> None:
+        self.begun = self.busy = False
+        self.current: Conversation | None = None
+        self.asked: Question | None = None
         self.node, self._each, self._handled = node, each, handled
         self.client = node if isinstance(node, Client) else None
         self.server = node if isinstance(node, Server) else None
         self.outbox: Outbox = []
         self.under_way: dict[object, Conversation] = {}
-        self.open: dict[int, Question] = {}
-        self.listening: dict[Question, None] = {}
-        self.mail: list[tuple[Message, Address]] = []
-        self.kept: dict[Address, list[Message]] = {}
-        self._undo: WeakKeyDictionary[Message, Callable[[Any], None]] = WeakKeyDictionary()  # if it has not arrived
-        self._tries: dict[tuple[int, Address], int] = {}  # how often what was given up has been sent again
-        self._newest: dict[tuple[type, Address | None], int] = {}  # what was told last, by kind and node or None: all
-        self._missed: set[Address] = set()  # nodes of which something did not come when nobody waited for them
-        self._patience: dict[Address, tuple[int, list[Question]]] = {}  # number of a silence, and who waits
         self._step, self._gives_up, self._blocking = node.context.agents + 1, node.context.gives_up, 0
         self._number = self._own = node.context.index + 1  # numbers of messages are those of their senders modulo step
+
+    def __getattr__(self, name: str) -> Any:
+        """What few nodes have is made when it is first asked for."""
+        if name not in self.__slots__:
+            raise AttributeError(f"conversations have no {name}")
+        made: Any = {"mail": list, "_undo": WeakKeyDictionary}.get(name, dict)()
+        setattr(self, name, made)
+        return made
 
     def take(self) -> Outbox:
         """What has been sent since the node was called."""
@@ -144,7 +157,7 @@ class Conversations:
             self._close(question)
             return True
         if self._missed:
-            for source in self._missed & question.pending:
+            for source in self._missed.keys() & question.pending:
                 self.missed(source)
         return False
 
@@ -328,9 +341,9 @@ class Conversations:
         """Something of a node does not come: be patient for a while, or when it is waited for; False if it is not."""
         waiting = [question for question in self.waits if source in question.pending]
         if not waiting:
-            self._missed.add(source)
+            self._missed[source] = None
             return False
-        self._missed.discard(source)
+        self._missed.pop(source, None)
         number = self._patience.get(source, (0, []))[0] + 1
         self._patience[source] = number, waiting
         timer = OutOfPatience(about=source, number=number, round=(waiting[0].message or Message()).round)

@@ -16,7 +16,9 @@ class GrowingRows:
         size: number of rows written.
     """
 
-    def __init__(self, width: int, capacity: int = 16) -> None:
+    __slots__ = ("_all", "_buffer", "size")
+
+    def __init__(self, width: int, capacity: int = 4) -> None:
         self._buffer: FloatArray = np.empty((capacity, width))
         self.size = 0
         self._all: FloatArray | None = None
@@ -49,6 +51,6 @@ class GrowingRows:
 
     def forked(self, size: int) -> GrowingRows:
         """A table of its own that starts with the first ``size`` rows of this one."""
-        copy = GrowingRows(self._buffer.shape[1], max(16, 2 * size))
+        copy = GrowingRows(self._buffer.shape[1], max(4, 2 * size))
         copy.append(self._buffer[:size])
         return copy
