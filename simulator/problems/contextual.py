@@ -222,7 +222,8 @@ class ContextualProblem(Problem):
         realised = self.regret == "realised"
         if self.drift is not None:
             redraw = self.reward.redraw(source.dimension)
-            assert redraw is not None and isinstance(reward, RidgeFunction)
+            assert redraw is not None
+            assert isinstance(reward, RidgeFunction)
             hidden = Hidden(reward, self.drift.path(reward.theta, redraw, streams))
             if source.fixed is not None:
                 return DriftingPool(hidden, source.fixed, noise, streams, reward.describe(), realised)
