@@ -195,7 +195,7 @@ class ContextualProblem(Problem):
     """expected: max f - f(arm); realised: max f - the noisy reward, as in Dai et al. 2023's figures; may be
     negative."""
     drift: AnyDrift | None = None
-    """How theta changes with simulated time; regret is against the best arm of the moment (dynamic regret). null: it
+    """How theta changes as time passes; regret is against the best arm of the moment (dynamic regret). null: it
     stays as it is."""
 
     @pydantic.model_validator(mode="after")

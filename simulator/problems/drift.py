@@ -52,7 +52,7 @@ class Piecewise(BaseDrift):
     """A new parameter at some moments, drawn as the first one; between them nothing changes."""
 
     kind: Literal["piecewise"] = "piecewise"
-    at: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...] = Field(min_length=1)
+    at: Annotated[tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...], TIME] = Field(min_length=1)
     """Simulated times of the changes, ascending; a pull at this very moment has the new parameter."""
 
     @model_validator(mode="after")

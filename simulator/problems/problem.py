@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import model_validator
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.world import World
@@ -69,17 +68,6 @@ class Extent:
 
 class Problem(Config, abc.ABC):
     """The `problem:` section of a scenario: what to draw a world from."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _drifts(cls, section: Any) -> Any:
-        """Say why a problem without the key ``drift`` cannot have it."""
-        if isinstance(section, Mapping) and section.get("drift") is not None and "drift" not in cls.model_fields:
-            raise ValueError(
-                "drift moves the hidden theta of problem kind contextual; the rewards of this kind of problem have no "
-                "theta, or are data. Choose kind contextual, or leave drift out"
-            )
-        return section
 
     def extent(self, agents: int) -> Extent | None:
         """The sizes of the world, without drawing it; None where data say them."""

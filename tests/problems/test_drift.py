@@ -150,8 +150,8 @@ BOX = {"kind": "contextual", "arms": {"kind": "box", "dimension": 2, "count": 5}
         ),
         (
             {"kind": "table", "path": "a.csv", "features": ["a"], "reward": "b", "drift": {"kind": "walk", "step": 1}},
-            "problem: drift moves the hidden theta of problem kind contextual; the rewards of this kind of problem "
-            "have no theta, or are data. Choose kind contextual, or leave drift out",
+            "problem.drift: unknown key: it moves the hidden theta of problem kind contextual, and this kind has none, "
+            "or data in its place; allowed: ",
         ),
     ],
 )
