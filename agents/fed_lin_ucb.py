@@ -23,7 +23,7 @@ from coband.simulator.core.talks import Talks, late
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING, LocalRidge, SynchronisedRidge
+from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING, LocalRidge, RidgeVersion, SynchronisedRidge
 
 
 class FedLinConfig(LinUcbConfig):
@@ -43,7 +43,8 @@ class FedLinUCB(Talks, Agent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: FedLinConfig = context.config
-        self.downloaded = SynchronisedRidge(ridge(context.dimension, self.config.lam))
+        start = context.sharing.get("start", lambda: RidgeVersion(ridge(context.dimension, self.config.lam)))
+        self.downloaded = SynchronisedRidge(start)
         self._news = LocalRidge(self.downloaded)
         self._growth = math.log1p(self.config.threshold) + ROUNDING
         self._uploading = False

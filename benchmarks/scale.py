@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.config import Config
-from coband.simulator.core.engine import Engine
+from coband.simulator.core.engine import Engine, Plan
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox, Server
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.job import few_collections
 
 
 class TwoArms:
@@ -106,9 +108,25 @@ class Cost:
 def bare_run(agents: int, turns: int, every: int) -> Cost:
     """One run with a trace that is off: any agent takes the next turn, and each message takes some time."""
     delay = {"latency": {"kind": "constant", "value": 0.5}}
-    asked = plan(agents, {"kind": "one_at_a_time", "turns": turns}, network=delay)
+    return _cost(
+        plan(agents, {"kind": "one_at_a_time", "turns": turns}, network=delay), BARE, {"every": every}, TwoArms()
+    )
+
+
+def linear_run(agents: int, turns: int) -> Cost:
+    """The same of FedLinUCB without delays, with d = 5 and 8 arms: an agent sends 30 numbers about every tenth turn."""
+    registry = Registry.installed()
+    problem = {"kind": "contextual", "arms": {"kind": "ball", "dimension": 5, "count": 8}, "reward": {"kind": "cosine"}}
+    world = registry.problems["contextual"].config.model_validate(problem).build(Streams(0), agents)
+    asked, algorithm = plan(agents, {"kind": "one_at_a_time", "turns": turns}), registry.algorithms["fed_lin_ucb"]
+    with few_collections():
+        return _cost(asked, algorithm, {"threshold": 0.5}, world)
+
+
+def _cost(asked: Plan, algorithm: Algorithm, config: dict[str, Any], world: Any) -> Cost:
+    turns = asked.schedule.total_turns(asked.agents.count) or 0
     start = time.process_time()
-    engine = Engine(asked, BARE, EveryConfig(every=every), TwoArms(), Streams(0))
+    engine = Engine(asked, algorithm, algorithm.config.model_validate(config), world, Streams(0))
     built = time.process_time()
     result = engine.run()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
@@ -123,6 +141,11 @@ def flat(counts: tuple[int, ...], turns: int, most: float) -> Figure:
     return level(times, most)
 
 
+def flat_linear(counts: tuple[int, ...], each: int, most: float) -> Figure:
+    """The time of a turn of FedLinUCB, with its messages, for growing numbers of agents with as many turns each."""
+    return level([1e6 * linear_run(agents, each * agents).run / (each * agents) for agents in counts], most)
+
+
 def messages(turns: int, target: float) -> Figure:
     """Messages a second, each sent, counted, delayed and delivered, with what the turns that send them take."""
     cost = min((bare_run(100, turns, 1) for _ in range(3)), key=lambda cost: cost.run)
@@ -130,9 +153,8 @@ def messages(turns: int, target: float) -> Figure:
     return Figure(f"{rate / 1e3:.0f}k/s", f"{target / 1e3:g}k/s", rate >= target)
 
 
-def many(agents: int, turns: int, seconds: float, megabytes: float) -> Figure:
+def many(cost: Cost, seconds: float, megabytes: float) -> Figure:
     """Many agents with a server."""
-    cost = bare_run(agents, turns, 10)
     met = cost.build + cost.run <= seconds and cost.megabytes <= megabytes
     return Figure(f"{cost.build + cost.run:.0f} s, {cost.megabytes:.0f} MB", f"{seconds:g} s, {megabytes:g} MB", met)
 
@@ -142,9 +164,17 @@ FIGURES: Figures = {
         lambda: flat((10, 100, 1000, 10_000, 100_000), 50_000, 2.0),
         "a turn without mathematics, N = 10, 100, 10^3, 10^4, 10^5",
     ),
+    "flat_linear": (
+        lambda: flat_linear((300, 1000, 3000, 10_000), 10, 2.0),
+        "a turn of FedLinUCB with its messages, 10 turns each of N = 300, 10^3, 3 * 10^3, 10^4",
+    ),
     "exchange": (lambda: messages(20_000, 450e3), "messages with agents, ledger, checks and fingerprint, trace off"),
 }
 FULL_FIGURES: Figures = {
-    "million": (lambda: many(100_000, 1_000_000, 60.0, 1000.0), "10^5 agents with a server, 10^6 turns"),
+    "million": (lambda: many(bare_run(100_000, 1_000_000, 10), 15.0, 600.0), "10^5 agents with a server, 10^6 turns"),
+    "million_linear": (
+        lambda: many(linear_run(100_000, 1_000_000), 25.0, 800.0),
+        "FedLinUCB with 10^5 agents, 10^6 turns, 10^5 exchanges",
+    ),
 }
 """These take minutes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.context import DeclaredContext, NodeContext
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.later import Later
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Node, Server, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import SERVER, Address
@@ -212,7 +213,7 @@ class Assembly:
 
     def nodes(
         self, algorithm: Algorithm, config: BaseModel, made: int | None = None, share: bool | None = None
-    ) -> tuple[list[Client], Server | None]:
+    ) -> tuple[Sequence[Client], Server | None]:
         """The agents and the server, if the algorithm has one.
 
         Args:
@@ -267,9 +268,20 @@ class Assembly:
                 gives_up,
             )
 
-        agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]
+        def agent(index: int) -> Client:
+            return algorithm.agent(context_of(index))
+
+        later = self._later and made is None
+        agents: Sequence[Client] = Later(count, agent) if later else list(map(agent, range(count)[:made]))
         server = algorithm.server_class
         return agents, None if server is None else server(context_of(SERVER))
+
+    @property
+    def _later(self) -> bool:
+        """Whether agents are made when they first act or are sent something; then nobody looks at them before."""
+        plan = self._plan
+        plain = self._graph is None and self._whatif is None and not plan.intermittent and plan.checks != "full"
+        return plain and not isinstance(plan.schedule, Phases | Renewal | Rounds)
 
     def twins(self, algorithm: Algorithm, config: BaseModel) -> list[Node]:
         """The nodes once more, by address, the server last, each with all of its work to itself."""
@@ -304,14 +316,19 @@ class Assembly:
                     "others, or leave columns out for all of them"
                 )
 
-    def hosts(self, agents: list[Client], server: Server | None, around: HostContext) -> list[Host]:
+    def hosts(self, agents: Sequence[Client], server: Server | None, around: HostContext) -> Sequence[Host]:
         """A host around every agent, by index, and around the server last."""
-        hosts: list[Host] = []
         run = around.run
         slowness = self._plan.agents.slowness(self._streams)
         slow_periods = self._plan.agents.episodes(self._streams, around.run.clock)
-        for agent, factor, slow_period in zip(agents, slowness, slow_periods, strict=True):
-            index, config = agent.context.index, self._plan.agents
+
+        def host(index: int) -> Host:
+            if index == len(agents):
+                assert server is not None
+                handling = self._draws(self._plan.server.handling, SERVER + len(agents) + 1, "handling", 1.0)
+                return Host(server, run, handling, around.send, around.check)
+            agent, factor, slow_period = agents[index], slowness[index], slow_periods[index]
+            config = self._plan.agents
             times = {"handling": config.handling, "compute": config.compute}
             if self._whatif is not None:
                 changed = self._whatif.of_agent(index)
@@ -322,11 +339,10 @@ class Assembly:
                 self._draws(time.of(index), index, purpose, factor, slow_period) for purpose, time in times.items()
             )
             parts = (agent, run, handling, around.send, around.check)
-            hosts.append(self._client_host(agent, factor, slow_period, compute, parts, around))
-        if server is not None:
-            handling = self._draws(self._plan.server.handling, SERVER + len(agents) + 1, "handling", 1.0)
-            hosts.append(Host(server, run, handling, around.send, around.check))
-        return hosts
+            return self._client_host(agent, factor, slow_period, compute, parts, around)
+
+        count = len(agents) + (server is not None)
+        return Later(count, host) if self._later else list(map(host, range(count)))
 
     def _client_host(
         self,

@@ -20,6 +20,7 @@ from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.later import made
 from coband.simulator.core.nodes.node import SERVER, Node
 from coband.simulator.core.plan import Plan, settled
 from coband.simulator.core.randomness.streams import Streams
@@ -84,6 +85,8 @@ class Engine:
         timing = assembly.timing(config) if plan.checks == "full" else None
         self._run = assembly.run_context(sink, timing)
         self.clock, self.trace = self._run.clock, self._run.trace
+        if (follow_clock := getattr(world, "follow_clock", None)) is not None:
+            follow_clock(lambda: self.clock.now)
         if plan.poisoned:
             from coband.simulator.core.wire.poisoning import PoisonedWorld  # few runs need it
 
@@ -158,12 +161,12 @@ class Engine:
         if self._inspection is not None:
             self.trace.flush()
             self._inspection.at_end(self.ledger, float(np.sum(self.progress.regrets)), self._run.down)
-        unshared = sum(agent.unshared for agent in self.agents)
+        unshared = sum(agent.unshared for agent in made(self.agents))
         applied = self.server.applied if self.server is not None else 0
         check_pulls(self.progress.made, unshared, applied, self.audit.lost_for_good)
 
     def _ended(self) -> Ended:
-        clients = [host for host in self._hosts if isinstance(host, ClientHost)]
+        clients = [host for host in made(self._hosts) if isinstance(host, ClientHost)]
         return Ended(
             self._run,
             self.progress,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.later import each
 from coband.simulator.core.nodes.node import BatchAgent, Client, Node, Server
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import BatchWorld, World
@@ -57,7 +59,7 @@ class RunResult:
     audit: Audit
     turns_series: NDArray[np.int64]
     by_agent: list[AgentMetrics]
-    agents: list[Client]
+    agents: Sequence[Client]
     server: Server | None
     warnings: tuple[str, ...] = ()
     closest: Sequence[float | None] = ()
@@ -84,7 +86,7 @@ class Ended:
     progress: Progress
     world: World
     graph: Graph | None
-    agents: list[Client]
+    agents: Sequence[Client]
     server: Server | None
     last_delivery: float
     stalled: int
@@ -126,8 +128,8 @@ class Ended:
         return [None] * len(self.agents) if noted is None else noted.of_agents()
 
     @property
-    def _nodes(self) -> Sequence[Client | Server]:
-        return self.agents if self.server is None else [*self.agents, self.server]
+    def _nodes(self) -> Iterable[Client | Server]:
+        return chain(each(self.agents), [] if self.server is None else [self.server])
 
     def _totals(self) -> dict[str, int | float]:
         """The ledger's counts, what was lost, the nodes' own numbers, and how right the answers are."""
@@ -162,7 +164,7 @@ class Ended:
         for node in self._nodes:
             for key, value in node.report().items():
                 values.setdefault(key, []).append(value)
-        for agent in self.agents if per_agent else ():
+        for agent in each(self.agents) if per_agent else ():
             for key, own in agent.report_own().items():
                 if key in per_agent and isinstance(own, (int, float)):
                     values.setdefault(key, []).append(own)
@@ -189,7 +191,7 @@ class Ended:
                 **self._score_of(index),
                 **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
             }
-            for index, agent in enumerate(agents)
+            for index, agent in enumerate(each(agents))
         ]
 
     def _score_of(self, index: int) -> AgentMetrics:

@@ -22,7 +22,8 @@ class World(Protocol):
     be negative. ``measures``, a mapping: numbers about the instance for the result, asked for after the run; the
     problem declares them as metrics. ``upcoming(agent, turn)``: the arms of the turn and of some turns after it, for
     agents that look ahead. ``warnings``, sentences for the user: why the instance may mislead. ``expect(turns)``: told
-    before the first turn about how many turns an agent takes; it must not change what is drawn.
+    before the first turn about how many turns an agent takes; it must not change what is drawn. ``follow_clock(now)``:
+    given what tells the simulated time, where rewards change with it.
     """
 
     @property

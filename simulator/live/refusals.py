@@ -23,6 +23,11 @@ def refusal(variant: Variant) -> str | None:
     scenario = variant.scenario
     if scenario.network.graph is not None:
         return "live runs have a star; messages that agents of a graph pass on hop by hop are for `coband run`"
+    if getattr(scenario.problem, "drift", None) is not None:
+        return (
+            "live every agent's process has its own copy of the world and a clock of its own, so they would meet "
+            "different parameters; problem.drift is for `coband run` (--set problem.drift=null, or leave it out)"
+        )
     if scenario.agents.population is not None:
         return (
             "live the agents are processes on machines, which have the speed, the links and the availability that they "

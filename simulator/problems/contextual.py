@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pydantic
@@ -12,10 +14,22 @@ from pydantic import Field
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import JsonObject
 from coband.simulator.core.world import World
+from coband.simulator.metrics import Metric
 from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of
+from coband.simulator.problems.drift import AnyDrift
+from coband.simulator.problems.drift import Path as Drifting
 from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams
-from coband.simulator.problems.rewards import AnyReward, NoiseSpec, RewardFunction, as_noise
-from coband.simulator.problems.world import Blocks, FixedArmsWorld, Noise, Turn, TurnsWorld, longest_block, read_only
+from coband.simulator.problems.rewards import AnyReward, NoiseSpec, RewardFunction, RidgeFunction, as_noise
+from coband.simulator.problems.world import (
+    Blocks,
+    DrawnTurns,
+    FixedArmsWorld,
+    Noise,
+    Turn,
+    TurnsWorld,
+    longest_block,
+    read_only,
+)
 
 
 class ContextualWorld(TurnsWorld):
@@ -66,11 +80,101 @@ class ContextualWorld(TurnsWorld):
 
     def _draw(
         self, agent: int, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int
-    ) -> list[Turn]:
+    ) -> DrawnTurns:
         arms = read_only(self.shift_arms(agent, self._source.draw(arm_stream, turns)))
         means = read_only(self.reward_of(agent)(arms))
-        best = means.max(axis=1).tolist()
-        return list(zip(arms, means, best, self._noise.draws(noise_stream, turns), strict=True))
+        return DrawnTurns(arms, means, self._noise.draws(noise_stream, turns))
+
+
+class Hidden:
+    """A mean reward f(x) = g(x . theta_t) whose theta_t changes with simulated time.
+
+    Args:
+        first: f as it was drawn.
+        path: theta_t.
+
+    Attributes:
+        variation: B, the sum of ||theta_t - theta_s|| over consecutive pulls, of whichever agents, at times s and t
+            (the variation budget of Cheung et al. 2019, section 2, where a pull is a round).
+    """
+
+    def __init__(self, first: RidgeFunction, path: Drifting) -> None:
+        self._path = path
+        self._now: Callable[[], float] = lambda: 0.0
+        self.first, self.function, self.variation = first, replace(first, theta=path(0.0)), 0.0
+        self._pulled = self.function.theta
+
+    def follow_clock(self, now: Callable[[], float]) -> None:
+        """Be told what time it is."""
+        self._now = now
+
+    def changed(self) -> bool:
+        """Whether f is another one than when this was last asked."""
+        theta = self._path(self._now())
+        if theta is self.function.theta:
+            return False
+        self.function = replace(self.function, theta=theta)
+        return True
+
+    def note_pull(self) -> None:
+        """There is a pull now."""
+        theta = self.function.theta
+        if theta is not self._pulled:
+            self.variation += float(np.linalg.norm(theta - self._pulled))
+            self._pulled = theta
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """The number for the result."""
+        return {"variation": self.variation}
+
+
+class DriftingWorld(ContextualWorld):
+    """Arm sets that change from turn to turn, and a mean reward that changes with time; see `Hidden`."""
+
+    def __init__(self, hidden: Hidden, source: ArmSource, noise: Noise, streams: Streams, *rest: Any) -> None:
+        super().__init__(source, hidden.first, noise, streams, *rest)
+        self._hidden, self.follow_clock = hidden, hidden.follow_clock
+
+    @property
+    def measures(self) -> dict[str, float]:
+        return self._hidden.measures
+
+    def _as_now(self, agent: int, turn: int) -> Turn:
+        arms, _, _, draw = super()._as_now(agent, turn)
+        self._hidden.changed()
+        means = read_only(self._hidden.function(arms))
+        return arms, means, float(means.max()), draw
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        outcome = super().pull(agent, turn, arm)
+        self._hidden.note_pull()
+        return outcome
+
+
+class DriftingPool(FixedArmsWorld):
+    """The same arms at all turns, and a mean reward that changes with time; see `Hidden`."""
+
+    def __init__(self, hidden: Hidden, arms: FloatArray, *rest: Any) -> None:
+        super().__init__(arms, hidden.function(arms[None])[0], *rest)
+        self._hidden, self.follow_clock = hidden, hidden.follow_clock
+
+    @property
+    def measures(self) -> dict[str, float]:
+        return self._hidden.measures
+
+    def _follow(self) -> None:
+        if self._hidden.changed():
+            self._set_means(self._hidden.function(self._arms[None])[0])
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        self._follow()
+        return super().means(agent, turn)
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        self._follow()
+        self._hidden.note_pull()
+        return super().pull(agent, turn, arm)
 
 
 class ContextualProblem(Problem):
@@ -88,9 +192,18 @@ class ContextualProblem(Problem):
     regret: Literal["expected", "realised"] = "expected"
     """expected: max f - f(arm); realised: max f - the noisy reward, as in Dai et al. 2023's figures; may be
     negative."""
+    drift: AnyDrift | None = None
+    """How theta changes as time passes; regret is against the best arm of the moment (dynamic regret). null: it
+    stays as it is."""
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> ContextualProblem:
+        if self.drift is not None and self.reward.redraw(1) is None:
+            raise ValueError(
+                "drift moves the theta of rewards that are functions of x . theta (cosine, linear, logistic, square, "
+                f"cubic), and reward.kind {getattr(self.reward, 'kind', '')} has none; choose one of these, or leave "
+                "drift out"
+            )
         if misplaced := self.reward.misplaced(self.arms, "arms"):
             raise ValueError(misplaced)
         return self
@@ -105,6 +218,14 @@ class ContextualProblem(Problem):
         reward = self.reward.draw(streams("world", 0, "reward"), source)
         noise = as_noise(self.noise)
         realised = self.regret == "realised"
+        if self.drift is not None:
+            redraw = self.reward.redraw(source.dimension)
+            assert redraw is not None
+            assert isinstance(reward, RidgeFunction)
+            hidden = Hidden(reward, self.drift.path(reward.theta, redraw, streams))
+            if source.fixed is not None:
+                return DriftingPool(hidden, source.fixed, noise, streams, reward.describe(), realised)
+            return DriftingWorld(hidden, source, noise, streams, agents, realised)
         if source.fixed is not None:
             means = reward(source.fixed[None])[0]
             return FixedArmsWorld(source.fixed, means, noise, streams, reward.describe(), realised)
@@ -117,4 +238,11 @@ PROBLEM = ProblemEntry(
     summary="synthetic arms (ball, sphere, box, cube, pool); linear, logistic, cosine, square, cubic or RKHS reward",
     reference="Li et al. 2023, section 5 (synthetic); Pavlovic et al. 2024, section 5; Dai et al. 2023, section 5.1",
     cites=("li2023asynchronous", "pavlovic2024order", "dai2023federated"),
+    metrics=(
+        Metric(
+            "variation",
+            "length of theta",
+            "sum of how far the hidden theta moves between consecutive pulls; of problem.drift alone",
+        ),
+    ),
 )

@@ -52,6 +52,10 @@ class Reward(Config, abc.ABC):
             source: where arms come from; its `dimension` is d, its `domain` gives points of the region.
         """
 
+    def redraw(self, dimension: int) -> Callable[[np.random.Generator], FloatArray] | None:
+        """What draws another theta, (d,), for a mean reward that drifts; None where f is not a `RidgeFunction`."""
+        return None
+
     def misplaced(self, region: Any, key: str) -> str:
         """What is wrong with a region of arms, the section ``key``, for this reward; empty when nothing is."""
         bounds = tuple(getattr(region, name, None) for name in ("dimension", "low", "high"))
@@ -91,8 +95,11 @@ class _RidgeReward(Reward):
         """g(u), with f(x) = g(x . theta)."""
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
+        return RidgeFunction(self.redraw(source.dimension)(rng), self.profile)
+
+    def redraw(self, dimension: int) -> Callable[[np.random.Generator], FloatArray]:
         draw_theta = uniform_ball if self.theta == "ball" else uniform_sphere
-        return RidgeFunction(np.ascontiguousarray(draw_theta(rng, (), source.dimension)), self.profile)
+        return lambda rng: np.ascontiguousarray(draw_theta(rng, (), dimension))
 
 
 class CosineReward(_RidgeReward):

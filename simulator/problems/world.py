@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class Blocks(Generic[T]):
         longest: turns drawn at once, at most.
         expected: about how many turns there will be; a block ends with them, and short ones follow it.
     """
+
+    __slots__ = ("_draw", "_expected", "_items", "_length", "_longest", "_start")
 
     def __init__(
         self, draw: Callable[[int], Sequence[T]], longest: int = LONGEST_BLOCK, expected: int | None = None
@@ -115,6 +117,30 @@ Turn = tuple[FloatArray, FloatArray, float, float]
 """One turn: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
 
 
+class DrawnTurns(Sequence[Turn]):
+    """Turns that were drawn together; each is a view.
+
+    Args:
+        arms: (turns, n, d).
+        means: (turns, n).
+        noise: one draw per turn.
+    """
+
+    __slots__ = ("_arms", "_means", "_noise")
+
+    def __init__(self, arms: FloatArray, means: FloatArray, noise: Sequence[float]) -> None:
+        self._arms, self._means, self._noise = arms, means, np.array(noise)
+
+    def __len__(self) -> int:
+        return len(self._noise)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[number] for number in range(*place.indices(len(self)))]
+        means = self._means[place]
+        return self._arms[place], means, float(means.max()), float(self._noise[place])
+
+
 class TurnsWorld(abc.ABC):
     """A world whose arms change from turn to turn; an agent's turns are drawn in blocks, in their order.
 
@@ -144,10 +170,14 @@ class TurnsWorld(abc.ABC):
         return self._of(agent).at(turn)[0]
 
     def means(self, agent: int, turn: int) -> FloatArray:
-        return self._of(agent).at(turn)[1]
+        return self._as_now(agent, turn)[1]
+
+    def _as_now(self, agent: int, turn: int) -> Turn:
+        """A turn as it is now."""
+        return self._of(agent).at(turn)
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        _, means, best, draw = self._of(agent).at(turn)
+        _, means, best, draw = self._as_now(agent, turn)
         check_arm(arm, len(means))
         mean = float(means[arm])
         reward = self._noise.reward(mean, draw)
@@ -186,10 +216,7 @@ class FixedArmsWorld:
         self.realised = realised
         self.dimension = int(arms.shape[1])
         self._arms = read_only(arms)
-        self._means = read_only(np.atleast_2d(means))
-        self._own = means.ndim > 1
-        self._mean_of: list[list[float]] = self._means.tolist()
-        self._best = list(map(max, self._mean_of))
+        self._set_means(means)
         self._noise, self._streams, self._truth, self.warnings = noise, streams, truth, warnings
         self._draws: dict[int, Blocks[float]] = {}
 
@@ -213,6 +240,12 @@ class FixedArmsWorld:
 
     def describe(self) -> JsonObject:
         return self._truth
+
+    def _set_means(self, means: FloatArray) -> None:
+        self._means = read_only(np.atleast_2d(means))
+        self._own = means.ndim > 1
+        self._mean_of: list[list[float]] = self._means.tolist()
+        self._best = list(map(max, self._mean_of))
 
     def _open(self, agent: int) -> Blocks[float]:
         rng = self._streams("world", agent, "noise")

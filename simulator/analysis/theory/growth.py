@@ -130,6 +130,8 @@ class _Bounded:
     def _assumptions(self, bound: Bound) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What does not hold, and what cannot be told."""
         broken, unchecked = [], []
+        if bound.count == "regret" and (self._measurement.scenario.get("problem") or {}).get("drift"):
+            broken.append("the hidden parameter stays as it is")
         for one in bound.assumes:
             try:
                 if not one.holds:

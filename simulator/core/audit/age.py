@@ -13,6 +13,7 @@ learnt was sent by its origin: the time for which nothing newer has come from ot
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +23,16 @@ from coband.simulator.arrays import FloatArray, IntArray
 
 NEVER = -1.0
 """In the place of a time: no message has been learnt from."""
+
+
+def numbers() -> array[float]:
+    """Notes of millions of pulls, at 8 bytes each."""
+    return array("d")
+
+
+def counts() -> array[int]:
+    """The same for whole numbers."""
+    return array("q")
 
 
 @dataclass(slots=True)
@@ -34,9 +45,9 @@ class Decisions:
         events: number of the event that chose the arm.
     """
 
-    in_model: list[int] = field(default_factory=list)
-    newest: list[float] = field(default_factory=list)
-    events: list[int] = field(default_factory=list)
+    in_model: array[int] = field(default_factory=counts)
+    newest: array[float] = field(default_factory=numbers)
+    events: array[int] = field(default_factory=counts)
 
     def note(self, in_model: int | None, newest: float, event: int) -> None:
         """Take note of a decision; ``in_model``: None if nobody counts."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.audit.age import Decisions
+from coband.simulator.core.audit.age import Decisions, counts, numbers
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
 
@@ -21,12 +22,12 @@ class Progress:
     on_pull: Callable[[int], None] | None
     full: bool
     realised: bool = False
-    times: list[float] = field(default_factory=list)
-    regrets: list[float] = field(default_factory=list)
-    scalars: list[int] = field(default_factory=list)
-    pulls: list[int] = field(default_factory=list)
+    times: array[float] = field(default_factory=numbers)
+    regrets: array[float] = field(default_factory=numbers)
+    scalars: array[int] = field(default_factory=counts)
+    pulls: array[int] = field(default_factory=counts)
     reward: float = 0.0
-    agents: list[int] = field(default_factory=list)
+    agents: array[int] = field(default_factory=counts)
     made: int = 0
     decisions: Decisions = field(default_factory=Decisions)
 
@@ -56,12 +57,12 @@ class Progress:
             scalars: what the ledger had counted after each agent's turn.
         """
         before = len(self.times)
-        self.agents += agents
-        self.pulls += [1] * len(agents)
+        self.agents.extend(agents)
+        self.pulls.extend([1] * len(agents))
         self.made += len(agents)
-        self.times += [now] * len(agents)
-        self.regrets += [regret for _, regret in outcomes]
-        self.scalars += scalars
+        self.times.extend([now] * len(agents))
+        self.regrets.extend(regret for _, regret in outcomes)
+        self.scalars.extend(scalars)
         for reward, _ in outcomes:
             self.reward += reward
         if self.on_pull is not None:

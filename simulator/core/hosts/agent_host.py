@@ -72,7 +72,7 @@ class AgentHost(ClientHost):
         self._domain = self.node.context.domain
         self._shown: ArmSet | None = None
         self._upcoming = upcoming
-        self._ahead: deque[ArmSet] = deque()
+        self._ahead: deque[ArmSet] | tuple[()] = ()  # unless the agent looks ahead
         self.turns = 0
         self.newest = NEVER  # when the newest message from which the agent has learnt was sent
 
@@ -171,7 +171,7 @@ class AgentHost(ClientHost):
         for origin, message in messages:
             packet = Packet(message, -1, origin, self.address, 0, cause, tr.NONE, message.scalars, sent=sent)
             if self.busy:
-                self._inbox.append((packet, cause))
+                self.queue(packet, cause)
             else:
                 self._start_handling(packet, cause)
 
@@ -195,7 +195,7 @@ class AgentHost(ClientHost):
         if self._upcoming is None:
             return ArmSet(self._world.arms(self.address, turn))
         if not self._ahead:
-            self._ahead.extend(map(ArmSet, self._upcoming(self.address, turn)))
+            self._ahead = deque(map(ArmSet, self._upcoming(self.address, turn)))
             self.node.look_ahead(tuple(self._ahead))
         return self._ahead.popleft()
 

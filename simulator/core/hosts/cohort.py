@@ -98,9 +98,9 @@ class Cohort:
         in_model = [turn.in_model for turn in turns if turn.in_model is not None]
         if len(in_model) == len(turns):
             decisions = self._progress.decisions
-            decisions.in_model += in_model
-            decisions.newest += [turn.host.newest for turn in turns]
-            decisions.events += block["seq"][:, 1].tolist()
+            decisions.in_model.extend(in_model)
+            decisions.newest.extend(turn.host.newest for turn in turns)
+            decisions.events.extend(block["seq"][:, 1].tolist())
         self._progress.pulled_together(agents, now, [(turn.reward, turn.regret) for turn in turns], scalars)
 
 

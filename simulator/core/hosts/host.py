@@ -63,13 +63,13 @@ class Host:
         self._clock, self._trace, self._down = run.clock, run.trace, run.down
         self._handling, self._send, self._check = handling, send, check
         self.busy = False  # in the middle of a turn or of handling a message
-        self._inbox: deque[tuple[Packet, int]] = deque()
+        self._inbox: deque[tuple[Packet, int]] | tuple[()] = ()  # until something queues up
         self._model = -1
         # While it is down: since when, work that would have ended meanwhile, and timers that expired. After that: for
         # how long the work at hand was suspended.
         self._down_since = self._suspended = 0.0
         self._postponed: tuple[float, int, Callable[[Any], None], object] | None = None
-        self._expired_timers: list[Packet] = []
+        self._expired_timers: Sequence[Packet] = ()
 
     def on_packet(self, packet: Packet) -> None:
         message = packet.message
@@ -106,11 +106,17 @@ class Host:
     def _take(self, packet: Packet, seq: int) -> None:
         """Handle a packet now or, when busy, later."""
         if self.busy:
-            self._inbox.append((packet, seq))
+            self.queue(packet, seq)
         elif self._handling is None:
             self._handle(packet, seq)
         else:
             self._start_handling(packet, seq)
+
+    def queue(self, packet: Packet, seq: int) -> None:
+        """Handle a packet later."""
+        if not self._inbox:
+            self._inbox = deque()
+        self._inbox.append((packet, seq))
 
     def _start_handling(self, packet: Packet, seq: int) -> None:
         assert self._handling is not None
@@ -198,7 +204,7 @@ class Host:
     def _on_timer(self, event: Any) -> None:
         packet: Packet = event.value
         if self.address in self._down:
-            self._expired_timers.append(packet)
+            self._expired_timers = (*self._expired_timers, packet)
         else:
             self._take(packet, packet.send)
 
@@ -216,7 +222,7 @@ class Host:
             (time, *work), self._postponed = self._postponed, None
             self._clock.at(time + self._suspended, work[0], self.address, work[1], work[2])  # type: ignore[arg-type]
             self._suspended = 0.0
-        timers, self._expired_timers = self._expired_timers, []
+        timers, self._expired_timers = self._expired_timers, ()
         for packet in timers:
             self._take(packet, packet.send)
         self._wake(cause)

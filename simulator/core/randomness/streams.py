@@ -7,8 +7,34 @@ else's draws; two algorithms in one comparison see the same arms and the same no
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISpawnableSeedSequence
+
+
+class Seed(ISpawnableSeedSequence):
+    """What a SeedSequence gives; generators keep it, and so would keep a SeedSequence, of many times its size.
+
+    Args:
+        seed: the entropy.
+        key: the spawn key.
+    """
+
+    __slots__ = ("_key", "_seed", "_spawned")
+
+    def __init__(self, seed: int, key: tuple[int, ...]) -> None:
+        self._seed, self._key, self._spawned = seed, key, 0
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        """The words that a generator starts from."""
+        return np.random.SeedSequence(self._seed, spawn_key=self._key).generate_state(n_words, dtype)
+
+    def spawn(self, n_children: int) -> list[Any]:
+        """Children, as those of the SeedSequence."""
+        sequence = np.random.SeedSequence(self._seed, spawn_key=self._key, n_children_spawned=self._spawned)
+        self._spawned += n_children
+        return sequence.spawn(n_children)
 
 
 class Streams:
@@ -25,8 +51,7 @@ class Streams:
     def __call__(self, role: str, entity: int, purpose: str) -> np.random.Generator:
         """A fresh generator at the start of the stream named (role, entity, purpose)."""
         key = (self.replication, zlib.crc32(role.encode()), entity, zlib.crc32(purpose.encode()))
-        sequence = np.random.SeedSequence(self.seed, spawn_key=key)
-        return np.random.Generator(np.random.PCG64(sequence))
+        return np.random.Generator(np.random.PCG64(Seed(self.seed, key)))  # type: ignore[arg-type]
 
     def coin(self, agent: int) -> np.random.Generator:
         """The private stream of an agent, or of the server (-1), from its start; who may open it can replay it."""

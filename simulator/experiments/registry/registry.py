@@ -35,6 +35,7 @@ from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.plugins.entry_points import Loaded, PluginError, is_subclass, kind_of
 from coband.simulator.plugins.kinds import Kinds, registrations
+from coband.simulator.problems.drift import DRIFTS
 from coband.simulator.problems.rewards import REWARDS
 from coband.simulator.problems.world import Problem, ProblemEntry
 
@@ -206,6 +207,7 @@ CLASSES: tuple[Kinds[Any], ...] = (
     ADVERSARIES,
     DEFENCES,
     POPULATIONS,
+    DRIFTS,
 )
 """The lists whose members are classes, which scenarios name by their ``kind``."""
 OPEN_LISTS: tuple[Kinds[Any], ...] = (ALGORITHMS, PROBLEMS, *CLASSES, METRICS)

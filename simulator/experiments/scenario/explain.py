@@ -30,6 +30,14 @@ _MODEL_RULES = ("value_error", "assertion_error")
 _SHAPE = "wrong_shape"
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
+OF_ONE_KIND: Mapping[KeyPath, str] = {
+    (
+        "problem",
+        "drift",
+    ): "it moves the hidden theta of problem kind contextual, and this kind has none, or data in its place",
+}
+"""Why other kinds of a section have no such key."""
+
 
 @dataclass(frozen=True)
 class _LocatedError:
@@ -70,6 +78,8 @@ class Explainer:
         here = ".".join(map(str, path))
         places = [place for place in self._wording.places(str(path[-1])) if place != here]
         near = f"; did you mean {' or '.join(places)}?" if places else did_you_mean(str(path[-1]), known)
+        if (reason := OF_ONE_KIND.get(path)) is not None:
+            near = f": {reason};"
         message = f"unknown key{near or ';'} allowed: {', '.join(known) or 'none'}"
         return self._mark(path).problem(path, message)
 

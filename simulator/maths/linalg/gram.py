@@ -113,6 +113,8 @@ class GrowingGram:
         cadence: rows after which they are added up.
     """
 
+    __slots__ = ("_base", "_cadence", "_dimension", "_rows")
+
     def __init__(self, dimension: int, cadence: int = CADENCE) -> None:
         self._dimension, self._cadence = dimension, cadence
         self._base: Base | None = None

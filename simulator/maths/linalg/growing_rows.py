@@ -13,7 +13,9 @@ class GrowingRows:
     Rows already written never move within a view that was handed out, and never change.
     """
 
-    def __init__(self, width: int, capacity: int = 16) -> None:
+    __slots__ = ("_all", "_buffer", "size")
+
+    def __init__(self, width: int, capacity: int = 4) -> None:
         self._buffer: FloatArray = np.empty((capacity, width))
         self.size = 0
         self._all: FloatArray | None = None
@@ -46,6 +48,6 @@ class GrowingRows:
 
     def forked(self, size: int) -> GrowingRows:
         """A table of its own that starts with the first ``size`` rows of this one."""
-        copy = GrowingRows(self._buffer.shape[1], max(16, 2 * size))
+        copy = GrowingRows(self._buffer.shape[1], max(4, 2 * size))
         copy.append(self._buffer[:size])
         return copy

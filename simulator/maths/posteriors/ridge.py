@@ -124,7 +124,8 @@ class Ridge(Posterior):
     def copied(self) -> Self:
         """A copy that can ``follow`` sums which have grown out of the same ones; this one stays as it is."""
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        for name, value in vars(self).items():  # one by one: the copy shares its table of names then
+            setattr(other, name, value)
         return other
 
 

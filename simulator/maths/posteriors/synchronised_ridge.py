@@ -27,10 +27,12 @@ class RidgeVersion:
 
     def __init__(self, ridge: Ridge) -> None:
         self.ridge = ridge
-        self._next: WeakValueDictionary[int, RidgeVersion] = WeakValueDictionary()
+        self._next: WeakValueDictionary[int, RidgeVersion] | None = None  # until somebody follows
 
     def follow(self, version: int, W: Gram | FloatArray, b: FloatArray) -> RidgeVersion:
         """The version after this one, computed by the first agent that asks."""
+        if self._next is None:
+            self._next = WeakValueDictionary()
         found = self._next.get(version)
         if found is None:
             ridge = self.ridge.copied()

@@ -26,9 +26,9 @@ RUNNABLE = [placed for placed in CLAIMS if placed.claim.not_run is None]
 SIZES: tuple[Size, ...] = ("full", "quick", "toy")
 SCALED = re.compile(
     r"agents\.count|schedule\.turns|problem\.domain\.points"
-    r"|algorithms\.[^.]+\.(alpha_ramp|train_until|steps|posterior\.size)"
+    r"|problem\.drift\.at|algorithms\.[^.]+\.(alpha_ramp|train_until|steps|window|gamma|posterior\.size)"
 )
-"""Keys that make a study smaller; the ramp of alpha and the end of training go with the turns."""
+"""Keys that make a study smaller; what goes with the turns does so, too: ramps, the end of training, drift, memory."""
 REPLICATIONS = 2
 OURS = "faults"
 """Claims about studies of coband's own stand beside those of the five papers."""

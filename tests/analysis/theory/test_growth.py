@@ -166,6 +166,14 @@ def test_without_a_full_trace_the_gain_is_not_known(tmp_path: Path) -> None:
     assert "lambda <= k(x, x) (lemma 4.1)" in found.unchecked
 
 
+def test_theorems_about_regret_are_about_a_parameter_that_stays(tmp_path: Path) -> None:
+    problem = {**STUDY["problem"], "drift": {"kind": "walk", "step": 0.1}}
+    drifting = coband.run({**STUDY, "problem": problem}, only="Async", replications=2, workers=1, out=tmp_path / "run")
+    found = growths(drifting)
+    assert "the hidden parameter stays as it is" in found["regret"].broken
+    assert "the hidden parameter stays as it is" not in found["scalars"].broken
+
+
 def test_python_and_the_report_show_it(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="pip install 'coband[report]'")
     run = coband.run(STUDY, replications=2, workers=1, out=tmp_path / "run")

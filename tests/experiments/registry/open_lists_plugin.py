@@ -22,6 +22,7 @@ from coband import (
     BaseBehaviour,
     BaseDefence,
     BaseDistribution,
+    BaseDrift,
     BaseEncoding,
     BaseGraph,
     BaseLatency,
@@ -87,6 +88,8 @@ mirror = open_lists_plugin:Mirror
 midrange = open_lists_plugin:Midrange
 [coband.populations]
 two_classes = open_lists_plugin:TwoClasses
+[coband.drifts]
+flip = open_lists_plugin:Flip
 [coband.metrics]
 worst_agent = open_lists_plugin:METRIC
 """
@@ -380,6 +383,17 @@ class TwoClasses(BasePopulation):
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
         speed = np.where(np.arange(count) % 2, 1 / self.slower[0], 1.0)
         return Fleet(count, {"speed": speed, "uplink": 64e3 * speed})
+
+
+class Flip(BaseDrift):
+    """theta points the other way from some moment on."""
+
+    kind: Literal["flip"]
+    moments: tuple[float, ...] = (3.0,)
+
+    def path(self, theta: FloatArray, redraw: Any, streams: Any) -> Callable[[float], FloatArray]:
+        opposite = -theta
+        return lambda time: theta if time < self.moments[0] else opposite
 
 
 def worst(result: RunResult) -> float:
