@@ -119,7 +119,7 @@ class CoopKernelUCB(EagerKernelUCB):
         return {"information_gain": self.knowledge.information_gain}
 
 
-MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)"),)
+MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)", due=True),)
 COUNTS = (ClosedForm("deliveries", "reach"), ClosedForm("transmissions", "copies"))
 REACH = (
     Metric("hops", "links", "gamma: how many links far a message goes", locked=True),
@@ -194,7 +194,7 @@ NAIVE = Algorithm(
     summary="IGP-UCB or LinUCB on a graph: agents take what reaches them as if it were about their own task.",
     reference="Dubey and Pentland 2020, section 5 (Naive Cooperation)",
     needs=NEEDS,
-    messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)"),),
+    messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)", due=True),),
     counts=COUNTS,
     metrics=REACH,
     cites=("dubey2020kernel",),
