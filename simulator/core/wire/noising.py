@@ -17,7 +17,7 @@ from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import Address
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.mechanisms import Released
-from coband.simulator.core.wire.privacy import Privacy
+from coband.simulator.core.wire.privacy import Privacy, optional
 from coband.simulator.core.wire.values import Fields
 
 QUARTERS = (0.25, 0.5, 0.75, 1.0)
@@ -146,8 +146,13 @@ class Noising:
             UnsupportedScenario: it carries something that nobody may see.
         """
         kind = type(message)
-        if source not in self._released or not self._seen(kind):
+        if source not in self._released or kind not in self._fields:
             return {}
+        if self._privacy.leak == "refuse" and (which := self._telling(message)):
+            raise UnsupportedScenario(
+                f"messages.privacy: {self._name} sends {message.kind}.{which}, which says what arm was pulled and gets no "
+                "noise; set leak: allow, and the report says so"
+            )
         noise = self._noise.get(message)
         if noise is None:
             noise = {
@@ -158,8 +163,12 @@ class Noising:
                 self._account(source, message, noise)
         return {name: values[name] + noise[name] for name in noise}
 
-    def _seen(self, kind: type[Message]) -> bool:
-        return kind in self._fields
+    @staticmethod
+    def _telling(message: Message) -> str | None:
+        """A field that may be left out, is not, and says which arm was pulled."""
+        kind = type(message)
+        fields = (name for name in kind.payload_fields() if optional(kind, name) and kind.meaning(name) == "index")
+        return next((name for name in fields if getattr(message, name) is not None), None)
 
     def _drawn(self, source: Address, kind: type[Message], name: str, values: FloatArray) -> FloatArray:
         """Noise of the shape of a field; of a symmetric matrix, one draw for both of two entries.
@@ -235,6 +244,6 @@ class Noising:
         if asked is None or most <= asked * (1 + 1e-6) or not math.isfinite(most):
             return ""
         return (
-            f"messages.privacy: an agent has spent an epsilon of {most:.3g}, more than the {asked:g} asked for: uploads "
-            "were given up, and their pulls noised once more"
+            f"messages.privacy: an agent has spent an epsilon of {most:.3g}, more than the {asked:g} asked for: some "
+            "uploads were given up, and their pulls noised once more"
         )

@@ -13,7 +13,7 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.wire.accounting import Accountant
 from coband.simulator.core.wire.mechanisms import Clip, Mechanism
 
-WHEN = "when it is sent, and of how many pulls"
+WHEN = "it depends on pulls, as does how many it brings"
 PUBLIC = ("turns", "agents")
 """Indices that say nothing of a pull."""
 
@@ -69,7 +69,11 @@ class Privacy(Config):
 
     def _gap(self, kind: type[Message], name: str) -> str:
         """Why no noise can be put on a field; empty if it can."""
-        declared = kind.declared(name)
+        declared, holds = kind.declared(name), kind.meaning(name)
+        if holds in ("points", "rewards"):
+            return "single pulls, not a sum of them"
+        if holds == "count":
+            return "a count gets no noise"
         if not declared["bound"]:
             return "what one pull changes in it has no declared bound"
         for part in ("points", "rewards"):
@@ -81,9 +85,9 @@ class Privacy(Config):
 
     def leaks_of(self, kind: type[Message], name: str) -> str:
         """What an adversary learns of pulls from a field; empty if only what noise leaves."""
-        declared, holds = kind.declared(name), kind.meaning(name)
+        holds = kind.meaning(name)
         if holds == "index":
-            return "" if declared["of"] in PUBLIC or (self.mechanism.local and optional(kind, name)) else "which arm"
+            return "" if self.mechanism.local and optional(kind, name) else "which arm"
         if self.mechanism.local:
             return "" if self.wholly or (holds == "rewards" and self.clip.rewards is not None) else self._missing
         return self._gap(kind, name)
@@ -96,10 +100,11 @@ class Privacy(Config):
         """(what the adversary sees of an algorithm's messages, why it is not private; empty if it is)."""
         seen = [size for size in algorithm.messages if self.sees(size)]
         for kind in dict.fromkeys(size.message for size in seen):
-            yield from ((f"{kind.kind}.{name}", self.leaks_of(kind, name)) for name in kind.payload_fields())
+            names = [name for name in kind.payload_fields() if kind.declared(name)["of"] not in PUBLIC]
+            yield from ((f"{kind.kind}.{name}", self.leaks_of(kind, name)) for name in names)
         hidden, public = self.mechanism.local and self.wholly, {size.message for size in seen if size.due}
         for kind in dict.fromkeys(size.message for size in seen):
-            yield kind.kind, "" if hidden or kind in public else WHEN
+            yield f"time of {kind.kind}", "" if hidden or kind in public else WHEN
 
     def unprotected(self, algorithm: Algorithm) -> list[str]:
         """What is not private, with the reasons."""

@@ -86,8 +86,8 @@ def _leaks(privacy: Privacy, algorithm: Algorithm) -> Iterator[str]:
     found = privacy.unprotected(algorithm)
     if found and privacy.leak == "refuse":
         yield (
-            f"{algorithm.name} is not private: {'; '.join(found)}. Choose another mechanism (laplace_local on arms that "
-            "change from turn to turn leaves nothing unprotected), or set leak: allow, and the report says so"
+            f"{algorithm.name} is not private: {'; '.join(found)}. Choose another mechanism (laplace_local, on arms "
+            "that are new at every turn, leaves nothing unprotected), or set leak: allow, and the report says so"
         )
 
 
