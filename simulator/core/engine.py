@@ -112,7 +112,7 @@ class Engine:
             self._due = None if plan.schedule.duration is not None else plan.schedule.total_turns(plan.agents.count)
         around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
-        wire = assembly.wire(self.clock, self._noising)
+        self.wire = wire = assembly.wire(self.clock, self._noising)
         self._dishonest = frozenset[int]() if wire is None else wire.dishonest
         self.transport.withholds = plan.withholds
         if wire is not None and self._inspection is not None:

@@ -17,6 +17,7 @@ from coband.simulator.core.nodes.node import UnsupportedScenario
 Accountant = Literal["exact", "pld", "rdp"]
 DISCRETE = 0.25
 """The least noise multiplier for which a privacy loss distribution is laid out: below, it takes gigabytes."""
+HARDLY_ANY = 0.01
 NONE, EVERYTHING = 0.0, math.inf
 
 
@@ -49,6 +50,9 @@ def gaussian_epsilon(sigma: float, weight: float, delta: float, accountant: Acco
     dp, multiplier = _library(), sigma / math.sqrt(weight)
     if not multiplier:
         return EVERYTHING
+    if multiplier < HARDLY_ANY:  # in thousands, by concentrated privacy (Bun and Steinke 2016, proposition 1.3)
+        rho = 0.5 / multiplier**2
+        return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
     if accountant == "exact" or (accountant == "pld" and multiplier < DISCRETE):
         return float(dp.get_epsilon_gaussian(multiplier, delta))
     relation = dp.NeighboringRelation.REPLACE_SPECIAL

@@ -58,7 +58,7 @@ class Noising:
         self._name, self._agents, self._turns = algorithm.name, agents, turns
         self._noisy = [SERVER] if privacy.adversary == "others" and not graph else list(range(agents))
         sent = dict.fromkeys(size.message for size in algorithm.messages if privacy.sees(size))
-        self._fields = {kind: {name: self._bound(kind, name) for name in self._of(kind)} for kind in sent}
+        self._fields = {kind: {name: self.bound(kind, name) for name in self._of(kind)} for kind in sent}
         if sent and not self._mechanism.local and not any(self._fields.values()):
             raise UnsupportedScenario(
                 f"messages.privacy: {self.kind} finds no sum of pulls with a declared bound in what {algorithm.name} "
@@ -73,7 +73,8 @@ class Noising:
     def _of(self, kind: type[Message]) -> list[str]:
         return [name for name in kind.payload_fields() if self._privacy.noises(kind, name)]
 
-    def _bound(self, kind: type[Message], name: str) -> float:
+    def bound(self, kind: type[Message], name: str) -> float:
+        """The most that one pull changes in a field."""
         return float(evaluate(kind.declared(name)["bound"], self._privacy.clip.model_dump()))
 
     # --- how much noise
@@ -150,8 +151,8 @@ class Noising:
             return {}
         if self._privacy.leak == "refuse" and (which := self._telling(message)):
             raise UnsupportedScenario(
-                f"messages.privacy: {self._name} sends {message.kind}.{which}, which says what arm was pulled and gets no "
-                "noise; set leak: allow, and the report says so"
+                f"messages.privacy: {self._name} sends {message.kind}.{which}, which says what arm was pulled and gets "
+                "no noise; set leak: allow, and the report says so"
             )
         noise = self._noise.get(message)
         if noise is None:
@@ -206,10 +207,11 @@ class Noising:
     # --- what was spent
 
     def _note(self, source: Address) -> None:
-        weight = self._weight(source)
+        weight = self.weight(source)
         self._history.append((self._now(), source, weight))
 
-    def _weight(self, node: Address) -> float:
+    def weight(self, node: Address) -> float:
+        """The weight of what was released, of a sender, or of an agent's pulls (`BaseMechanism.weight`)."""
         whole = self._privacy.unit == "agent"
         if self._mechanism.local:
             released = Released(1, self._pulls[node])
@@ -219,13 +221,14 @@ class Noising:
             self._mechanism.weight(released, kind.declared(name)["pulls"], whole) for (kind, name), released in found
         )
 
-    def _epsilon(self, weight: float) -> float:
+    def epsilon(self, weight: float) -> float:
+        """The epsilon of releases of that weight."""
         privacy = self._privacy
         return self._mechanism.epsilon(self.sigma, weight, privacy.delta, privacy.accountant)
 
     def spent(self, agent: Address) -> float:
         """The epsilon that an agent has spent so far."""
-        return self._epsilon(self._weight(SERVER if self._noisy == [SERVER] else agent))
+        return self.epsilon(self.weight(SERVER if self._noisy == [SERVER] else agent))
 
     def by_quarter(self, agent: Address, end: float) -> dict[str, float]:
         """What an agent had spent after each quarter of a run that ends then, by name of the number."""
@@ -234,7 +237,7 @@ class Noising:
         found = {}
         for share in QUARTERS[:-1]:
             weights = [weight for time, weight in own if time <= share * end]
-            found[f"epsilon_{share * 100:.0f}"] = self._epsilon(weights[-1] if weights else 0.0)
+            found[f"epsilon_{share * 100:.0f}"] = self.epsilon(weights[-1] if weights else 0.0)
         return {**found, "epsilon": self.spent(agent)}
 
     @property
