@@ -84,6 +84,14 @@ VALUES: Mapping[str, Any] = {
     "messages.counting": "packed",
     "messages.encoding": {"default": "float32"},
     "messages.encoding.default": "float32",
+    "messages.privacy": {"mechanism": "gaussian", "epsilon": 1.0, "leak": "allow"},
+    "messages.privacy.mechanism": "tree",
+    "messages.privacy.epsilon": 2.0,
+    "messages.privacy.sigma": 3.0,
+    "messages.privacy.delta": 1e-6,
+    "messages.privacy.leak": "refuse",
+    "messages.privacy.clip": {"points": 1.5},
+    "messages.repair": "refuse",
     "messages.encoding.kinds": {"upload": {"gram": "float32"}},
     "problem.arms.low": -1,
     "problem.arms.points": [[0, 1], [1, 0], [0.6, 0.8]],
@@ -130,10 +138,13 @@ BESIDE: Mapping[str, Mapping[str, Any]] = {
     "schedule.order": {"weights": [3, 1, 1]},
     "schedule.weights": {"order": "weighted"},
     "Until": {"relative": 0.05},
+    "messages.privacy.leak": {"mechanism": "laplace_local", "epsilon": 1.0},
+    "messages.privacy.sigma": {"mechanism": "gaussian", "leak": "allow"},
+    "Privacy": {"mechanism": "gaussian", "epsilon": 1.0, "leak": "allow"},
 }
 """Keys that stand beside a key, or in a model beside those that must be there."""
 
-ALONE = ("bits", "content", "equals", "file", "gamma", "half_width", "less_than", "points", "values")
+ALONE = ("sigma", "bits", "content", "equals", "file", "gamma", "half_width", "less_than", "points", "values")
 """Keys that stand in the place of such keys."""
 
 _GRID: Mapping[str, Any] = {"grid": {"algorithms.*.alpha": [0.5, 1, 2]}}
@@ -156,7 +167,13 @@ PREFERRED = "ContextualProblem"
 """The model of which a key is shown that several have."""
 
 _SUMS: Mapping[str, Any] = {"algorithms": [{"algorithm": "dis_lin_ucb"}]}
+_PRIVATE = (
+    "messages.privacy",
+    *(f"messages.privacy.{key}" for key in ("mechanism", "epsilon", "sigma", "delta", "clip", "unit", "adversary")),
+    *(f"messages.privacy.{key}" for key in ("accountant", "leak", "clip.points", "clip.rewards")),
+)
 _DEFENCES = ("clip", "coordinate_median", "geometric_median", "reject_outliers", "trimmed_mean")
+SECTIONS |= dict.fromkeys(("Privacy", *_PRIVATE), _SUMS)
 SECTIONS |= dict.fromkeys((*_DEFENCES, "server.aggregate", "server.aggregate.f", "server.aggregate.factor"), _SUMS)
 
 SNIPPETS: Mapping[str, str] = {

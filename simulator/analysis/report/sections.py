@@ -142,7 +142,9 @@ def _communication(sheet: Sheet) -> Section:
     standings = [(one.environment, table) for one in sheet.within if (table := standing_table(one)) is not None]
     fields = [(one.environment, table) for one in sheet.within if (table := tables.fields(one)).rows]
     liars = [(one.environment, table) for one in sheet.within if (table := tables.liars(one)).rows]
-    body = sheet.fill("communication", tables=found, standings=standings, fields=fields, liars=liars)
+    private = [(one.environment, table) for one in sheet.within if (table := tables.privacy(one)).rows]
+    parts = {"tables": found, "standings": standings, "fields": fields, "liars": liars, "private": private}
+    body = sheet.fill("communication", **parts)
     return Section("communication", "Communication", "Communication", body)
 
 

@@ -38,6 +38,8 @@ OTHERS: dict[str, Any] = {
     "adversaries.behaviour": {"kind": "free_rider"},
     "messages.counting": "paper",
     "messages.encoding.default": "float16",
+    "messages.privacy.mechanism": "gaussian",
+    "messages.privacy.clip": {"points": 2.0},
     "messages.encoding.default.of": "float32",
     "agents": {"count": 3},
     "agents.availability": {"kind": "markov_on_off", "mean_up": 5.0, "mean_down": 1.0},
