@@ -132,9 +132,9 @@ class Audit:
         weight, delta, trials = noising.weight(node), self._privacy.delta, self._trials
         gaussian = None
         if self._privacy.mechanism.local:
-            hits = _attack(*worlds, lambda found: least_epsilon(found, trials, delta, confidence))
+            hits = _attack(worlds[0], worlds[1], lambda found: least_epsilon(found, trials, delta, confidence))
         else:
-            hits = _attack(*worlds, lambda found: least_mu(found, trials, confidence))
+            hits = _attack(worlds[0], worlds[1], lambda found: least_mu(found, trials, confidence))
             mu = least_mu(hits, trials, confidence)
             gaussian = accounting.gaussian_epsilon(1.0, mu**2, delta) if mu else 0.0
         least = least_epsilon(hits, trials, delta, confidence)

@@ -166,8 +166,8 @@ class Ended:
         if self.noising is None:
             return {}
         most = max(map(self.noising.spent, range(len(self.agents))))
-        clipped = {"clipped": sum(self.noising.clipped)}
-        return {"epsilon": most, **clipped} if math.isfinite(most) else clipped
+        found: dict[str, int | float] = {"clipped": sum(self.noising.clipped)}
+        return {"epsilon": most, **found} if math.isfinite(most) else found
 
     def _overspent(self) -> Iterator[str]:
         if self.noising is not None and (sentence := self.noising.too_much):

@@ -107,8 +107,8 @@ def _sections(item: Item) -> Iterator[Section]:
         yield Section("Messages", (Rows(("kind", "direction", "scalars"), rows),))
         yield from _fields(item["messages"])
     if item.get("privacy"):
-        rows = tuple((one["what"], one["from"], *_private(one)) for one in item["privacy"])
-        yield Section("Privacy", (Rows(("what is sent", "seen by", "", "otherwise seen"), rows),))
+        private = tuple((one["what"], one["from"], *_private(one)) for one in item["privacy"])
+        yield Section("Privacy", (Rows(("what is sent", "seen by", "", "otherwise seen"), private),))
     if item.get("counts"):
         yield Section("Communication", (Text(tuple(_count(form) for form in item["counts"])),))
     if item.get("memory"):

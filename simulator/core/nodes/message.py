@@ -61,7 +61,7 @@ def payload(
     """
     if bound and pulls is None:
         pulls = "new" if adds == "news" else "again"
-    about = {"shape": shape, "kind": kind, "symmetric": symmetric, "of": of, "adds": adds}
+    about: dict[str, Any] = {"shape": shape, "kind": kind, "symmetric": symmetric, "of": of, "adds": adds}
     about |= {"bound": bound, "pulls": pulls}
     return field(metadata={"payload": True, **about})
 

@@ -198,8 +198,8 @@ def _privacy(algorithm: Algorithm) -> Iterator[Item]:
         asked = {}
         for kind in MECHANISMS_SHOWN:
             clip = {"points": None} if algorithm.needs.fixed_arms and kind == "laplace_local" else {}
-            privacy = {"mechanism": kind, "sigma": 1.0, "adversary": adversary, "clip": clip}
-            asked[kind] = Privacy.model_validate(privacy)
+            given = {"mechanism": kind, "sigma": 1.0, "adversary": adversary, "clip": clip}
+            asked[kind] = Privacy.model_validate(given)
         found: dict[str, dict[str, str]] = {}
         for kind, privacy in asked.items():
             for what, why in privacy.leaks(algorithm):

@@ -30,8 +30,8 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
         yield from _encodings(valid["messages"].encoding, sent, complete)
         yield from _acknowledgements(valid)
     privacy = valid["messages"].privacy if "messages" in valid else None
-    for one in known if privacy is not None else ():
-        yield from ((("messages", "privacy"), text) for text in _leaks(privacy, one))
+    if privacy is not None:
+        yield from ((("messages", "privacy"), text) for one in known for text in _leaks(privacy, one))
     if "server" in valid and not valid["server"].aggregate.sums:
         for one in known:
             if not any(

@@ -23,6 +23,8 @@ ENCODINGS: dict[str, dict[str, Any]] = {
     "delta": {"encoding": {"default": {"kind": "delta", "of": EIGHT}}},
     "feedback": {"counting": "packed", "encoding": {"default": {"kind": "error_feedback", "of": "sign"}}},
 }
+SMALL = {"threshold": 0.4, "max_rounds": 20}
+"""Parameters, where an algorithm has them; a gradient that is damaged never becomes small."""
 EVERYTHING = ("gram", "moment", "rewards", "weights", "number")
 BEHAVIOURS: dict[str, dict[str, Any]] = {
     "sign_flip": {"behaviour": {"kind": "sign_flip", "scale": 3}},
@@ -61,7 +63,8 @@ def check(name: str, encoding: str, behaviour: str | None, mechanism: str | None
         return "refused where the scenario is validated"
     parts: dict[str, Any] = {"network": {"topology": {"kind": "ring"}}} if graph else {}
     adversaries = [] if lies is None else [{"agents": {"fraction": 0.2}, **lies}]
-    small = {"threshold": 0.4} if "threshold" in algorithm(name).config.model_fields else {}
+    known = algorithm(name).config.model_fields
+    small = {key: value for key, value in SMALL.items() if key in known}
     try:
         result = run(name, small, agents=5, messages=messages, adversaries=adversaries, **parts).result
     except (UnsupportedScenario, NoBestArm) as refusal:

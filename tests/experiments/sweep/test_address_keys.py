@@ -38,6 +38,7 @@ OTHERS: dict[str, Any] = {
     "adversaries.behaviour": {"kind": "free_rider"},
     "messages.counting": "paper",
     "messages.encoding.default": "float16",
+    "messages.privacy.leak": "allow",
     "messages.privacy.mechanism": "gaussian",
     "messages.privacy.clip": {"points": 2.0},
     "messages.encoding.default.of": "float32",
