@@ -14,8 +14,7 @@ from coband.simulator.analysis.report.communication import ARROWS
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP, Difference, Ranking
 from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.rounds import Round
-from coband.simulator.core.wire.privacy import Privacy
-from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.registry.catalogue import unprotected
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between, bounds, like, number
@@ -183,7 +182,7 @@ def liars(analysis: Analysis) -> ReportTable:
 
 def privacy(analysis: Analysis) -> ReportTable:
     """What each replication has spent by each quarter of its time, and what is not private."""
-    registry, rows, remarks = Registry.installed(), [], []
+    rows, remarks = [], []
     for one in analysis.contenders:
         asked = (analysis.comparison.scenario_of(one).get("messages") or {}).get("privacy")
         for replication, record in sorted(one.records.items()):
@@ -192,10 +191,8 @@ def privacy(analysis: Analysis) -> ReportTable:
                 most = [max(agent[f"epsilon{share}"] for agent in agents) for share in ("_25", "_50", "_75", "")]
                 spent = [number(round(value, 3)) for value in most]
                 rows.append((one.label, str(replication), *spent, number(record.get("clipped") or 0)))
-        known = registry.algorithms.get(one.algorithm)
-        if asked and known is not None:
-            seen = Privacy.model_validate(asked).unprotected(known)
-            remarks.append(f"{one.label}: {'; '.join(seen) or 'nothing is unprotected'}.")
+        if asked:
+            remarks.append(f"{one.label}: {'; '.join(unprotected(one.algorithm, asked)) or 'nothing'}.")
     header = ("label", "replication", "epsilon by 25 %", "50 %", "75 %", "the end", "pulls clipped")
     caption = f"Of the agent that has spent most. What is sent without noise: {' '.join(remarks)}"
     return ReportTable(caption, header, tuple(rows), texts=2)

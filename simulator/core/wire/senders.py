@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.wire.packing import Codes
 
-if TYPE_CHECKING:
-    from coband.simulator.core.wire.encodings import BaseEncoding
+
+class Coder(Protocol):
+    """What encodes and decodes numbers (`core.wire.encodings.BaseEncoding`)."""
+
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Codes]:
+        """The parts of the numbers."""
+
+    def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
+        """The n numbers of parts."""
+
+    def sender(self) -> Sender:
+        """The sending end of a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +38,7 @@ class Encoded:
 class Sender:
     """The sending end of one field of one kind of message on one link; messages are numbered as they are sent."""
 
-    def __init__(self, encoding: BaseEncoding) -> None:
+    def __init__(self, encoding: Coder) -> None:
         self._encoding = encoding
 
     def encode(self, number: int, values: FloatArray, rng: np.random.Generator) -> Encoded:
@@ -49,7 +59,7 @@ class Sender:
 class DeltaSender(Sender):
     """Sends differences to the last message that was acknowledged."""
 
-    def __init__(self, inner: BaseEncoding) -> None:
+    def __init__(self, inner: Coder) -> None:
         self._inner = inner.sender()
         self._open: dict[int, FloatArray] = {}
         self._acknowledged: tuple[int, FloatArray] = 0, np.empty(0)
@@ -78,7 +88,7 @@ class DeltaSender(Sender):
 class FeedbackSender(Sender):
     """Adds what earlier messages have left out."""
 
-    def __init__(self, inner: BaseEncoding) -> None:
+    def __init__(self, inner: Coder) -> None:
         self._inner = inner.sender()
         self._left_out = np.empty(0)
         self._excess: dict[int, FloatArray] = {}  # what the receiver has of a message beyond its numbers

@@ -210,6 +210,12 @@ def _privacy(algorithm: Algorithm) -> Iterator[Item]:
             yield {"what": what, "from": adversary, "under": under, "otherwise": reason}
 
 
+def unprotected(algorithm: str, privacy: Mapping[str, Any]) -> list[str]:
+    """What a section ``messages.privacy`` leaves unprotected of an algorithm; nothing of one that is not installed."""
+    known = Registry.installed().algorithms.get(algorithm)
+    return [] if known is None else Privacy.model_validate(privacy).unprotected(known)
+
+
 def _field(message: type[Message], name: str) -> Item:
     """A payload field: what it holds, its shape, and how many of its entries are sent with ``counting: packed``."""
     declared = message.declared(name)
