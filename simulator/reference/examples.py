@@ -138,9 +138,9 @@ BESIDE: Mapping[str, Mapping[str, Any]] = {
     "schedule.order": {"weights": [3, 1, 1]},
     "schedule.weights": {"order": "weighted"},
     "Until": {"relative": 0.05},
+    "Privacy": {"mechanism": "gaussian", "epsilon": 1.0, "leak": "allow"},
     "messages.privacy.leak": {"mechanism": "laplace_local", "epsilon": 1.0},
     "messages.privacy.sigma": {"mechanism": "gaussian", "leak": "allow"},
-    "Privacy": {"mechanism": "gaussian", "epsilon": 1.0, "leak": "allow"},
 }
 """Keys that stand beside a key, or in a model beside those that must be there."""
 
@@ -170,10 +170,10 @@ _SUMS: Mapping[str, Any] = {"algorithms": [{"algorithm": "dis_lin_ucb"}]}
 _PRIVATE = (
     "messages.privacy",
     *(f"messages.privacy.{key}" for key in ("mechanism", "epsilon", "sigma", "delta", "clip", "unit", "adversary")),
-    *(f"messages.privacy.{key}" for key in ("accountant", "leak", "clip.points", "clip.rewards")),
+    *(f"messages.privacy.{key}" for key in ("accountant", "leak")),
 )
-_DEFENCES = ("clip", "coordinate_median", "geometric_median", "reject_outliers", "trimmed_mean")
-SECTIONS |= dict.fromkeys(("Privacy", *_PRIVATE), _SUMS)
+_DEFENCES = ("aggregate.clip", "coordinate_median", "geometric_median", "reject_outliers", "trimmed_mean")
+SECTIONS |= dict.fromkeys(_PRIVATE, _SUMS)
 SECTIONS |= dict.fromkeys((*_DEFENCES, "server.aggregate", "server.aggregate.f", "server.aggregate.factor"), _SUMS)
 
 SNIPPETS: Mapping[str, str] = {
@@ -181,6 +181,26 @@ SNIPPETS: Mapping[str, str] = {
 adversaries:
   - agents: {fraction: 0.2}
     behaviour: {kind: sign_flip}""",
+    "messages.privacy.clip.points": """\
+messages:
+  privacy: {mechanism: gaussian, clip: {points: 1.5}, epsilon: 1.0, leak: allow}
+algorithms: [{algorithm: dis_lin_ucb}]""",
+    "messages.privacy.clip.rewards": """\
+messages:
+  privacy: {mechanism: gaussian, clip: {rewards: 1.5}, epsilon: 1.0, leak: allow}
+algorithms: [{algorithm: dis_lin_ucb}]""",
+    "mechanism.gaussian": """\
+messages:
+  privacy: {mechanism: {kind: gaussian}, epsilon: 1.0, leak: allow}
+algorithms: [{algorithm: dis_lin_ucb}]""",
+    "tree": """\
+messages:
+  privacy: {mechanism: {kind: tree}, epsilon: 1.0, leak: allow}
+algorithms: [{algorithm: dis_lin_ucb}]""",
+    "laplace_local": """\
+messages:
+  privacy: {mechanism: {kind: laplace_local}, epsilon: 1.0, leak: allow}
+algorithms: [{algorithm: dis_lin_ucb}]""",
     "agents.population.columns.availability": """\
 agents:
   count: 10
