@@ -170,10 +170,10 @@ ALGORITHM = Algorithm(
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),
-        MessageSize(Sample, "up", "d*n", "from each agent"),
-        MessageSize(SharedDictionary, "down", "d*m", "to all"),
-        MessageSize(LocalStatistics, "up", "m^2 + m", "from each agent"),
-        MessageSize(GlobalStatistics, "down", "m^2 + m", "to all"),
+        MessageSize(Sample, "up", "d*n", "from each agent", due=True),
+        MessageSize(SharedDictionary, "down", "d*m", "to all", due=True),
+        MessageSize(LocalStatistics, "up", "m^2 + m", "from each agent", due=True),
+        MessageSize(GlobalStatistics, "down", "m^2 + m", "to all", due=True),
         ABANDONED,
     ),
     counts=(

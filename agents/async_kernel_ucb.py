@@ -175,12 +175,12 @@ ALGORITHM = Algorithm(
     knows=("delays", "total_turns", "horizon"),
     messages=(
         MessageSize(Request, "up", "0"),
-        MessageSize(ServerModel, "down", "m*(d + 1) + m^2 + m", when="transfer == 'full'"),
-        MessageSize(ServerModel, "down", "s*(d + 1) + m^2 + m", when="transfer == 'delta'"),
+        MessageSize(ServerModel, "down", "m*(d + 1) + m^2 + m", when="transfer == 'full'", due=True),
+        MessageSize(ServerModel, "down", "s*(d + 1) + m^2 + m", when="transfer == 'delta'", due=True),
         MessageSize(Upload, "up", "n*(d + 1) + k^2 + k"),
-        MessageSize(NewModel, "down", "k^2 + k", when="transfer == 'full' and server.exchanges == 'serial'"),
-        MessageSize(NewModel, "down", "0", when="transfer == 'delta' and server.exchanges == 'serial'"),
-        MessageSize(NewModel, "down", "j*(d + 1) + k^2 + k", when="server.exchanges != 'serial'"),
+        MessageSize(NewModel, "down", "k^2 + k", when="transfer == 'full' and server.exchanges == 'serial'", due=True),
+        MessageSize(NewModel, "down", "0", when="transfer == 'delta' and server.exchanges == 'serial'", due=True),
+        MessageSize(NewModel, "down", "j*(d + 1) + k^2 + k", when="server.exchanges != 'serial'", due=True),
     ),
     counts=(
         ClosedForm(

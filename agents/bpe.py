@@ -184,8 +184,8 @@ ALGORITHM = Algorithm(
         waits_for_all="1",
     ),
     messages=(
-        MessageSize(BatchRewards, "up", "n", "from each agent"),
-        MessageSize(RewardSums, "down", "p", "to all"),
+        MessageSize(BatchRewards, "up", "n", "from each agent", due=True),
+        MessageSize(RewardSums, "down", "p", "to all", due=True),
         *PARTING,
     ),
     counts=(

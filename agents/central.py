@@ -76,7 +76,7 @@ def central(
         summary=summary,
         reference=reference,
         needs=Needs(topologies=("graph",), reliable=False),
-        messages=(MessageSize(Pull, "peer", "d + 3"),),
+        messages=(MessageSize(Pull, "peer", "d + 3", due=True),),
         counts=COUNTS,
         metrics=(*REACH, *own),
         cites=(cite,),

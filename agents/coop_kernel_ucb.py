@@ -119,7 +119,7 @@ class CoopKernelUCB(EagerKernelUCB):
         return {"information_gain": self.knowledge.information_gain}
 
 
-MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)"),)
+MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)", due=True),)
 COUNTS = (ClosedForm("deliveries", "reach"), ClosedForm("transmissions", "copies"))
 REACH = (
     Metric("hops", "links", "gamma: how many links far a message goes", locked=True),
@@ -197,7 +197,7 @@ NAIVE = Algorithm(
     reference="Dubey and Pentland 2020, section 5 (Naive Cooperation)",
     needs=NEEDS,
     knows=("horizon",),
-    messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)"),),
+    messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)", due=True),),
     counts=COUNTS,
     metrics=REACH,
     cites=("dubey2020kernel",),

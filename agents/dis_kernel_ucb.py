@@ -131,8 +131,8 @@ ALGORITHM = Algorithm(
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),
-        MessageSize(NewPoints, "up", "n*(d + 1)", "from each agent"),
-        MessageSize(MissingPoints, "down", "n*(d + 1)", "to each agent"),
+        MessageSize(NewPoints, "up", "n*(d + 1)", "from each agent", due=True),
+        MessageSize(MissingPoints, "down", "n*(d + 1)", "to each agent", due=True),
         ABANDONED,
     ),
     counts=(

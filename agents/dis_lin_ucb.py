@@ -92,8 +92,8 @@ ALGORITHM = Algorithm(
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),
-        MessageSize(LinearUpload, "up", "d^2 + d", "from each agent"),
-        MessageSize(LinearModel, "down", "d^2 + d", "to all"),
+        MessageSize(LinearUpload, "up", "d^2 + d", "from each agent", due=True),
+        MessageSize(LinearModel, "down", "d^2 + d", "to all", due=True),
         ABANDONED,
     ),
     counts=(

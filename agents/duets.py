@@ -140,10 +140,10 @@ ALGORITHM = Algorithm(
     ),
     messages=(
         MessageSize(EpochEnd, "up", "0"),
-        MessageSize(InducingSet, "down", "d*m", "to all"),
-        MessageSize(Projection, "up", "m", "from each agent"),
-        MessageSize(EpochModel, "down", "m + 1", "to all", "elimination == 'mean'"),
-        MessageSize(EpochModel, "down", "m^2 + m + 1", "to all", "elimination == 'ucb'"),
+        MessageSize(InducingSet, "down", "d*m", "to all", due=True),
+        MessageSize(Projection, "up", "m", "from each agent", due=True),
+        MessageSize(EpochModel, "down", "m + 1", "to all", "elimination == 'mean'", due=True),
+        MessageSize(EpochModel, "down", "m^2 + m + 1", "to all", "elimination == 'ucb'", due=True),
         *PARTING,
     ),
     counts=(

@@ -174,10 +174,10 @@ ALGORITHM = Algorithm(
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),
-        MessageSize(PointsUpload, "up", "d^2 + 1", "from each agent"),
+        MessageSize(PointsUpload, "up", "d^2 + 1", "from each agent", due=True),
         MessageSize(Iterate, "down", "d", "to all, in each gradient round"),
         MessageSize(Gradient, "up", "d", "from each agent, in each gradient round"),
-        MessageSize(RegressionModel, "down", "d^2 + d + 1", "to all"),
+        MessageSize(RegressionModel, "down", "d^2 + d + 1", "to all", due=True),
         ABANDONED,
     ),
     counts=(

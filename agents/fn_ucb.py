@@ -194,8 +194,8 @@ ALGORITHM = Algorithm(
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),
-        MessageSize(NeuralUpload, "up", "2*p^2 + 2*p + 1 + extra", "from each agent", "not diagonal"),
-        MessageSize(NeuralUpload, "up", "4*p + 1 + extra", "from each agent", "diagonal"),
+        MessageSize(NeuralUpload, "up", "2*p^2 + 2*p + 1 + extra", "from each agent", "not diagonal", due=True),
+        MessageSize(NeuralUpload, "up", "4*p + 1 + extra", "from each agent", "diagonal", due=True),
         MessageSize(NeuralModel, "down", "2*p^2 + 2*p + 1", "to all", "less_comm and not diagonal"),
         MessageSize(NeuralModel, "down", "4*p + 1", "to all", "less_comm and diagonal"),
         MessageSize(NeuralModel, "down", "p^2 + 2*p + 1 + answered*p^2", "to all", "not less_comm and not diagonal"),

@@ -157,8 +157,8 @@ ALGORITHM = Algorithm(
     reference="Li et al. 2023, section 5 (OneKernelUCB); Valko et al. 2013",
     needs=Needs(ordered=True),
     messages=(
-        MessageSize(Point, "up", "d + 1"),
-        MessageSize(Point, "down", "d + 1", "to each of the other agents"),
+        MessageSize(Point, "up", "d + 1", due=True),
+        MessageSize(Point, "down", "d + 1", "to each of the other agents", due=True),
         MessageSize(LostPointsRequest, "up", "0", "from an agent that lacks points"),
         MessageSize(LostPoints, "down", "n*(d + 1)", "to an agent that asks for them"),
     ),

@@ -88,7 +88,7 @@ ALGORITHM = Algorithm(
     summary="Kernel UCB on a graph: agents tell each pull to a few neighbours, drawn by their own coins.",
     reference="push gossip: Demers et al. 1987; with bandits: Szorenyi et al. 2013",
     needs=Needs(topologies=("graph",), reliable=False),
-    messages=(MessageSize(Point, "peer", "d + 1", "to each drawn neighbour"),),
+    messages=(MessageSize(Point, "peer", "d + 1", "to each drawn neighbour", due=True),),
     counts=(
         ClosedForm("transmissions", "T", "fanout == 1"),
         ClosedForm("deliveries", "transmissions"),

@@ -74,9 +74,10 @@ from coband.simulator.core.talks import (
     lost as lost,
     on as on,
 )
-from coband.simulator.core.wire.adversaries import BaseBehaviour as BaseBehaviour, Sight as Sight
+from coband.simulator.core.wire.behaviours import BaseBehaviour as BaseBehaviour, Sight as Sight
 from coband.simulator.core.wire.defences import BaseDefence as BaseDefence
 from coband.simulator.core.wire.encodings import BaseEncoding as BaseEncoding
+from coband.simulator.core.wire.mechanisms import BaseMechanism as BaseMechanism, Released as Released
 from coband.simulator.core.world import World as World
 from coband.simulator.experiments.registry.registry import register as register
 from coband.simulator.maths.kernels.base import (

@@ -1,6 +1,6 @@
-"""Draw the pictures of docs/howto/adversity.md: ``python docs/adversity.py BITS LIARS``, two sweep directories.
+"""Draw the pictures of docs/howto/adversity.md: ``python docs/adversity.py BITS LIARS PRIVACY``.
 
-They are those of ``coband sweep scenarios/adversity/bits.yaml`` and ``coband sweep scenarios/adversity/liars.yaml``.
+The three are directories of ``coband sweep`` with bits.yaml, liars.yaml and privacy.yaml of scenarios/adversity.
 """
 
 from __future__ import annotations
@@ -57,6 +57,19 @@ def liars(found: list[Row], file: Path) -> None:
     figure.savefig(file, dpi=100)
 
 
+def privacy(found: list[Row], file: Path) -> None:
+    """Regret against epsilon, for each mechanism."""
+    figure, axis = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
+    for mechanism in dict.fromkeys(row["mechanism"] for row in found):
+        own = [row for row in found if row["mechanism"] == mechanism]
+        ys, high = errors(own, "regret")
+        asked = [float(row["label"].rpartition("epsilon=")[2].rstrip("]")) for row in own]  # as asked
+        axis.errorbar(asked, ys, high, fmt="o-", capsize=2, label=str(mechanism))
+    axis.set(xscale="log", yscale="log", xlabel="epsilon asked for (delta = 1e-5)", ylabel="regret of all agents")
+    axis.legend(frameon=False)
+    figure.savefig(file, dpi=100)
+
+
 def _all_honest(row: Row) -> Row:
     return {f"honest_{name}": value for name, value in row.items() if name.startswith("regret_per_agent")}
 
@@ -64,3 +77,4 @@ def _all_honest(row: Row) -> Row:
 if __name__ == "__main__":
     bits(rows(Path(sys.argv[1])), FOLDER / "bits.png")
     liars(rows(Path(sys.argv[2])), FOLDER / "liars.png")
+    privacy(rows(Path(sys.argv[3])), FOLDER / "privacy.png")

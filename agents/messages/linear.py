@@ -15,8 +15,8 @@ class LinearUpload(Message):
     """Up: the agent's new statistics, W = sum x x^T and b = sum y x."""
 
     kind: ClassVar[str] = "upload"
-    W: Gram = payload("d", "d", kind="gram", symmetric=True, adds="news")
-    b: FloatArray = payload("d", kind="moment", adds="news")
+    W: Gram = payload("d", "d", kind="gram", symmetric=True, adds="news", bound="points^2")
+    b: FloatArray = payload("d", kind="moment", adds="news", bound="points*rewards")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,8 +24,8 @@ class LinearModel(Message):
     """Down: the sums over all agents."""
 
     kind: ClassVar[str] = "model"
-    W: Gram = payload("d", "d", kind="gram", symmetric=True)
-    b: FloatArray = payload("d", kind="moment")
+    W: Gram = payload("d", "d", kind="gram", symmetric=True, bound="points^2", pulls="all")
+    b: FloatArray = payload("d", kind="moment", bound="points*rewards", pulls="all")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +50,7 @@ class PointsUpload(Message):
     """Up: W = sum x x^T of the agent's new pulls, and their number."""
 
     kind: ClassVar[str] = "upload"
-    W: Gram = payload("d", "d", kind="gram", symmetric=True, adds="news")
+    W: Gram = payload("d", "d", kind="gram", symmetric=True, adds="news", bound="points^2")
     count: int = payload(kind="count", of="pulls")
 
 

@@ -15,7 +15,7 @@ from coband.simulator.experiments.registry.remembered import remembered
 KINDS = (
     *("algorithms", "problems", "kernels", "rewards", "topologies", "distributions", "latencies", "losses"),
     *("bandwidths", "schedules", "availabilities", "stragglers", "partitions", "outages"),
-    *("encodings", "adversaries", "defences", "populations", "drifts"),
+    *("encodings", "adversaries", "defences", "mechanisms", "populations", "drifts"),
     *("datasets", "metrics", "scenarios"),
 )
 
@@ -27,7 +27,7 @@ def list_(kind: str | None, as_json: bool) -> None:
     """List algorithms, problems, all kinds that scenarios can name, datasets, metrics and shipped scenarios.
 
     KIND is one of: algorithms, problems, kernels, rewards, topologies, distributions, latencies, losses, bandwidths,
-    schedules, availabilities, stragglers, partitions, outages, encodings, adversaries, defences,
+    schedules, availabilities, stragglers, partitions, outages, encodings, adversaries, defences, mechanisms,
     populations, drifts, datasets, metrics, scenarios. By default all are listed
     of which there are any.
 

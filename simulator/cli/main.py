@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "reproduce": ("coband.simulator.cli.reproduce:reproduce", "Try what papers claim, with intervals and verdicts."),
     "suite": ("coband.simulator.cli.suite:suite", "Compare algorithms on frozen scenarios, tuned alike."),
     "hunt": ("coband.simulator.cli.hunt:hunt", "Search for faults that make the algorithms of a scenario fail."),
+    "audit": ("coband.simulator.cli.audit:audit", "Attack the privacy that a scenario promises."),
     "live": ("coband.simulator.cli.live:live", "Run a scenario with processes that talk over sockets."),
     "live-agent": ("coband.simulator.cli.live_agent:live_agent", "Take agents of a live run into this process."),
     "validate": ("coband.simulator.cli.validate:validate", "Check scenario files for mistakes."),

@@ -77,6 +77,8 @@ class MessageSize:
         size: scalars of one copy.
         to: who gets it, or how often, in words.
         when: condition on the parameters under which the size is that; empty for always.
+        due: it is sent at times that follow from the schedule, from chance, or from earlier messages that its receivers
+            know of, so that when it comes says nothing of anybody's data.
     """
 
     message: type[Message]
@@ -84,6 +86,7 @@ class MessageSize:
     size: str
     to: str = ""
     when: str = ""
+    due: bool = False
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ from coband.simulator.core.world import BatchWorld, World
 if TYPE_CHECKING:
     from coband.simulator.core.checks.timing import Timing
     from coband.simulator.core.whatif.changes import WhatIf
+    from coband.simulator.core.wire.noising import Noising
     from coband.simulator.core.wire.wire import Wire
 
 
@@ -148,7 +149,20 @@ class Assembly:
             audit.acknowledges = mending
             audit.draws = LinkDraws(self._streams, network.config)
 
-    def wire(self, clock: Clock) -> Wire | None:
+    def noising(self, algorithm: Algorithm, clock: Clock) -> Noising | None:
+        """The noise of the run, whose world is clipped for it; None: there is none."""
+        plan, privacy = self._plan, self._plan.messages.privacy
+        if privacy is None:
+            return None
+        from coband.simulator.core.wire.noising import Noising
+
+        count, schedule = plan.agents.count, plan.schedule
+        total, least = schedule.total_turns(count), schedule.turns_per_agent(count, self._streams)
+        most = None if total is None else total - (count - 1) * (least or 0)
+        on_graph = self._graph is not None
+        return Noising(privacy, algorithm, self._streams, count, (most, total), on_graph, lambda: clock.now)
+
+    def wire(self, clock: Clock, noising: Noising | None) -> Wire | None:
         """What is done to messages before they are sent; None: nothing."""
         plan, count = self._plan, self._plan.agents.count
         if not plan.wired:
@@ -169,6 +183,7 @@ class Assembly:
             liars,
             self._graph,
             plan.server.aggregate,
+            noising,
         )
 
     def _describe(self, message: Message) -> str | None:

@@ -93,6 +93,12 @@ class Engine:
             count = plan.agents.count
             self.world = PoisonedWorld(world, plan.adversaries, count, streams, lambda: self.clock.now)
             assembly.tells(self.world)
+        self._noising = assembly.noising(algorithm, self.clock)
+        if self._noising is not None and plan.messages.privacy is not None:
+            from coband.simulator.core.wire.private_world import PrivateWorld
+
+            self.world = PrivateWorld(self.world, plan.messages.privacy, self._noising)
+            assembly.tells(self.world)
         self.ledger, self.audit = self._run.ledger, self._run.audit
         self.progress = assembly.progress(self.ledger, on_pull)
         self._declared = by_name(algorithm.metrics)
@@ -109,7 +115,7 @@ class Engine:
             self._due = None if plan.schedule.duration is not None else plan.schedule.total_turns(plan.agents.count)
         around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
-        wire = assembly.wire(self.clock)
+        self.wire = wire = assembly.wire(self.clock, self._noising)
         self._dishonest = frozenset[int]() if wire is None else wire.dishonest
         self.transport.withholds = plan.withholds
         if wire is not None and self._inspection is not None:
@@ -178,6 +184,7 @@ class Engine:
             stalled=sum(host.due for host in clients if not host.node.done),
             declared=self._declared,
             dishonest=self._dishonest,
+            noising=self._noising,
         )
 
 

@@ -61,6 +61,10 @@ CORE: tuple[Metric, ...] = (
     Metric("dishonest", "agents", "agents that do not send what their protocol says"),
     Metric("honest_regret", "units of the reward", "regret of the honest agents"),
     Metric("honest_regret_per_agent", "units of the reward", "regret of an average honest agent", better="lower"),
+    Metric(
+        "epsilon", "epsilon", "privacy that an agent has spent at most: a pull changes odds by a factor of e^epsilon"
+    ),
+    Metric("clipped", "pulls", "pulls whose point or reward was clipped for privacy"),
     Metric("uplink_scalars_per_agent", "scalars", "uplink scalars of an average agent"),
     Metric(
         "scalars_per_agent",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,9 @@ from coband.simulator.core.nodes.node import BatchAgent, Client, Node, Server
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import BatchWorld, World
 from coband.simulator.metrics import Metric
+
+if TYPE_CHECKING:
+    from coband.simulator.core.wire.noising import Noising
 
 AgentMetrics = dict[str, int | float | None]
 """One agent's numbers: ``agent``, its turns, regret, rounds and scalars, what it reports, and its score."""
@@ -80,6 +85,7 @@ class Ended:
         stalled: turns that were never taken.
         declared: the metrics that the algorithm declares, by name.
         dishonest: the agents that do not send what their protocol says.
+        noising: the noise of the run; None: there is none.
     """
 
     run: RunContext
@@ -92,6 +98,7 @@ class Ended:
     stalled: int
     declared: Mapping[str, Metric]
     dishonest: frozenset[int] = frozenset()
+    noising: Noising | None = None
 
     def result(self) -> RunResult:
         """The run summed up."""
@@ -119,7 +126,7 @@ class Ended:
             audit=self.run.audit,
             agents=self.agents,
             server=self.server,
-            warnings=(*getattr(self.world, "warnings", ()), *warnings_of(self._nodes)),
+            warnings=(*getattr(self.world, "warnings", ()), *warnings_of(self._nodes), *self._overspent()),
         )
 
     def _closest(self) -> list[float | None]:
@@ -135,7 +142,7 @@ class Ended:
         """The ledger's counts, what was lost, the nodes' own numbers, and how right the answers are."""
         audit, world = self.run.audit, self.world
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
-        totals |= self._of_honest() | self._reported() | dict(getattr(world, "measures", {}))
+        totals |= self._of_honest() | self._spent() | self._reported() | dict(getattr(world, "measures", {}))
         if isinstance(world, BatchWorld):
             batch_agents = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
             totals.update(world.score([agent.answer for agent in batch_agents]))
@@ -155,6 +162,18 @@ class Ended:
         return {"dishonest": len(self.dishonest), "honest_regret": regret} | (
             {"honest_regret_per_agent": regret / honest} if honest else {}
         )
+
+    def _spent(self) -> dict[str, int | float]:
+        """What noise has left of privacy."""
+        if self.noising is None:
+            return {}
+        most = max(map(self.noising.spent, range(len(self.agents))))
+        found: dict[str, int | float] = {"clipped": sum(self.noising.clipped)}
+        return {"epsilon": most, **found} if math.isfinite(most) else found
+
+    def _overspent(self) -> Iterator[str]:
+        if self.noising is not None and (sentence := self.noising.too_much):
+            yield sentence
 
     def _reported(self) -> dict[str, int | float]:
         """The numbers that nodes report, each combined as its metric says; the sum where nobody declares it."""
@@ -190,6 +209,7 @@ class Ended:
                 **agent.report_own(),
                 **self._score_of(index),
                 **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
+                **({} if self.noising is None else self.noising.by_quarter(index, self.run.clock.now)),
             }
             for index, agent in enumerate(each(agents))
         ]

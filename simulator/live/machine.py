@@ -115,7 +115,7 @@ class Machine:
         if self.plan.wired:
             raise UnsupportedScenario(
                 "messages, adversaries: live processes send messages as they are; use `coband run` for a scenario with "
-                "encodings, packed counting or adversaries"
+                "encodings, packed counting, privacy or adversaries"
             )
         _, self.world = graph_and_world(scenario, streams)
         self.rows: list[tr.PlainRow] = []

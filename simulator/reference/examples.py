@@ -20,7 +20,7 @@ from coband.simulator.reference.values import in_yaml
 _NUMBERS = (0.5, 1.0, 2.0, 0.0, 10.0)
 _SIZES = (10, 2, 1, 0)
 
-ALONE = ("bits", "content", "equals", "file", "gamma", "half_width", "less_than", "points", "values")
+ALONE = ("sigma", "bits", "content", "equals", "file", "gamma", "half_width", "less_than", "points", "values")
 """Keys that stand in the place of such keys."""
 PREFERRED = "ContextualProblem"
 """The model of which a key is shown that several have."""

@@ -106,6 +106,9 @@ def _sections(item: Item) -> Iterator[Section]:
         rows = tuple((message["kind"], message["direction"], _size(message)) for message in item["messages"])
         yield Section("Messages", (Rows(("kind", "direction", "scalars"), rows),))
         yield from _fields(item["messages"])
+    if item.get("privacy"):
+        private = tuple((one["what"], one["from"], *_private(one)) for one in item["privacy"])
+        yield Section("Privacy", (Rows(("what is sent", "seen by", "", "otherwise seen"), private),))
     if item.get("counts"):
         yield Section("Communication", (Text(tuple(_count(form) for form in item["counts"])),))
     if item.get("memory"):
@@ -133,6 +136,14 @@ def _fields(messages: list[Item]) -> Iterator[Section]:
     rows = tuple((f"{kind}.{name}", field["holds"], field["packed"]) for (kind, name), field in found.items())
     if rows:
         yield Section("Fields", (Rows(("field", "holds", "scalars with messages.counting: packed"), rows),))
+
+
+def _private(item: Item) -> tuple[str, str]:
+    """Whether something that is sent is private, and if not, what it tells."""
+    under = item["under"]
+    if not under:
+        return "not private", item["otherwise"]
+    return f"private under {', '.join(under)}", item["otherwise"]
 
 
 def _bound(bound: Item) -> Iterator[str]:

@@ -131,7 +131,7 @@ def test_a_key_of_several_kinds_tells_them_apart() -> None:
 @pytest.mark.parametrize(
     ("word", "names"),
     [
-        ("gaussian", ["noise.gaussian", "kernel.gaussian"]),
+        ("gaussian", ["noise.gaussian", "kernel.gaussian", "mechanism.gaussian"]),
         ("gamma", ["kernel.gaussian.gamma", "algorithms.gamma", "compute.gamma"]),
         ("table", ["problem.table", "features.table"]),
         ("turns", ["schedule.turns", "metric.turns"]),
@@ -211,6 +211,7 @@ def test_an_algorithm_has_messages_closed_forms_parameters_and_its_paper(pages: 
         "## Parameters",
         "## Messages",
         "## Fields",
+        "## Privacy",
         "## Communication",
         "## Where",
         "## Theorems",

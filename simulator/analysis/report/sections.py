@@ -157,6 +157,7 @@ def _communication(sheet: Sheet) -> Section:
         "Kinds of messages, as a table": tables.communication,
         "Bits by field": tables.fields,
         "Who lied": tables.liars,
+        "Privacy that was spent": tables.privacy,
     }
     made = [(title, sheet.table(make)) for title, make in found.items()]
     body = sheet.fill("communication", tables=[(title, table) for title, table in made if table is not None])

@@ -14,6 +14,7 @@ from coband.simulator.analysis.report.communication import ARROWS
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP, Difference, Ranking
 from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.rounds import Round
+from coband.simulator.experiments.registry.catalogue import unprotected
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between, bounds, evidence, like, number
@@ -203,6 +204,24 @@ def liars(analysis: Analysis) -> ReportTable:
                 rows.append((one.label, str(replication), ", ".join(who), regret))
     header = ("label", "replication", "dishonest agents", "regret of an honest agent")
     return ReportTable("When they lied, the trace says: `wire` in the detail of a send.", header, tuple(rows), texts=3)
+
+
+def privacy(analysis: Analysis) -> ReportTable:
+    """What each replication has spent by each quarter of its time, and what is not private."""
+    rows, remarks = [], []
+    for one in analysis.contenders:
+        asked = (analysis.comparison.scenario_of(one).get("messages") or {}).get("privacy")
+        for replication, record in sorted(one.records.items()):
+            agents = [agent for agent in record.get("agents", ()) if agent.get("epsilon") is not None]
+            if asked and agents:
+                most = [max(agent[f"epsilon{share}"] for agent in agents) for share in ("_25", "_50", "_75", "")]
+                spent = [number(round(value, 3)) for value in most]
+                rows.append((one.label, str(replication), *spent, number(record.get("clipped") or 0)))
+        if asked:
+            remarks.append(f"{one.label}: {'; '.join(unprotected(one.algorithm, asked)) or 'nothing'}.")
+    header = ("label", "replication", "epsilon by 25 %", "50 %", "75 %", "the end", "pulls clipped")
+    caption = f"Of the agent that has spent most. What is sent without noise: {' '.join(remarks)}"
+    return ReportTable(caption, header, tuple(rows), texts=2)
 
 
 def shares(timings: Sequence[Timing]) -> ReportTable:

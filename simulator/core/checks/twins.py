@@ -165,14 +165,16 @@ class Twins:
         self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int, seen: Seen
     ) -> None:
         """An agent has chosen an arm and learnt from its reward; ``seen`` takes note of what its twin knew."""
-        fixed, features = arms is node.context.domain, np.array(arms.features)
+        chosen: ArmSet = getattr(arms, "offered", arms)
+        fixed, features = arms is node.context.domain, np.array(chosen.features)
+        learnt = None if chosen is arms else np.array(arms.features)
 
         def turn(twin: Agent) -> Outbox:
             offered = twin.context.domain if fixed and twin.context.domain is not None else ArmSet(features)
             self._compare_choice(twin, twin.choose(offered), arm, cause)
             seen.known = twin.pulls_in_model
             seen.newest = self._newest[twin.context.index]
-            return twin.observe(offered, arm, reward)
+            return twin.observe(offered if learnt is None else ArmSet(learnt), arm, reward)
 
         self._follow(node, turn, outbox, cause)
 

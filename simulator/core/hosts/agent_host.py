@@ -20,6 +20,9 @@ from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.world import World
 
+Veil = Callable[[Address, int, ArmSet, int], ArmSet]
+"""What an agent learns of its arms after a pull, where that is not what it has chosen from."""
+
 
 @dataclass(slots=True)
 class Turn:
@@ -71,6 +74,7 @@ class AgentHost(ClientHost):
         self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
         self._domain = self.node.context.domain
         self._shown: ArmSet | None = None
+        self._veiled: Veil | None = getattr(world, "veiled", None)
         self._upcoming = upcoming
         self._ahead: deque[ArmSet] | tuple[()] = ()  # unless the agent looks ahead
         self.turns = 0
@@ -130,6 +134,8 @@ class AgentHost(ClientHost):
         """Pull an arm and have the agent learn from it."""
         reward, regret = self._world.pull(self.address, self.turns, arm)
         in_model = self.node.pulls_in_model
+        if self._veiled is not None:
+            arms = self._veiled(self.address, self.turns, arms, arm)
         return Turn(self, self.turns, arms, arm, reward, regret, in_model, self.node.observe(arms, arm, reward))
 
     def enter(self, turn: Turn) -> None:

@@ -30,6 +30,9 @@ HELD: Mapping[Meaning, str] = {
 """The same in words."""
 EXACT = frozenset(("index", "count", "flag"))
 """The meanings whose values are exact in whatever way they are sent."""
+Pulls = Literal["new", "all", "again"]
+"""Which pulls a sum is of: those that are in no message of the field before; all so far, in one form for the whole run;
+all so far, in a form that changes from message to message."""
 
 
 def payload(
@@ -38,6 +41,8 @@ def payload(
     symmetric: bool = False,
     of: str = "",
     adds: Literal["", "news", "all"] = "",
+    bound: str = "",
+    pulls: Pulls | None = None,
 ) -> Any:
     """Mark a dataclass field as payload: its scalars are counted.
 
@@ -49,8 +54,15 @@ def payload(
         of: of an index or a count, what there is at most: agents, arms, turns (of one agent) or pulls (of all).
         adds: of an upload, that the server wants the sum over agents alone, so that a defence may take its place: of
             what is new since the agent's upload before (``news``), or of all that it has, once in each round (``all``).
+        bound: of a sum over pulls, the largest Euclidean norm of what one pull adds to it, a formula of the largest
+            norm of ``points`` and the largest absolute value of ``rewards``; empty where there is none, so that no
+            noise can hide a pull in it.
+        pulls: which pulls a sum with a bound is of; None: new ones where it adds news, else all again.
     """
-    about = {"shape": shape, "kind": kind, "symmetric": symmetric, "of": of, "adds": adds}
+    if bound and pulls is None:
+        pulls = "new" if adds == "news" else "again"
+    about: dict[str, Any] = {"shape": shape, "kind": kind, "symmetric": symmetric, "of": of, "adds": adds}
+    about |= {"bound": bound, "pulls": pulls}
     return field(metadata={"payload": True, **about})
 
 

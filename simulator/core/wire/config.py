@@ -8,6 +8,7 @@ from typing import Literal
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import EXACT, Message
 from coband.simulator.core.wire.encodings import AnyEncoding, BaseEncoding, Float64
+from coband.simulator.core.wire.privacy import Privacy
 
 SINGLE = ("points", "rewards")
 """What is no sum: it is not encoded by what is for sums."""
@@ -51,6 +52,11 @@ class MessagesConfig(Config):
     m (m + 1) / 2 entries are sent, an index or count in as many bits as its values need, a flag in one."""
     encoding: EncodingConfig = EncodingConfig()
     """How real numbers are written."""
+    privacy: Privacy | None = None
+    """Noise that hides the pulls of agents; null: none."""
+    repair: Literal["shift", "refuse"] = "shift"
+    """What becomes of a sum of squares that arrives with a negative eigenvalue: its receiver adds the smallest multiple
+    of the identity that makes it positive semidefinite, or the run ends and says which it was."""
 
     @property
     def plain(self) -> bool:
@@ -60,4 +66,4 @@ class MessagesConfig(Config):
     @property
     def lossy(self) -> bool:
         """Whether a message may arrive other than it was sent."""
-        return not all(encoding.exact for encoding in self.encoding.used)
+        return self.privacy is not None or not all(encoding.exact for encoding in self.encoding.used)

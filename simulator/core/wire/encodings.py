@@ -6,21 +6,19 @@ bits of a field are known exactly, and the parts one after the other are what a 
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
+from coband.simulator.core.wire.packing import Codes
+from coband.simulator.core.wire.senders import DeltaSender, FeedbackSender, Sender
 from coband.simulator.plugins.kinds import Kinds
 
-Codes = NDArray[np.uint64]
 SCALE_BITS = 32
 """Of a scale that is sent along, as a float32."""
 
@@ -275,122 +273,3 @@ AnyEncoding = Annotated[
 def index_bits(n: int) -> int:
     """Bits that tell n things apart: ceil(log2 n)."""
     return max(0, n - 1).bit_length()
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """What is sent of a field, and what the receiver makes of it; ``reference``: the number of the message from which
-    differences count, 0 for none."""
-
-    parts: Sequence[Codes]
-    decoded: FloatArray
-    reference: int = 0
-
-
-class Sender:
-    """The sending end of one field of one kind of message on one link; messages are numbered as they are sent."""
-
-    def __init__(self, encoding: BaseEncoding) -> None:
-        self._encoding = encoding
-
-    def encode(self, number: int, values: FloatArray, rng: np.random.Generator) -> Encoded:
-        """Encode the numbers of a message."""
-        parts = self._encoding.encode(values, rng)
-        return Encoded(parts, self._encoding.decode(parts, len(values)))
-
-    def acknowledged(self, number: int) -> None:
-        """The receiver has a message."""
-
-    def lost(self, number: int) -> None:
-        """The receiver will never have a message; its sender knows."""
-
-    def repeated(self, number: int) -> None:
-        """A message that was lost is sent once more, as it was."""
-
-
-class DeltaSender(Sender):
-    """Sends differences to the last message that was acknowledged."""
-
-    def __init__(self, inner: BaseEncoding) -> None:
-        self._inner = inner.sender()
-        self._open: dict[int, FloatArray] = {}
-        self._acknowledged: tuple[int, FloatArray] = 0, np.empty(0)
-
-    def encode(self, number: int, values: FloatArray, rng: np.random.Generator) -> Encoded:
-        reference, known = self._acknowledged
-        if len(known) != len(values):
-            reference, known = 0, np.zeros(len(values))
-        found = self._inner.encode(number, values - known, rng)
-        self._open[number] = found.decoded + known
-        return Encoded(found.parts, self._open[number], reference)
-
-    def acknowledged(self, number: int) -> None:
-        self._inner.acknowledged(number)
-        if number in self._open and number > self._acknowledged[0]:
-            self._acknowledged = number, self._open[number]
-            self._open = {other: values for other, values in self._open.items() if other > number}
-
-    def lost(self, number: int) -> None:
-        self._inner.lost(number)
-
-    def repeated(self, number: int) -> None:
-        self._inner.repeated(number)
-
-
-class FeedbackSender(Sender):
-    """Adds what earlier messages have left out."""
-
-    def __init__(self, inner: BaseEncoding) -> None:
-        self._inner = inner.sender()
-        self._left_out = np.empty(0)
-        self._excess: dict[int, FloatArray] = {}  # what the receiver has of a message beyond its numbers
-
-    def encode(self, number: int, values: FloatArray, rng: np.random.Generator) -> Encoded:
-        if len(self._left_out) != len(values):
-            self._left_out = np.zeros(len(values))
-        wanted = values + self._left_out
-        found = self._inner.encode(number, wanted, rng)
-        self._left_out, self._excess[number] = wanted - found.decoded, found.decoded - values
-        return found
-
-    def acknowledged(self, number: int) -> None:
-        self._inner.acknowledged(number)
-        self._excess.pop(number, None)
-
-    def lost(self, number: int) -> None:
-        self._inner.lost(number)
-        self._add(number, 1.0)
-
-    def repeated(self, number: int) -> None:
-        self._inner.repeated(number)
-        self._add(number, -1.0)
-
-    def _add(self, number: int, sign: float) -> None:
-        excess = self._excess.get(number)
-        if excess is not None and len(excess) == len(self._left_out):
-            self._left_out = self._left_out + sign * excess
-
-
-def packed(parts: Sequence[Codes], widths: Sequence[tuple[int, int]]) -> bytes:
-    """The codes of all parts one after the other, the highest bit first, filled up with zeros to whole bytes."""
-    bits = [
-        (codes[:, None] >> np.arange(width, dtype=np.uint64)[::-1]).astype(np.uint8).ravel() & 1
-        for codes, (_, width) in zip(parts, widths, strict=True)
-    ]
-    return np.packbits(np.concatenate(bits)).tobytes() if bits else b""
-
-
-def unpacked(raw: bytes, widths: Sequence[tuple[int, int]]) -> list[Codes]:
-    """The parts that `packed` was given.
-
-    Raises:
-        ValueError: there are more or fewer bytes than the widths say.
-    """
-    if len(raw) != math.ceil(sum(count * width for count, width in widths) / 8):
-        raise ValueError(f"{len(raw)} bytes, where codes of {list(widths)} are expected")
-    bits, start, parts = np.unpackbits(np.frombuffer(raw, np.uint8)).astype(np.uint64), 0, []
-    for count, width in widths:
-        table = bits[start : start + count * width].reshape(count, width)
-        parts.append((table << np.arange(width, dtype=np.uint64)[::-1]).sum(axis=1, dtype=np.uint64))
-        start += count * width
-    return parts

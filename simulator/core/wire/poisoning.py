@@ -7,7 +7,8 @@ from typing import Any
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.wire.adversaries import Adversary, RewardPoisoning
+from coband.simulator.core.wire.adversaries import Adversary
+from coband.simulator.core.wire.behaviours import RewardPoisoning
 from coband.simulator.core.world import BatchWorld, World
 
 

@@ -11,6 +11,10 @@ import numpy as np
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import EXACT, Message
 
+ROUNDING = 1e-12
+Fields = Mapping[str, FloatArray]
+"""Values by field."""
+
 
 def reals(message: Message) -> dict[str, FloatArray]:
     """The real numbers of a message, by field; of several matrices in one field, nothing."""
@@ -26,6 +30,13 @@ def semidefinite(matrix: FloatArray) -> FloatArray:
     if smallest < 0.0:
         symmetric.flat[:: len(matrix) + 1] -= smallest
     return symmetric
+
+
+def damaged(matrix: FloatArray) -> float:
+    """The least eigenvalue of a matrix symmetrised; 0 for one that is positive semidefinite up to rounding."""
+    found = np.linalg.eigvalsh(0.5 * (matrix + matrix.T))
+    least, size = (float(found[0]), float(np.abs(found).max())) if len(found) else (0.0, 0.0)
+    return least if least < -ROUNDING * size else 0.0
 
 
 def of_the_form(value: Any, entries: FloatArray) -> Any:

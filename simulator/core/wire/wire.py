@@ -19,11 +19,13 @@ from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import Address, Multicast, Recipient
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.wire.adversaries import Adversary, Fields, Liars
+from coband.simulator.core.wire.adversaries import Adversary, Liars
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.core.wire.defences import SUM, BaseDefence, Defended
-from coband.simulator.core.wire.encodings import BaseEncoding, Sender, index_bits
-from coband.simulator.core.wire.values import of_the_form, reals, replaced, semidefinite
+from coband.simulator.core.wire.encodings import BaseEncoding, index_bits
+from coband.simulator.core.wire.noising import Noising
+from coband.simulator.core.wire.senders import Sender
+from coband.simulator.core.wire.values import Fields, damaged, of_the_form, reals, replaced, semidefinite
 
 Limits = Mapping[str, int | None]
 """How many agents, arms, turns and pulls there are at most; None where nobody knows."""
@@ -57,6 +59,7 @@ class Wire:
         liars: those of them that are dishonest; None: nobody is.
         graph: of the agents; None in a star.
         defence: what the server takes in place of sums.
+        noising: the noise of the run; None: there is none.
 
     Attributes:
         watch: told of every message that is sent in place of another one; None: nobody is.
@@ -74,8 +77,9 @@ class Wire:
         liars: Liars | None = None,
         graph: Graph | None = None,
         defence: BaseDefence = SUM,
+        noising: Noising | None = None,
     ) -> None:
-        self._liars, self._graph = liars, graph
+        self._liars, self._graph, self.noising = liars, graph, noising
         self._defended = None if defence.sums else Defended(defence)
         self._config, self._limits, self._scalar_bits, self._streams = config, limits, scalar_bits, streams
         self._agents, self._packed = agents, config.counting == "packed"
@@ -104,7 +108,10 @@ class Wire:
         lies: Fields = {}
         if self._liars is not None:
             lies = self._liars.told(source, message, lie, lambda: self._stream(source, number, "adversary"))
-        values, bits, encoded = self._encoded(source, recipient, message, number, lies)
+        noised: Fields = {}
+        if self.noising is not None:
+            noised = self.noising.noised(source, message, {**reals(message), **lies})
+        values, bits, encoded = self._encoded(source, recipient, message, number, {**lies, **noised})
         withheld = lie is not None and lie.behaviour.withholds
         if not values and not withheld:
             message.__dict__["field_bits"] = bits
@@ -112,6 +119,11 @@ class Wire:
         done: dict[str, Any] = {"encoding": encoded} if encoded else {}
         if lie is not None and (lies or withheld):
             done["adversary"] = lie.behaviour.kind  # type: ignore[attr-defined]
+        if noised:
+            assert self.noising is not None
+            done["noised"] = dict.fromkeys(noised, self.noising.kind)
+        if self.noising is not None and source >= 0 and self.noising.clipped[source]:
+            done["clipped"] = self.noising.clipped[source]
         sent = replaced(message, values)
         passage = Passage(message, done, number, self._receivers(recipient), withheld=withheld)
         sent.__dict__.update(field_bits=bits, passage=passage)
@@ -162,6 +174,8 @@ class Wire:
         passage = packet.message.passage
         if passage is not None and passage.unheard == 1 and not passage.lost:
             passage.lost = True
+            if self.noising is not None and "noised" in passage.done:
+                self.noising.lost(packet.source)
             self._tell(packet, Sender.lost)
 
     def _tell(self, packet: Packet, what: Callable[[Sender, int], None]) -> None:
@@ -258,7 +272,14 @@ class Wire:
 
     def _arrived(self, field: Field, value: Any, entries: FloatArray) -> Any:
         """Entries as the receiver takes them, in the form of the value in whose place they come."""
-        return of_the_form(value, semidefinite(entries) if field.matrix and entries.ndim == 2 else entries)
+        if not field.matrix or entries.ndim != 2:
+            return of_the_form(value, entries)
+        if self._config.repair == "refuse" and (least := damaged(entries)) < 0.0:
+            raise UnsupportedScenario(
+                f"messages.repair: a {field.name} arrives with the eigenvalue {least:.3g} and is refused; set repair: "
+                "shift, or choose less noise, more bits, or more pulls for each message"
+            )
+        return of_the_form(value, semidefinite(entries))
 
     def _stream(self, source: Address, number: int, stage: str) -> np.random.Generator:
         return self._streams("wire", source if source >= 0 else self._agents, f"{stage} {number}")

@@ -19,6 +19,8 @@ from coband.simulator.core.algorithm import (
 from coband.simulator.core.formulas import names_in
 from coband.simulator.core.metrics import CORE
 from coband.simulator.core.nodes.message import EXACT, Message
+from coband.simulator.core.nodes.node import Agent
+from coband.simulator.core.wire.privacy import Privacy
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry
 from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
@@ -33,6 +35,7 @@ from coband.simulator.problems.world import ProblemEntry
 
 SOURCES: Mapping[str, PublicDataset] = {**DATASETS, **RATINGS, **GRAPH_DATASETS}
 Item = dict[str, Any]
+MECHANISMS_SHOWN, SEEN_BY = ("gaussian", "tree", "laplace_local"), ("server", "others")
 
 
 class UnknownNameError(DataError):
@@ -103,6 +106,7 @@ def _algorithm(algorithm: Algorithm) -> Item:
         "needs": asdict(algorithm.needs),
         "knows": sorted(algorithm.facts),
         "messages": [_message(message) for message in algorithm.messages],
+        "privacy": list(_privacy(algorithm)),
         "counts": [asdict(form) for form in algorithm.counts],
         "bounds": [_bound(bound) for bound in algorithm.bounds],
         "search": dict(algorithm.search),
@@ -174,6 +178,31 @@ def _message(message: MessageSize) -> Item:
         "when": message.when,
         "fields": [_field(message.message, name) for name in message.message.payload_fields()],
     }
+
+
+def _privacy(algorithm: Algorithm) -> Iterator[Item]:
+    """What is private of an algorithm's messages, under each of coband's mechanisms, from each adversary."""
+    known = MECHANISMS_SHOWN if issubclass(algorithm.agent, Agent) else ()
+    for adversary in SEEN_BY:
+        asked = {}
+        for kind in MECHANISMS_SHOWN:
+            clip = {"points": None} if algorithm.needs.fixed_arms and kind == "laplace_local" else {}
+            given = {"mechanism": kind, "sigma": 1.0, "adversary": adversary, "clip": clip}
+            asked[kind] = Privacy.model_validate(given)
+        found: dict[str, dict[str, str]] = {}
+        for kind, privacy in asked.items():
+            for what, why in privacy.leaks(algorithm):
+                found.setdefault(what, {})[kind] = why
+        for what, why_not in found.items():
+            under = [kind for kind in known if not why_not[kind]]
+            reason = "" if "gaussian" in under else why_not["gaussian"] if known else "pulls come in batches"
+            yield {"what": what, "from": adversary, "under": under, "otherwise": reason}
+
+
+def unprotected(algorithm: str, privacy: Mapping[str, Any]) -> list[str]:
+    """What a section ``messages.privacy`` leaves unprotected of an algorithm; nothing of one that is not installed."""
+    known = Registry.installed().algorithms.get(algorithm)
+    return [] if known is None else Privacy.model_validate(privacy).unprotected(known)
 
 
 def _field(message: type[Message], name: str) -> Item:

@@ -28,9 +28,10 @@ from coband.simulator.core.network.partitions import OUTAGES, PARTITIONS
 from coband.simulator.core.network.topologies import TOPOLOGIES
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Server
 from coband.simulator.core.randomness.distributions import DISTRIBUTIONS
-from coband.simulator.core.wire.adversaries import ADVERSARIES
+from coband.simulator.core.wire.behaviours import ADVERSARIES
 from coband.simulator.core.wire.defences import DEFENCES
 from coband.simulator.core.wire.encodings import ENCODINGS
+from coband.simulator.core.wire.mechanisms import MECHANISMS
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.plugins.entry_points import Loaded, PluginError, is_subclass, kind_of
@@ -206,6 +207,7 @@ CLASSES: tuple[Kinds[Any], ...] = (
     ENCODINGS,
     ADVERSARIES,
     DEFENCES,
+    MECHANISMS,
     POPULATIONS,
     DRIFTS,
 )

@@ -9,6 +9,7 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.wire.config import SINGLE
 from coband.simulator.core.wire.encodings import BaseEncoding
+from coband.simulator.core.wire.privacy import Privacy
 from coband.simulator.experiments.scenario.input_problems import KeyPath, did_you_mean, quoted
 
 Mistakes = Iterator[tuple[KeyPath, str]]
@@ -28,6 +29,9 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
     if "messages" in valid and not valid["messages"].plain:
         yield from _encodings(valid["messages"].encoding, sent, complete)
         yield from _acknowledgements(valid)
+    privacy = valid["messages"].privacy if "messages" in valid else None
+    if privacy is not None:
+        yield from ((("messages", "privacy"), text) for one in known for text in _leaks(privacy, one))
     if "server" in valid and not valid["server"].aggregate.sums:
         for one in known:
             if not any(
@@ -75,6 +79,16 @@ def _of_field(found: Kinds, field: str, encoding: BaseEncoding) -> Iterator[str]
     if encoding.sums and meant & set(SINGLE):
         kind = getattr(encoding, "kind", "it")
         yield f"{kind} is for sums and models; give points and rewards a float or {{kind: stochastic}}"
+
+
+def _leaks(privacy: Privacy, algorithm: Algorithm) -> Iterator[str]:
+    """What an adversary would see of an algorithm without noise, where that is refused."""
+    found = privacy.unprotected(algorithm)
+    if found and privacy.leak == "refuse":
+        yield (
+            f"{algorithm.name} is not private: {'; '.join(found)}. Choose another mechanism (laplace_local, on arms "
+            "that are new at every turn, leaves nothing unprotected), or set leak: allow, and the report says so"
+        )
 
 
 def _acknowledgements(valid: Mapping[str, Any]) -> Mistakes:

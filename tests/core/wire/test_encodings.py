@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from coband.simulator.core.wire.encodings import AnyEncoding, BaseEncoding, packed, unpacked
+from coband.simulator.core.wire.encodings import AnyEncoding, BaseEncoding
+from coband.simulator.core.wire.packing import packed, unpacked
 
 ADAPTER: TypeAdapter[BaseEncoding] = TypeAdapter(AnyEncoding)
 PLAIN: tuple[Any, ...] = (

@@ -1,9 +1,10 @@
-"""Every algorithm under every encoding and every behaviour: it finishes, or refuses and says why."""
+"""Every algorithm under every encoding, behaviour and mechanism: it finishes, or refuses and says why."""
 
 from __future__ import annotations
 
 import math
-from itertools import product
+from collections.abc import Sequence
+from itertools import combinations, product
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ ENCODINGS: dict[str, dict[str, Any]] = {
     "delta": {"encoding": {"default": {"kind": "delta", "of": EIGHT}}},
     "feedback": {"counting": "packed", "encoding": {"default": {"kind": "error_feedback", "of": "sign"}}},
 }
+SMALL = {"threshold": 0.4, "max_rounds": 20}
+"""Parameters, where an algorithm has them; a gradient that is damaged never becomes small."""
 EVERYTHING = ("gram", "moment", "rewards", "weights", "number")
 BEHAVIOURS: dict[str, dict[str, Any]] = {
     "sign_flip": {"behaviour": {"kind": "sign_flip", "scale": 3}},
@@ -39,17 +42,29 @@ BEHAVIOURS: dict[str, dict[str, Any]] = {
     "reward_poisoning": {"behaviour": {"kind": "reward_poisoning", "budget": 20.0}},
     "late": {"behaviour": {"kind": "sign_flip"}, "start": 20.0, "stop": 40.0},
 }
+SERVER_SIDE: dict[str, Any] = {"leak": "allow", "sigma": 1.0}
+MECHANISMS: dict[str, dict[str, Any]] = {
+    "gaussian": {"mechanism": "gaussian", "epsilon": 2.0, "leak": "allow"},
+    "gaussian, all pulls": {"mechanism": "gaussian", "unit": "agent", **SERVER_SIDE},
+    "tree": {"mechanism": "tree", **SERVER_SIDE},
+    "tree, others": {"mechanism": "tree", "adversary": "others", **SERVER_SIDE},
+    "laplace_local": {"mechanism": "laplace_local", "epsilon": 4.0, "leak": "allow"},
+    "laplace_local, rewards": {"mechanism": "laplace_local", "clip": {"points": None}, "epsilon": 1.0, "leak": "allow"},
+}
 TALKATIVE = [name for name, one in registry().algorithms.items() if one.messages]
 
 
-def check(name: str, messages: dict[str, Any], lies: dict[str, Any] | None) -> str:
+def check(name: str, encoding: str, behaviour: str | None, mechanism: str | None = None) -> str:
     """How a run with all checks ends; a refusal says what it refuses."""
+    lies = None if behaviour is None else BEHAVIOURS[behaviour]
+    messages = ENCODINGS[encoding] | ({} if mechanism is None else {"privacy": MECHANISMS[mechanism]})
     graph = "star" not in algorithm(name).needs.topologies
     if graph and "delta" in str(messages):
         return "refused where the scenario is validated"
     parts: dict[str, Any] = {"network": {"topology": {"kind": "ring"}}} if graph else {}
     adversaries = [] if lies is None else [{"agents": {"fraction": 0.2}, **lies}]
-    small = {"threshold": 0.4} if "threshold" in algorithm(name).config.model_fields else {}
+    known = algorithm(name).config.model_fields
+    small = {key: value for key, value in SMALL.items() if key in known}
     try:
         result = run(name, small, agents=5, messages=messages, adversaries=adversaries, **parts).result
     except (UnsupportedScenario, NoBestArm) as refusal:
@@ -58,27 +73,49 @@ def check(name: str, messages: dict[str, Any], lies: dict[str, Any] | None) -> s
     assert all(math.isfinite(value) for value in (result.regret, *numbers))
     poisoned = lies is not None and lies["behaviour"]["kind"] == "reward_poisoning"
     assert ("honest_regret" in result.totals) == (lies is not None and not poisoned)
+    assert ("epsilon" in result.totals) == (mechanism is not None)
     return "finished"
 
 
-def few(name: str) -> list[tuple[str, str | None]]:
-    """Some pairs for each algorithm, others for each."""
-    place, encodings, behaviours = TALKATIVE.index(name), list(ENCODINGS), list(BEHAVIOURS)
-    return [
-        (encodings[place % len(encodings)], None),
-        (encodings[(place + 3) % len(encodings)], behaviours[(5 * place) % len(behaviours)]),
-        ("packed", behaviours[(5 * place + 7) % len(behaviours)]),
-    ]
+def pairs(lists: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """Rows in which every two values of two lists meet, few of them: each takes what meets most that has not met."""
+    left = {(a, x, b, y) for a, b in combinations(range(len(lists)), 2) for x in lists[a] for y in lists[b]}
+    rows = []
+    while left:
+        a, x, b, y = min(left, key=str)
+        row: dict[int, Any] = {a: x, b: y}
+        for place in range(len(lists)):
+            if place not in row:
+                met = [sum(_meeting(place, one, *other) in left for other in row.items()) for one in lists[place]]
+                row[place] = lists[place][max(range(len(met)), key=met.__getitem__)]
+        rows.append(tuple(row[place] for place in range(len(lists))))
+        left -= {(i, row[i], j, row[j]) for i, j in combinations(range(len(lists)), 2)}
+    return rows
+
+
+def _meeting(place: int, value: Any, other: int, its: Any) -> tuple[int, Any, int, Any]:
+    return (place, value, other, its) if place < other else (other, its, place, value)
+
+
+PAIRS = pairs([TALKATIVE, list(ENCODINGS), [None, *BEHAVIOURS], [None, *MECHANISMS]])
+
+
+def test_every_two_meet_in_few_runs() -> None:
+    met = {(i, row[i], j, row[j]) for row in PAIRS for i, j in combinations(range(4), 2)}
+    sizes = [len(TALKATIVE), len(ENCODINGS), len(BEHAVIOURS) + 1, len(MECHANISMS) + 1]
+    assert len(met) == sum(a * b for a, b in combinations(sizes, 2))
+    assert len(PAIRS) < 2 * sizes[0] * sizes[2]
 
 
 @pytest.mark.parametrize("name", TALKATIVE)
-def test_some_pairs_of_every_algorithm(name: str) -> None:
-    for encoding, behaviour in few(name):
-        assert check(name, ENCODINGS[encoding], None if behaviour is None else BEHAVIOURS[behaviour])
+def test_every_two_of_all_lists(name: str) -> None:
+    """Every algorithm meets every encoding, behaviour and mechanism, and these meet each other."""
+    for _, encoding, behaviour, mechanism in (row for row in PAIRS if row[0] == name):
+        assert check(name, encoding, behaviour, mechanism)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TALKATIVE)
-def test_all_pairs_of_every_algorithm(name: str) -> None:
-    for encoding, behaviour in product(ENCODINGS, (None, *BEHAVIOURS)):
-        assert check(name, ENCODINGS[encoding], None if behaviour is None else BEHAVIOURS[behaviour])
+def test_all_of_every_algorithm(name: str) -> None:
+    for encoding, behaviour, mechanism in product(ENCODINGS, (None, *BEHAVIOURS), (None, *MECHANISMS)):
+        assert check(name, encoding, behaviour, mechanism)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from coband import (
     BaseGraph,
     BaseLatency,
     BaseLoss,
+    BaseMechanism,
     BaseOutage,
     BasePartition,
     BasePopulation,
@@ -42,6 +43,7 @@ from coband import (
     Outbox,
     Problem,
     ProblemEntry,
+    Released,
     Reward,
     RewardFunction,
     RunMetric,
@@ -86,6 +88,8 @@ halves = open_lists_plugin:Halves
 mirror = open_lists_plugin:Mirror
 [coband.defences]
 midrange = open_lists_plugin:Midrange
+[coband.mechanisms]
+flat_noise = open_lists_plugin:FlatNoise
 [coband.populations]
 two_classes = open_lists_plugin:TwoClasses
 [coband.drifts]
@@ -270,6 +274,22 @@ class Midrange(BaseDefence):
 
     def mean(self, statistics: FloatArray) -> FloatArray:
         return (statistics.min(axis=0) + statistics.max(axis=0)) / 2.0
+
+
+class FlatNoise(BaseMechanism):
+    """Uniform noise on every pull, which no epsilon describes."""
+
+    kind: Literal["flat_noise"]
+    local: ClassVar[bool] = True
+
+    def noise(self, size: int, form: Any, number: int, draw: Callable[[str], np.random.Generator]) -> FloatArray:
+        return draw(str(number)).uniform(-1.0, 1.0, size)
+
+    def weight(self, released: Released, form: Any, agent: bool) -> float:
+        return float(released.pulls > 0)
+
+    def epsilon(self, sigma: float, weight: float, delta: float, accountant: Any) -> float:
+        return math.inf if weight else 0.0
 
 
 class EveryNth(BaseLoss):

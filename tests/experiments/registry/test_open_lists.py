@@ -46,7 +46,9 @@ problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: 
 algorithms:
   - {algorithm: async_kernel_ucb, kernel: {kind: laplace}, threshold: 0.1}
   - {algorithm: first_arm, skipped: 1}
-messages: {encoding: {kinds: {upload: {rewards: {kind: halves}}}}}
+messages:
+  encoding: {kinds: {upload: {rewards: {kind: halves}}}}
+  privacy: {mechanism: {kind: flat_noise}, sigma: 0.1, leak: allow}
 adversaries: [{agents: [1], behaviour: {kind: mirror}}]
 expect:
   - {label: first_arm, count: worst_agent, at_least: 0.001}
