@@ -68,6 +68,24 @@ ASYNC_LIN_UCB = (
     ),
 )
 
+_FED_PE = (
+    NO_DELAYS,
+    NO_LOSSES,
+    Assumption("alpha as in the paper", "alpha == 'theory'"),
+    Assumption("rewards are linear; lengths of arms lie between l and L, of which ratio the bound is a multiple"),
+    Assumption("each phase by itself", "variant == 'fed_pe'"),
+)
+FED_PE = (
+    Bound(
+        "regret",
+        "sqrt(d*(1 if parameters == 'shared' else K)*T*log(N*K*horizon/delta))",
+        "Huang et al. 2021, theorems for shared and for disjoint parameters",
+        assumes=_FED_PE,
+        constants={"K": "arms of an agent, taken as constant"},
+    ),
+    Bound("rounds", "log(T/N)/log(growth)", "Huang et al. 2021, phases that grow geometrically", assumes=_FED_PE[:2]),
+)
+
 _DUETS = (
     NO_DELAYS,
     NO_LOSSES,
