@@ -86,6 +86,12 @@ FED_PE = (
     Bound("rounds", "log(T/N)/log(growth)", "Huang et al. 2021, phases that grow geometrically", assumes=_FED_PE[:2]),
 )
 
+_DELB = (*_LINEAR, Assumption("C is large enough; 600 in the paper", "C >= 600"))
+DELB = (
+    Bound("regret", "d*sqrt(T*log(horizon))", "Wang et al. 2020, theorem for DELB", assumes=_DELB),
+    Bound("scalars", "(N*d + d*log(log(d + 2)))*log(horizon)", "Wang et al. 2020, theorem for DELB", assumes=_DELB),
+)
+
 _DUETS = (
     NO_DELAYS,
     NO_LOSSES,

@@ -1,4 +1,4 @@
-"""Messages at the ends of phases in which the server deals out pulls (Huang et al. 2021)."""
+"""Messages at the ends of phases in which the server deals out pulls (Huang et al. 2021, Wang et al. 2020)."""
 
 from __future__ import annotations
 
@@ -62,3 +62,31 @@ class Allotment(Message):
     def a(self) -> int:
         """Arms that the agent has left."""
         return len(self.counts)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DealtMeans(Message):
+    """Up: the mean reward of each arm that the agent was dealt, in the order of dealing."""
+
+    kind: ClassVar[str] = "dealt_means"
+    means: FloatArray = payload("n", kind="rewards")
+
+    @property
+    def n(self) -> int:
+        """Arms that the agent was dealt."""
+        return len(self.means)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhaseOrder(Message):
+    """Down: theta, from which all find the arms that are left, and which of them to pull how often in this order."""
+
+    kind: ClassVar[str] = "phase_order"
+    theta: FloatArray = payload("d", kind="weights")
+    arms: IntArray = payload("n", kind="index", of="arms")
+    counts: IntArray = payload("n", kind="count", of="turns")
+
+    @property
+    def n(self) -> int:
+        """Arms that the agent is dealt."""
+        return len(self.arms)

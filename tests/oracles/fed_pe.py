@@ -136,16 +136,19 @@ def alpha(c: Config, M: int, K: int, d: int) -> float:
     return math.sqrt(min(one + d * (math.log(k) + 1), 2 * math.log(M * K * H / c.delta)))
 
 
-def design(clients: list[list[tuple[int, np.ndarray]]], gap: float) -> list[list[float]]:
-    """Multi-client G-optimal design by vertex exchange (Boehning 1986), from uniform weights.
+def design(
+    clients: list[list[tuple[int, np.ndarray]]], gap: float, start: list[list[float]] | None = None
+) -> list[list[float]]:
+    """Multi-client G-optimal design by vertex exchange (Boehning 1986), from uniform weights or given ones.
 
     Until sum_i max_a e^T V^+ e <= sum of ranks + gap every client in turn moves weight from its arm with the least to
     the one with the largest e^T V^+ e, as much as makes the product of the determinants largest.
     """
-    pi = [[1 / len(arms)] * len(arms) for arms in clients]
+    pi = start or [[1 / len(arms)] * len(arms) for arms in clients]
     while True:
         V = information(clients, pi)
-        value = sum(max(e @ np.linalg.pinv(V[b], rcond=1e-9, hermitian=True) @ e for b, e in arms) for arms in clients)
+        inverse = {b: np.linalg.pinv(matrix, rcond=1e-9, hermitian=True) for b, matrix in V.items()}
+        value = sum(max(e @ inverse[b] @ e for b, e in arms) for arms in clients)
         rank = sum(int(np.linalg.matrix_rank(matrix, rtol=1e-9, hermitian=True)) for matrix in V.values())
         if value <= rank + gap:
             return pi

@@ -24,14 +24,17 @@ _RANK = 1e-9  # of the largest eigenvalue
 _TIE = 1e-9  # of values that are equal but for rounding the first is taken, so that all machines find one design
 
 
-def g_optimal(clients: IntArray, blocks: IntArray, features: FloatArray, gap: float) -> Design:
-    """Minimise G(pi) to a gap, from uniform weights of each client.
+def g_optimal(
+    clients: IntArray, blocks: IntArray, features: FloatArray, gap: float, start: FloatArray | None = None
+) -> Design:
+    """Minimise G(pi) to a gap.
 
     Args:
         clients: whose each arm is, (m,), ascending.
         blocks: about which parameter it informs, (m,).
         features: e, (m, d).
         gap: the design is good enough when G(pi) <= sum of ranks + gap.
+        start: weights to start from, whose arms span those of all; None: uniform ones of each client.
 
     Returns:
         Weights (m,), exactly 0 where no pulls go; ``value`` is G(pi), ``bound`` the sum of ranks.
@@ -42,7 +45,7 @@ def g_optimal(clients: IntArray, blocks: IntArray, features: FloatArray, gap: fl
     starts = np.flatnonzero(np.diff(clients, prepend=-1))
     ends = np.append(starts[1:], len(clients))
     names, block = np.unique(blocks, return_inverse=True)
-    weights = np.repeat(1.0 / (ends - starts), ends - starts)
+    weights = np.repeat(1.0 / (ends - starts), ends - starts) if start is None else start.copy()
     bound = 0
     for _ in range(_SWEEPS):
         V = np.zeros((len(names), features.shape[1], features.shape[1]))
@@ -56,6 +59,29 @@ def g_optimal(clients: IntArray, blocks: IntArray, features: FloatArray, gap: fl
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             _exchange(weights[start:end], features[start:end], block[start:end], inverse)
     raise DesignError(f"the design's G is {value:.6g} after {_SWEEPS} sweeps, above its bound {bound} + {gap:g}")
+
+
+def core(features: FloatArray, gap: float) -> Design:
+    """A G-optimal design of one client for one parameter, on few arms.
+
+    It starts from equal weights on arms that span all others: again and again the one farthest from the span of those
+    before (Kumar and Yildirim 2005). With ``gap`` = d, G <= 2 d, few more are needed.
+
+    Args:
+        features: (m, d).
+        gap: see `g_optimal`.
+    """
+    rest, spanning = features.copy(), list[int]()
+    lengths = first = np.vecdot(rest, rest)
+    while lengths.max() > _RANK**2 * first.max() and len(spanning) < features.shape[1]:
+        spanning.append(int((lengths >= lengths.max() * (1.0 - _TIE)).argmax()))
+        q = rest[spanning[-1]] / np.sqrt(lengths[spanning[-1]])
+        rest -= np.outer(rest @ q, q)
+        lengths = np.vecdot(rest, rest)
+    start = np.zeros(len(features))
+    start[spanning or [0]] = 1.0 / max(1, len(spanning))
+    one = np.zeros(len(features), dtype=np.int64)
+    return g_optimal(one, one, features, gap, start)
 
 
 def _exchange(weights: FloatArray, features: FloatArray, block: IntArray, inverse: FloatArray) -> None:
