@@ -71,7 +71,7 @@ class FedPEServer(InStepServer):
         np.add.at(V, block, n[:, None, None] * features[:, :, None] * features[:, None, :])
         np.add.at(moments, block, np.concatenate(self._last)[:, None] * estimates)
         self._total = moments.sum(axis=0)
-        inverse = np.linalg.pinv(V, rcond=WHOLE, hermitian=True)
+        inverse = np.asarray(np.linalg.pinv(V, rcond=WHOLE, hermitian=True), dtype=np.float64)
         self.rounds += 1
         self._estimates += len(n)
         self._models += b

@@ -4,7 +4,8 @@ That is the program of Salgia and Zhao 2022, who compare with it; Wang et al. 20
 the parameter of coband's world, and draws the means of all pulls of an arm at once. Three things of it are no part of
 DELB: 2 d arms in equal parts in place of an optimal design, theta brought to length 1, and a last phase, cut by the
 horizon, whose means are sent. Its regret and numbers therefore need not be equivalent to ours, and the comparison
-says how far they are apart. A run of ours makes every pull, so that it takes longer.
+says how far they are apart. It fails where fewer than d arms are left, so that there are few phases here. A run of ours
+makes every pull, so that it takes longer.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from coband.simulator.conformance.runs import algorithm, plan_of, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 
-AGENTS, TURNS, DIMENSION, ARMS, C = 10, 10_000, 5, 40, 1.0
+AGENTS, TURNS, DIMENSION, ARMS, C = 10, 12_000, 20, 120, 1.0
 PROBLEM: dict[str, Any] = {
     "kind": "fixed_domain",
     "domain": {"kind": "sphere", "dimension": DIMENSION, "points": ARMS, "method": "uniform"},

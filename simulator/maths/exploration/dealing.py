@@ -39,4 +39,5 @@ def deal(X: FloatArray, active: IndexArray, pulls: float, agents: int, gap: floa
 def eliminated(X: FloatArray, active: IndexArray, theta: FloatArray, phase: int) -> IndexArray:
     """The arms that are left after a phase l: those within 2^(1 - l) of the best by theta."""
     means = np.vecdot(X[active], theta)
-    return active[means.max() - means <= 2.0 ** (1 - phase)]
+    left: IndexArray = active[means.max() - means <= 2.0 ** (1 - phase)]
+    return left

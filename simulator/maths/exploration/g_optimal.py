@@ -50,14 +50,14 @@ def g_optimal(
     for _ in range(_SWEEPS):
         V = np.zeros((len(names), features.shape[1], features.shape[1]))
         np.add.at(V, block, weights[:, None, None] * features[:, :, None] * features[:, None, :])
-        inverse = np.linalg.pinv(V, rcond=_RANK, hermitian=True)
+        inverse = np.asarray(np.linalg.pinv(V, rcond=_RANK, hermitian=True), dtype=np.float64)
         bound = bound or int(np.linalg.matrix_rank(V, hermitian=True, rtol=_RANK).sum())
         g = np.einsum("ij,ijk,ik->i", features, inverse[block], features)
         value = float(np.maximum.reduceat(g, starts).sum())
         if value <= bound + gap:
             return Design(weights, value, float(min(bound, value)))
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            _exchange(weights[start:end], features[start:end], block[start:end], inverse)
+        for first, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            _exchange(weights[first:end], features[first:end], block[first:end], inverse)
     raise DesignError(f"the design's G is {value:.6g} after {_SWEEPS} sweeps, above its bound {bound} + {gap:g}")
 
 
