@@ -33,7 +33,7 @@ AGENTS, ARMS, PHASES = 10, 10, 11
 PROBLEM: dict[str, Any] = {
     "kind": "own_arms",
     "arms": {"kind": "box", "dimension": 3, "count": ARMS, "low": [0.5, 0, 0], "high": [0.6, 0.4, 0.4]},
-    "special": {"kind": "box", "dimension": 3, "count": 1, "low": [0.7, 0, 0], "high": [0.8, 0.3, 0.3]},
+    "special": {"low": [0.7, 0, 0], "high": [0.8, 0.3, 0.3]},
     "parameters": "per_arm",
     "theta": [1, 0, 0],
     "noise": 1,

@@ -10,11 +10,21 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.core.world import World
-from coband.simulator.problems.arms import ArmSpec, PoolArms, uniform_ball, uniform_sphere
+from coband.simulator.problems.arms import ArmSpec, BoxArms, PoolArms, uniform_ball, uniform_sphere
 from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.world import OwnArmsWorld
+
+
+class SpecialArm(Config):
+    """A box from which one arm is drawn uniformly."""
+
+    low: float | tuple[float, ...]
+    """Lower bound: one number for all coordinates, or a list of d numbers."""
+    high: float | tuple[float, ...]
+    """Upper bound: one number for all coordinates, or a list of d numbers."""
 
 
 class OwnArmsProblem(Problem):
@@ -24,7 +34,7 @@ class OwnArmsProblem(Problem):
     """Linear bandit with fixed arms, other ones for each agent."""
     arms: ArmSpec
     """How the arms of an agent are drawn, once."""
-    special: ArmSpec | None = None
+    special: SpecialArm | None = None
     """One arm of each agent, in a place drawn at random, is drawn from here; null: none is."""
     parameters: Literal["shared", "per_arm"] = "shared"
     """shared: arm a of an agent has the mean x . theta; per_arm: x . theta_a, with a parameter for each number of an
@@ -36,11 +46,10 @@ class OwnArmsProblem(Problem):
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> OwnArmsProblem:
-        for name in ("arms", "special"):
-            if isinstance(getattr(self, name), PoolArms):
-                raise ValueError(f"{name}: arms of a pool are the same for all agents; write another kind.")
-        if self.special is not None and (self.special.dimension, self.special.count) != (self.arms.dimension, 1):
-            raise ValueError(f"special needs count: 1, and the dimension(={self.arms.dimension}) of arms.")
+        if isinstance(self.arms, PoolArms):
+            raise ValueError("arms of a pool are the same for all agents; write another kind.")
+        if self.special is not None:
+            BoxArms(kind="box", dimension=self.arms.dimension, count=1, low=self.special.low, high=self.special.high)
         if not isinstance(self.theta, str) and len(self.theta) != self.arms.dimension:
             raise ValueError(f"theta has {len(self.theta)} numbers but arms.dimension is {self.arms.dimension}.")
         return self
@@ -60,7 +69,8 @@ class OwnArmsProblem(Problem):
     def _drawn(self, rng: np.random.Generator, streams: Streams) -> FloatArray:
         own = np.array(self.arms.build(streams).draw(rng, 1)[0])
         if self.special is not None:
-            own[rng.integers(len(own))] = self.special.build(streams).draw(rng, 1)[0, 0]
+            low, high = np.asarray(self.special.low, dtype=np.float64), np.asarray(self.special.high, dtype=np.float64)
+            own[rng.integers(len(own))] = low + (high - low) * rng.random(own.shape[1])
         return own
 
     def _parameters(self, rng: np.random.Generator, arms: int) -> FloatArray:

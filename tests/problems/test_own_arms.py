@@ -14,7 +14,7 @@ from coband.simulator.problems.world import OwnArmsWorld
 from tests.problems.helpers import named_streams
 
 BOX = {"kind": "box", "dimension": 3, "count": 5, "low": [0.5, 0, 0], "high": [0.6, 0.4, 0.4]}
-SPECIAL = {"kind": "box", "dimension": 3, "count": 1, "low": [0.7, 0, 0], "high": [0.8, 0.3, 0.3]}
+SPECIAL = {"low": [0.7, 0, 0], "high": [0.8, 0.3, 0.3]}
 
 
 def world(agents: int = 4, **parts: Any) -> Any:
@@ -63,8 +63,9 @@ def test_ones_own_arrays_with_one_turn_for_each_agent_are_such_a_world() -> None
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"arms": {"kind": "pool", "dimension": 2, "size": 3}}, "arms: arms of a pool are the same for all agents"),
-        ({"special": BOX}, r"special needs count: 1, and the dimension\(=3\) of arms"),
+        ({"arms": {"kind": "pool", "dimension": 2, "size": 3}}, "arms of a pool are the same for all agents"),
+        ({"special": {"low": [0, 1], "high": 2}}, r"low has 2 numbers but dimension is 3"),
+        ({"special": {"low": 1, "high": 0}}, r"low\(=1.0\) must be below high\(=0.0\)"),
         ({"theta": [1, 2]}, "theta has 2 numbers but arms.dimension is 3"),
     ],
 )
