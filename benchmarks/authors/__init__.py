@@ -32,6 +32,7 @@ def program(variable: str, repository: str, file: str) -> ModuleType:
     if spec is None or spec.loader is None or not path.is_file():
         print(f"{variable}={place}: there is no {file}")
         sys.exit(2)
+    sys.path.insert(0, str(path.parent))  # its other files
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

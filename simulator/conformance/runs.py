@@ -33,6 +33,11 @@ FIXED_PROBLEM = {
     "reward": {"kind": "cosine"},
     "noise": 0.1,
 }
+STEADY_PROBLEM = {
+    "kind": "own_arms",
+    "arms": {"kind": "ball", "dimension": 2, "count": 3},
+    "noise": 0.3,
+}
 TASKS = {
     "kind": "pure_exploration",
     "features": {"kind": "table", "tasks": "similar", "size": 3, "ones": 1},
@@ -181,6 +186,7 @@ def problem_of(name: str) -> Section:
     """A small problem that the algorithm can run on."""
     needs = algorithm(name).needs
     small: tuple[Section, ...] = (FIXED_PROBLEM, TASKS) if needs.fixed_arms else (PROBLEM, FIXED_PROBLEM, TASKS)
+    small = (STEADY_PROBLEM, *small[-2:]) if needs.steady_arms else small
     return next(problem for problem in small if not needs.problems or problem["kind"] in needs.problems)
 
 

@@ -42,6 +42,7 @@ class Needs:
         reliable: every message must arrive; a lossy datagram network is refused.
         ordered: the messages of a pair must arrive in order; datagrams with a random latency are refused.
         fixed_arms: the arm set must be the same at every turn of every agent.
+        steady_arms: every agent must be offered the same arms at all of its turns; other agents may have others.
         problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
         horizon: the number of turns must be known; a schedule with a duration needs the parameter ``horizon``.
         schedules: kinds of schedule it can run on.
@@ -55,6 +56,7 @@ class Needs:
     reliable: bool = True
     ordered: bool = False
     fixed_arms: bool = False
+    steady_arms: bool = False
     problems: tuple[str, ...] = ()
     horizon: bool = False
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")

@@ -245,6 +245,11 @@ class Assembly:
                 f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
                 "turn; give problem.arms kind: pool"
             )
+        if algorithm.needs.steady_arms and not getattr(self._world, "steady_arms", False):
+            raise UnsupportedScenario(
+                f"{algorithm.name} needs arms that stay the same at all turns of an agent; give problem.kind own_arms "
+                "or fixed_domain, or problem.arms kind: pool without count"
+            )
         self._check_points(algorithm)
         self._check_columns(config)
         sharing = Sharing(self._plan.share if share is None else share)

@@ -23,7 +23,7 @@ from coband.simulator.problems.disjoint import Scale, scale_warnings, scaled
 from coband.simulator.problems.problem import InstanceError, Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
-from coband.simulator.problems.world import FixedArmsWorld, longest_block
+from coband.simulator.problems.world import FixedArmsWorld, OwnArmsWorld, longest_block
 from coband.simulator.scenario_errors import InputProblem, ScenarioError
 
 MOST_INLINE = 500
@@ -131,6 +131,12 @@ class ArraysProblem(Problem):
             arms, means = scaled(arrays.arms, self.scale), arrays.rewards
             cautions = scale_warnings(arms, means)
             return FixedArmsWorld(arms, means, noise, streams, described(means), realised, cautions)
+        if arrays.arms.ndim == 4 and arrays.arms.shape[1] == 1:
+            own, means = scaled(arrays.arms[:, 0].reshape(-1, arrays.arms.shape[-1]), self.scale), arrays.rewards[:, 0]
+            cautions = scale_warnings(own, means)
+            return OwnArmsWorld(
+                own.reshape(arrays.arms[:, 0].shape), means, noise, streams, described(means), realised, cautions
+            )
         offered, rows_of = self._turns(arrays)
         d = arrays.arms.shape[-1]
         features = scaled(arrays.arms.reshape(-1, d), self.scale)

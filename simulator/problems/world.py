@@ -202,6 +202,7 @@ class FixedArmsWorld:
     """
 
     fixed_arms = True
+    steady_arms = True
 
     def __init__(
         self,
@@ -250,6 +251,35 @@ class FixedArmsWorld:
     def _open(self, agent: int) -> Blocks[float]:
         rng = self._streams("world", agent, "noise")
         return Blocks(lambda turns: self._noise.draws(rng, turns))
+
+
+class OwnArmsWorld(FixedArmsWorld):
+    """Every agent has arms of its own, the same at all of its turns.
+
+    Args:
+        arms: (agents, n, d).
+        means: f(x) of the arms, (agents, n).
+        noise, streams, truth: see `FixedArmsWorld`.
+    """
+
+    fixed_arms = False
+    steady_arms = True
+
+    def __init__(
+        self,
+        arms: FloatArray,
+        means: FloatArray,
+        noise: Noise,
+        streams: Streams,
+        truth: JsonObject,
+        realised: bool = False,
+        warnings: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(arms[0], means, noise, streams, truth, realised, warnings)
+        self._arms_of = [read_only(own) for own in arms]
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        return self._arms_of[agent]
 
 
 def check_arm(arm: int, count: int) -> None:

@@ -36,6 +36,8 @@ NAMES = (
     "fed_glb_ucb",
     "duets",
     "bpe",
+    "fed_pe",
+    "delb",
     "co_kernel_fc",
     "co_kernel_fb",
     "one_kernel_ucb",

@@ -247,6 +247,8 @@ def test_once_a_link_is_mended_the_server_gets_all_pulls_of_the_time_before(name
 TOGETHER: dict[str, tuple[str, dict[str, Any]]] = {
     "duets": ("duets", {}),
     "bpe": ("bpe", {}),
+    "fed_pe": ("fed_pe", {}),
+    "delb": ("delb", {"C": 0.002}),
     "co_kernel_fc": ("co_kernel_fc", {}),
     "co_kernel_fc by server": ("co_kernel_fc", {"via": "server"}),
 }

@@ -142,6 +142,8 @@ NEEDY: dict[str, tuple[str, dict[str, Any]]] = {
     "one_kernel_ucb": ("one_kernel_ucb", {}),
     "duets": ("duets", {}),
     "bpe": ("bpe", {}),
+    "fed_pe": ("fed_pe", {}),
+    "delb": ("delb", {"C": 0.002}),
     "co_kernel_fc": ("co_kernel_fc", {}),
     "co_kernel_fc by server": ("co_kernel_fc", {"via": "server"}),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy.stats import ttest_1samp
 
 from benchmarks import __main__ as program
 from benchmarks import authors, bandits, exploration, known_points, neural, whole
-from benchmarks.authors import async_lin_ucb
+from benchmarks.authors import async_lin_ucb, delb, fed_pe
 from benchmarks.measuring import Figure, Measured
 from tests.house import performance_rows as rows
 
@@ -91,18 +92,32 @@ def test_equivalence_takes_both_tests() -> None:
     assert authors.equivalence(theirs + 2.0 + spread, theirs) == pytest.approx(max(one_sided))
 
 
+@pytest.mark.parametrize(
+    ("module", "variable", "repository", "file"),
+    [
+        (async_lin_ucb, "COBAND_ASYNC_LIN_UCB_CODE", "cyrilli/Async-LinUCB", "lib/AsyncLinUCB.py"),
+        (delb, "COBAND_DISTRIBUTED_BANDITS_CODE", "sudeepsalgia/distributed_bandits", "codes/delb.py"),
+        (fed_pe, "COBAND_FED_PE_CODE", "Ruiquan5514/Federated-Linear-Contextual-Bandits", "Functions.py"),
+    ],
+)
 def test_without_a_checkout_the_comparison_is_skipped(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    module: Any,
+    variable: str,
+    repository: str,
+    file: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for place, status, text in (
-        (None, 0, "skipped: COBAND_ASYNC_LIN_UCB_CODE must name a checkout of github.com/cyrilli/Async-LinUCB"),
-        (str(tmp_path), 2, f"COBAND_ASYNC_LIN_UCB_CODE={tmp_path}: there is no lib/AsyncLinUCB.py"),
+        (None, 0, f"skipped: {variable} must name a checkout of github.com/{repository}"),
+        (str(tmp_path), 2, f"{variable}={tmp_path}: there is no {file}"),
     ):
         if place is None:
-            monkeypatch.delenv("COBAND_ASYNC_LIN_UCB_CODE", raising=False)
+            monkeypatch.delenv(variable, raising=False)
         else:
-            monkeypatch.setenv("COBAND_ASYNC_LIN_UCB_CODE", place)
+            monkeypatch.setenv(variable, place)
         with pytest.raises(SystemExit) as ended:
-            async_lin_ucb.main(1)
+            module.main(1)
         assert ended.value.code == status
         assert capsys.readouterr().out == f"{text}\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coband.simulator.conformance.runs import FIXED_PROBLEM, PROBLEM, TASKS
+from coband.simulator.conformance.runs import FIXED_PROBLEM, PROBLEM, STEADY_PROBLEM, TASKS
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
@@ -65,7 +65,16 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("duets"),
             entry("duets", "public", inducing="rate", elimination="ucb", beta="theory"),
             entry("bpe"),
+            entry("delb", C=0.001),
             entry("gp_ucb"),
+        ],
+    },
+    "steady": {
+        "schedule": {"kind": "rounds", "turns": 20},
+        "problem": STEADY_PROBLEM,
+        "algorithms": [
+            entry("fed_pe"),
+            entry("fed_pe", "fed pe together", variant="collaborative", parameters="shared"),
         ],
     },
     "exploration": {

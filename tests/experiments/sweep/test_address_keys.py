@@ -62,6 +62,7 @@ OTHERS: dict[str, Any] = {
     "network.recovery": {"attempts": 7},
     "network.retransmission": {"timeout": 7.0},
     "network.server": {"uplink": 9.0},
+    "problem.special": {"low": 0.2, "high": 0.8},
     "problem.content": "bcde" + "0" * 60,
     "problem.contexts": {"kind": "ball", "dimension": 3},
     "problem.contexts.hops": 2,

@@ -1,0 +1,159 @@
+"""DELB: distributed elimination for linear bandits (Wang et al. 2020), all agents on the same fixed arms.
+
+Phase l = 1, 2, ...: for a G-optimal design pi of the arms that are left, m(x) = ceil(C 4^l d^2 pi(x) ln(N T)) pulls of
+each arm are dealt out to the agents one after the other, as many to each. An agent sends the mean reward of each arm
+that it was dealt; the server has theta = V^+ sum m(x) r(x) x with V = sum m(x) x x^T, and arms stay that are within
+2^(1 - l) of the best by theta. It sends theta, and to each agent the arms and numbers of its pulls.
+
+The first phase needs no message, since everybody knows the arms. The last arm gets up to N - 1 pulls more, so that the
+agents' phases have one length. A last phase that is cut by the horizon sends nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from coband.agents.in_step import PARTING, InStepClient
+from coband.agents.messages.phases import DealtMeans, PhaseOrder
+from coband.agents.messages.synchronisation import SyncAbandoned
+from coband.agents.parameters import known_turns
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import IndexArray
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.maths.exploration.dealing import Dealt, deal, eliminated
+from coband.simulator.metrics import Metric
+
+
+class DelbConfig(Config):
+    """Parameters of DELB."""
+
+    C: float = Field(default=600.0, gt=0)
+    """Factor of the pulls of a phase. The paper's 600 makes the first phase longer than most runs; Salgia and Zhao 2022
+    take 10."""
+    gap: float | None = Field(default=None, gt=0)
+    """Designs are as near to the optimum: max ||x||^2_(V^+) <= d + gap; null: 2 d, as in the paper, on few arms."""
+    horizon: int | None = Field(default=None, ge=1)
+    """T, turns of each agent; null: those that the schedule gives every agent at least."""
+
+    def pulls(self, context: NodeContext, phase: int) -> float:
+        """C 4^l d^2 ln(N T), of all agents together."""
+        turns = context.agents * known_turns(self.horizon, context)
+        return self.C * 4.0**phase * context.dimension**2 * math.log(max(turns, 2))
+
+    def first(self, context: NodeContext) -> list[Dealt]:
+        """The pulls of all agents in phase 1."""
+        assert context.domain is not None
+        active = np.arange(len(context.domain))
+        return context.sharing.get("first phase", lambda: self.deal(context, active, 1))
+
+    def deal(self, context: NodeContext, active: IndexArray, phase: int) -> list[Dealt]:
+        """The pulls of all agents in a phase."""
+        assert context.domain is not None
+        gap = context.dimension if self.gap is None else self.gap
+        return deal(context.domain.features, active, self.pulls(context, phase), context.agents, gap)
+
+
+class Delb(InStepClient, Agent):
+    """The client's side.
+
+    Attributes:
+        active: arms that are left, ascending.
+        phase: l.
+    """
+
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "arms of the agent in the phase", "eliminate": "arms left"}
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        if context.domain is None:
+            raise UnsupportedScenario("delb needs a fixed domain: problem.kind fixed_domain, clusters or arrays.")
+        self.config: DelbConfig = context.config
+        self.X, self.phase, self._best = context.domain.features, 1, -1
+        self.active = np.arange(len(self.X))
+        self._start(self.config.first(context)[context.index])
+
+    def _start(self, dealt: Dealt) -> None:
+        self._arms, self._counts = dealt
+        self._ends, self._place, self._at = np.cumsum(self._counts).tolist(), 0, 0
+        self._sums = np.zeros(len(self._arms))
+
+    def choose(self, arms: ArmSet) -> int:
+        """The next of the dealt pulls; without the others, the best arm so far."""
+        return self._best if self._best >= 0 else int(self._arms[self._at])
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        """Add up rewards; at the end of the phase send their means."""
+        self.unshared += 1
+        if self.alone:
+            return []
+        self._sums[self._at] += reward
+        self._place += 1
+        self._at += self._place == self._ends[self._at]
+        return self.begin(self._end_phase(), blocking=True) if self._at == len(self._ends) else []
+
+    async def _end_phase(self) -> None:
+        """Send means; the server's theta says which arms are left, and its order what to pull."""
+        self.note("trigger", round=self.phase, value=len(self._arms))
+        means = DealtMeans(means=self._sums / self._counts, pulls=self._place, round=self.phase)
+        order = await self.ask(SERVER, means, reply=PhaseOrder)
+        if not isinstance(order, PhaseOrder):
+            self.part()
+            return
+        self.active = eliminated(self.X, self.active, order.theta, self.phase)
+        self.note("eliminate", round=self.phase, version=self.phase, value=len(self.active))
+        self.phase += 1
+        self._start((order.arms, order.counts))
+
+    def leave(self) -> None:
+        """Without the others: stay with the arm of the highest own mean in this phase."""
+        pulled = self._sums[: self._at + 1] / np.maximum(self._counts[: self._at + 1], 1)
+        self._best = int(self._arms[int(pulled.argmax())])
+        self.tell(SERVER, SyncAbandoned(round=self.phase))
+
+    def warnings(self) -> Iterator[str]:
+        """A first phase that never ends."""
+        turns = known_turns(self.config.horizon, self.context)
+        if self._ends[-1] > turns:
+            yield (
+                f"delb: the first phase has {self._ends[-1]} pulls of each agent, but there are {turns} turns, so that "
+                "nothing is sent; give a smaller C or more turns"
+            )
+
+    def report(self) -> dict[str, float | int]:
+        """Arms that are left."""
+        return {"arms_left": len(self.active)}
+
+
+ALGORITHM = Algorithm(
+    name="delb",
+    agent=Delb,
+    server="coband.server.delb:DelbServer",
+    config=DelbConfig,
+    summary="Distributed elimination for linear bandits: phases of an optimal design, dealt out to the agents.",
+    reference="Wang et al. 2020, DELB",
+    needs=Needs(horizon=True, fixed_arms=True, ends_together=True, waits_for_all="1"),
+    messages=(
+        MessageSize(DealtMeans, "up", "n", "from each agent"),
+        MessageSize(PhaseOrder, "down", "d + 2*n", "to each agent"),
+        *PARTING,
+    ),
+    counts=(
+        ClosedForm("uplink_scalars", "means_sent"),
+        ClosedForm("downlink_scalars", "rounds*N*d + 2*arms_dealt"),
+        ClosedForm("messages", "2*N*rounds"),
+    ),
+    metrics=(
+        Metric("arms_left", "arms", "arms that an average agent has left", aggregate="mean"),
+        Metric("means_sent", "means", "arms whose means were sent, over agents and phases"),
+        Metric("arms_dealt", "arms", "arms that the server has dealt out, over agents and phases"),
+    ),
+    cites=("wang2020distributed",),
+    search={"C": "0.001..600"},
+)

@@ -1,0 +1,207 @@
+"""Fed-PE: federated linear bandits by phased elimination (Huang et al. 2021, Algorithms 1 and 2).
+
+Every agent has K arms of its own; arm a of agent i has the mean x_(i,a) . theta_a (``parameters: per_arm``) or
+x_(i,a) . theta. Phase 0 pulls every arm once, phase p has f^p + K pulls with f^p = growth^p. The server spreads f^p
+over the arms that each agent has left, by the multi-client G-optimal design; what is left of a phase goes to the best
+arm so far. An agent sends x ybar / ||x||^2 for each arm that was dealt pulls, from which the server sees the direction
+e of x alone:
+
+    V_a = sum f e e^T,   theta_a = V_a^+ sum f x ybar / ||x||^2,   r = x . theta_a,   u = sigma alpha ||x||_(V_a^+) / l
+
+Arms stay with r + u >= r* - u* for the arm * of the largest r. ``enhanced`` keeps all phases, r = sum f^p r_p / n with
+n = sum f^p and u = sigma sqrt(S (2 log(NK/delta) + log(S N/(d K)))) / n, S = d K/N + sum (f^p ||x||_(V^+) / l)^2.
+``collaborative`` does so with x itself in place of e (and no l), which the agents disclose by sending ||x||.
+
+The constants of the variants are those of the authors' program, which differs otherwise: it ends phases after the dealt
+pulls, takes sqrt(2 log(2 N K H / delta)) as the second part of alpha, and compares with arms that are eliminated.
+Longer than most, with its server: three variants, intervals by theory, and least squares on directions alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from coband.agents.in_step import PARTING, InStepClient
+from coband.agents.messages.phases import ActiveArms, Allotment, PhaseEstimates, PhaseModel
+from coband.agents.messages.synchronisation import SyncAbandoned
+from coband.agents.parameters import known_turns
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.config import REWARD, Config
+from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
+from coband.simulator.metrics import Metric
+
+
+class FedPEConfig(Config):
+    """Parameters of Fed-PE."""
+
+    variant: Literal["fed_pe", "enhanced", "collaborative"] = "fed_pe"
+    """fed_pe: each phase by itself; enhanced: with all phases before; collaborative: so, and agents disclose arms."""
+    parameters: Literal["per_arm", "shared"] = "per_arm"
+    """per_arm: a parameter for each number of an arm, common to all agents; shared: one for all arms."""
+    alpha: Annotated[float, Field(ge=0)] | Literal["theory"] = "theory"
+    """Width of intervals; theory: min{sqrt(2 log(KH/delta) + d log(k e)), sqrt(2 log(NKH/delta))} for H phases."""
+    delta: float = Field(default=0.1, gt=0, lt=1)
+    """Probability of failure."""
+    sub_gaussian: Annotated[float, REWARD] = Field(default=1.0, gt=0)
+    """sigma: the noise is sigma-sub-Gaussian."""
+    shortest: float | None = Field(default=None, gt=0)
+    """l: no arm of any agent is shorter; null: each agent takes its own shortest arm."""
+    growth: int = Field(default=2, ge=2)
+    """f^p = growth^p pulls are dealt out in phase p."""
+    gap: float = Field(default=0.1, gt=0)
+    """Designs are as near to the optimum: G(pi) <= sum of ranks + gap."""
+    horizon: int | None = Field(default=None, ge=1)
+    """T, turns of each agent, for alpha: theory; null: those that the schedule gives every agent at least."""
+
+    def width(self, context: NodeContext, arms: int) -> float:
+        """alpha, a number or by theory; k is the least with k d >= 2 log(KH/delta) + d log(k e)."""
+        if self.alpha != "theory":
+            return self.alpha
+        turns, phases = known_turns(self.horizon, context) - arms, 1
+        while turns > 0:
+            turns, phases = turns - arms - self.growth**phases, phases + 1
+        one, d, k = 2.0 * math.log(arms * phases / self.delta), context.dimension, 1.0
+        for _ in range(1000):
+            k = 1.0 + math.log(k) + one / d
+        return math.sqrt(min(d * k, 2.0 * math.log(context.agents * arms * phases / self.delta)))
+
+
+class FedPE(InStepClient, Agent):
+    """The client's side, Algorithm 1.
+
+    Attributes:
+        active: arms that are left, ascending.
+        phase: number of the phase under way.
+    """
+
+    ignores = (PhaseModel,)
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "arms left in the phase", "eliminate": "arms left"}
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: FedPEConfig = context.config
+        self.phase = self._place = self._best = self._length = self._dealt = 0
+        self.active = np.zeros(0, dtype=np.int64)
+
+    def choose(self, arms: ArmSet) -> int:
+        """The next of the dealt pulls, then the best arm so far."""
+        if not self._length:
+            self._meet(arms.features)
+        return int(self._order[self._place]) if self._place < len(self._order) else self._best
+
+    def _meet(self, X: FloatArray) -> None:
+        """Phase 0: every arm once."""
+        self._X, self._squares, K = X, np.vecdot(X, X), len(X)
+        self._alpha = self.config.width(self.context, K)
+        own = math.sqrt(float(self._squares.min()))
+        self._shortest = 1.0 if self.config.variant == "collaborative" else self.config.shortest or own or 1.0
+        self._weighted, self._spread = np.zeros(K), np.full(K, self.context.dimension * K / self.context.agents)
+        self.active = np.arange(K)
+        self._start(np.ones(K, dtype=np.int64), K)
+
+    def _start(self, counts: IntArray, length: int) -> None:
+        """Begin a phase; ``counts``: pulls of the arms that are left."""
+        self._counts = np.zeros(len(self._X), dtype=np.int64)
+        self._counts[self.active] = counts
+        self._order, self._sums = np.repeat(np.arange(len(self._X)), self._counts), np.zeros(len(self._X))
+        self._place, self._length = 0, length
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        """Add up the rewards of dealt pulls; at the end of the phase talk to the server."""
+        if self._place < len(self._order):
+            self._sums[arm] += reward
+        self._place += 1
+        self.unshared += 1
+        over = self._place == self._length and not self.alone
+        return self.begin(self._end_phase(), blocking=True) if over else []
+
+    async def _end_phase(self) -> None:
+        """Send estimates, eliminate by the model, tell which arms are left, begin with what is dealt out."""
+        arms, number = self._counts.nonzero()[0], self.phase + 1
+        self.note("trigger", round=number, value=len(self.active))
+        means, squares = self._sums[arms] / self._counts[arms], np.maximum(self._squares[arms], np.finfo(float).tiny)
+        estimates, norms = self._X[arms] * (means / squares)[:, None], np.sqrt(squares)
+        upload = PhaseEstimates(
+            estimates=estimates,
+            norms=norms if self.config.variant == "collaborative" else None,
+            pulls=self._length,
+            round=number,
+        )
+        model = await self.ask(SERVER, upload, reply=PhaseModel, public=True)
+        if not isinstance(model, PhaseModel):
+            self.part()
+            return
+        self._eliminate(model)
+        dealt = await self.ask(SERVER, ActiveArms(arms=self.active, round=number), reply=Allotment)
+        if not isinstance(dealt, Allotment):
+            self.part()
+            return
+        self.phase = number
+        self._start(dealt.counts, self.config.growth**number + len(self._X))
+
+    def _eliminate(self, model: PhaseModel) -> None:
+        """Keep the arms with r + u >= r* - u*."""
+        X, active, c = self._X[self.active], self.active, self.config
+        at = np.zeros(len(active), dtype=np.int64) if model.arms is None else np.searchsorted(model.arms, active)
+        mean, square = np.vecdot(X, model.theta[at]), np.einsum("ij,ijk,ik->i", X, model.inverse[at], X)
+        width = self._alpha * np.sqrt(square) / self._shortest
+        if c.variant != "fed_pe":
+            pulls, M, K, d = c.growth**self.phase, self.context.agents, len(self._X), self.context.dimension
+            self._weighted[active] += pulls * mean
+            self._spread[active] += square * (pulls / self._shortest) ** 2
+            self._dealt += pulls
+            S = self._spread[active]
+            logs = 2.0 * math.log(M * K / c.delta) + np.log(S * M / (d * K))
+            mean, width = self._weighted[active] / self._dealt, np.sqrt(S * logs) / self._dealt
+        best = int(mean.argmax())
+        self._best = int(active[best])
+        self.active = active[mean + c.sub_gaussian * width >= mean[best] - c.sub_gaussian * width[best]]
+        self.note("eliminate", round=model.round, version=model.round, value=len(self.active))
+
+    def leave(self) -> None:
+        """Without the others: stay with the best arm so far, in phase 0 that of the highest reward."""
+        if not self.phase and self._length:
+            self._best = int(np.where(self._counts > 0, self._sums, -np.inf)[: max(1, self._place)].argmax())
+        self.tell(SERVER, SyncAbandoned(round=self.phase + 1))
+
+    def report(self) -> dict[str, float | int]:
+        """Arms that are left, of all agents."""
+        return {"arms_left": len(self.active)}
+
+
+ALGORITHM = Algorithm(
+    name="fed_pe",
+    agent=FedPE,
+    server="coband.server.fed_pe:FedPEServer",
+    config=FedPEConfig,
+    summary="Federated linear bandit: agents with arms of their own, phased elimination by a common optimal design.",
+    reference="Huang et al. 2021, Algorithms 1 and 2",
+    needs=Needs(horizon=True, steady_arms=True, ends_together=True, waits_for_all="1"),
+    messages=(
+        MessageSize(PhaseEstimates, "up", "n*(d + (variant == 'collaborative'))", "from each agent"),
+        MessageSize(PhaseModel, "down", "b*(d^2 + d + (parameters == 'per_arm'))", "to all"),
+        MessageSize(ActiveArms, "up", "a", "from each agent"),
+        MessageSize(Allotment, "down", "a", "to each agent"),
+        *PARTING,
+    ),
+    counts=(
+        ClosedForm("uplink_scalars", "estimates_sent*(d + (variant == 'collaborative')) + active_sent"),
+        ClosedForm("downlink_scalars", "N*models_sent*(d^2 + d + (parameters == 'per_arm')) + active_sent"),
+        ClosedForm("messages", "4*N*rounds"),
+    ),
+    metrics=(
+        Metric("arms_left", "arms", "arms that an average agent has left", aggregate="mean"),
+        Metric("estimates_sent", "estimates", "arms with dealt pulls, over agents and phases"),
+        Metric("active_sent", "arms", "arms that agents had left, over agents and phases"),
+        Metric("models_sent", "models", "parameters of which something was learnt, over phases"),
+    ),
+    cites=("huang2021federated",),
+    search={"growth": "2..8"},
+)

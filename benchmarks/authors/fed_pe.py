@@ -1,0 +1,139 @@
+"""Fed-PE against github.com/Ruiquan5514/Federated-Linear-Contextual-Bandits (``COBAND_FED_PE_CODE``: a checkout).
+
+The program runs everything when it is imported, so its functions are taken out of the file. It gets the arms of
+coband's world (those of its synthetic problem), and draws noise of its own, so that means are compared and not single
+runs. It ends phases after the dealt pulls; regret is therefore that of dealt pulls on both sides. Its ``alpha`` and
+the smallest length of an arm are given to ours.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import math
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from benchmarks.authors import program, show
+from coband.agents.fed_pe import FedPE
+from coband.simulator.arms import ArmSet
+from coband.simulator.conformance.runs import algorithm, plan_of, world
+from coband.simulator.core.engine import Engine
+from coband.simulator.core.nodes.node import NodeContext, Outbox
+from coband.simulator.core.randomness.streams import Streams
+
+AGENTS, ARMS, PHASES = 10, 10, 15
+PROBLEM: dict[str, Any] = {
+    "kind": "own_arms",
+    "arms": {"kind": "box", "dimension": 3, "count": ARMS, "low": [0.5, 0, 0], "high": [0.6, 0.4, 0.4]},
+    "special": {"low": [0.7, 0, 0], "high": [0.8, 0.3, 0.3]},
+    "parameters": "per_arm",
+    "theta": [1, 0, 0],
+    "noise": 1,
+}
+FUNCTIONS = {"fed_pe": "Fed_PE", "enhanced": "Enhanced", "collaborative": "Collaborate"}
+Found = tuple[float, int, float]
+"""Regret of dealt pulls, estimates sent, CPU seconds."""
+
+
+class Watched(FedPE):
+    """Notes at which turns it makes dealt pulls."""
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.turn, self.dealt_turns = 0, list[int]()
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        self.turn += 1
+        if self._place < len(self._order):
+            self.dealt_turns.append(self.turn)
+        return super().observe(arms, arm, reward)
+
+
+def ours(variant: str, seed: int) -> Found:
+    """Our run of so many phases."""
+    drawn, d, noted = world(PROBLEM, seed, AGENTS), 3, {}
+    one, k = 2 * math.log(10 * ARMS * PHASES), 1.0
+    while k * d < one + d * math.log(k) + d:
+        k += 0.1
+    alpha = math.sqrt(min(one + d * math.log(k) + d, 2 * math.log(20 * AGENTS * ARMS * PHASES)))
+    least = min(float(np.linalg.norm(drawn.arms(agent, 1), axis=1).min()) for agent in range(AGENTS))
+    entry, pull = algorithm("fed_pe"), drawn.pull
+
+    def watched(agent: int, turn: int, arm: int) -> tuple[float, float]:
+        found: tuple[float, float] = pull(agent, turn, arm)
+        noted[agent, turn] = found[1]
+        return found
+
+    drawn.pull = watched
+    turns = ARMS + sum(2**p + ARMS for p in range(1, PHASES))
+    plan = {"agents": {"count": AGENTS}, "schedule": {"kind": "rounds", "turns": turns}, "network": {}}
+    config = entry.config.model_validate({"variant": variant, "alpha": alpha, "shortest": least})
+    started = time.process_time()
+    engine = Engine(plan_of(plan), replace(entry, agent=Watched), config, drawn, Streams(seed))
+    result = engine.run()
+    seconds = time.process_time() - started
+    dealt = sum(noted[i, t] for i, node in enumerate(engine.agents) for t in node.dealt_turns)  # type: ignore[attr-defined]
+    return dealt, int(result.totals["estimates_sent"]), seconds
+
+
+def theirs(code: dict[str, Any], variant: str, seed: int) -> Found:
+    """A run of the program on the same arms; the estimates that its clients send are counted at its server."""
+    drawn, functions = world(PROBLEM, seed, AGENTS), code["F"]
+    c = np.stack([drawn.arms(agent, 1) for agent in range(AGENTS)])
+    code["l"], code["Theta"] = float(np.vecdot(c, c).min()), np.tile([1.0, 0.0, 0.0], (ARMS, 1))
+    sent, name = 0, "Broadcast_collaborate" if variant == "collaborative" else "Broadcast"
+    original = getattr(functions, name)
+
+    def counted(*given: Any) -> Any:
+        nonlocal sent
+        local = given[2] if variant == "collaborative" else given[1]
+        sent += int((local != functions.Max).any(axis=2).sum())
+        return original(*given)
+
+    setattr(functions, name, counted)
+    np.random.seed(seed)  # noqa: NPY002  the program draws from the global stream
+    started = time.process_time()
+    with contextlib.redirect_stdout(io.StringIO()):
+        regret = code[FUNCTIONS[variant]](c, code["Theta"], PHASES)[1][-1]
+    seconds = time.process_time() - started
+    setattr(functions, name, original)
+    # Its first pulls, one of each arm, are in its regret nowhere; ours are.
+    first = sum(float(means.max() * ARMS - means.sum()) for means in (drawn.means(agent, 1) for agent in range(AGENTS)))
+    return regret * AGENTS + first, sent, seconds
+
+
+def functions_of(code: ModuleType) -> dict[str, Any]:
+    """The program's algorithms, out of its main file."""
+    tree = ast.parse((Path(str(code.__file__)).parent / "main.py").read_text())
+    kept = [part for part in tree.body if isinstance(part, ast.FunctionDef)]
+    space: dict[str, Any] = {"np": np, "math": math, "time": time, "F": code, "minVar": code.minVar, "Max": code.Max}
+    exec(compile(ast.Module(kept, []), "main.py", "exec"), space)
+    return space
+
+
+def main(worlds: int = 30, variant: str = "fed_pe") -> int:
+    """Compare; 1 if something is not equivalent."""
+    code = functions_of(
+        program("COBAND_FED_PE_CODE", "Ruiquan5514/Federated-Linear-Contextual-Bandits", "Functions.py")
+    )
+    pairs = [(ours(variant, seed), theirs(code, variant, seed)) for seed in range(worlds)]
+    print(f"{variant}: {AGENTS} agents with {ARMS} arms of their own, {PHASES} phases")
+    alike = [
+        show(what, *zip(*((a[k], b[k]) for a, b in pairs), strict=True))
+        for what, k in (("regret", 0), ("estimates", 1))
+    ]
+    seconds = [sum(side[2] for side in sides) for sides in zip(*pairs, strict=True)]
+    print(f"CPU seconds: ours {seconds[0]:.3g}, theirs {seconds[1]:.3g}, {seconds[1] / seconds[0]:.1f} times as many")
+    return 0 if all(alike) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:2]), *sys.argv[2:3]))

@@ -1,0 +1,78 @@
+"""The server of DELB (Wang et al. 2020): least squares on all means of a phase, and the next phase's pulls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from coband.agents.messages.phases import DealtMeans, PhaseOrder
+from coband.agents.messages.synchronisation import SyncAbandoned
+from coband.server.in_step import InStepServer
+from coband.server.sums import sum_mismatch
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, NodeContext
+from coband.simulator.core.talks import on
+from coband.simulator.maths.exploration.dealing import WHOLE, eliminated
+
+
+class DelbServer(InStepServer):
+    """Knows the arms; sees means of rewards.
+
+    Attributes:
+        active: arms that are left, ascending.
+    """
+
+    noted: ClassVar[Mapping[str, str]] = {"apply": "arms left"}
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        assert context.domain is not None
+        self.config, self.X = context.config, context.domain.features
+        self.active = np.arange(len(self.X))
+        self._dealt = self._last = self.config.first(context)
+        self._moment = np.zeros(context.dimension)
+        self._means = self._orders = 0
+
+    async def step(self) -> bool:
+        """One phase: when all means are here, theta, the arms that are left, and what to pull."""
+        found = await self.gather(None, reply=DealtMeans, together=True)
+        if found.left:
+            return False
+        V = np.zeros((self.context.dimension, self.context.dimension))
+        self._moment, self._last = np.zeros(self.context.dimension), self._dealt
+        for (arms, counts), message in zip(self._dealt, found.values(), strict=True):
+            rows = self.X[arms]
+            V += (rows.T * counts) @ rows
+            self._moment += (counts * message.means) @ rows
+        theta = np.linalg.pinv(V, rcond=WHOLE, hermitian=True) @ self._moment
+        self.rounds += 1
+        self.active = eliminated(self.X, self.active, theta, self.rounds)
+        self._means += sum(message.n for message in found.values())
+        self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
+        self._dealt = self.config.deal(self.context, self.active, self.rounds + 1)
+        for agent, (arms, counts) in enumerate(self._dealt):
+            self._orders += len(arms)
+            order = PhaseOrder(theta=theta, arms=arms, counts=counts, version=self.rounds, round=self.rounds)
+            self.tell(agent, order)
+        return True
+
+    @on(DealtMeans)
+    def after_the_end(self, message: Message, agent: Address) -> SyncAbandoned | None:
+        """As for all such servers."""
+        return super().after_the_end(message, agent)
+
+    def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
+        """sum m(x) r(x) x is that of the last phase's means."""
+        last = [
+            (self._last[agent][1] * one.means) @ self.X[self._last[agent][0]]
+            for agent, one in uploads
+            if isinstance(one, DealtMeans) and one.round == self.rounds
+        ]
+        total = np.sum(last, axis=0) if last else np.zeros(self.context.dimension)
+        yield from sum_mismatch("sum m(x) r(x) x", self._moment, total, len(last))
+
+    def report(self) -> dict[str, float | int]:
+        """What has been sent, in closed form."""
+        return {"means_sent": self._means, "arms_dealt": self._orders}

@@ -1,0 +1,101 @@
+"""Fed-PE: the run is the pseudo-code, counts are closed forms, designs are optimal, arms stay as they should."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
+from coband.simulator.core.nodes.node import UnsupportedScenario
+from coband.simulator.core.randomness.streams import Streams
+from tests.every import every
+from tests.everyday import everyday
+from tests.oracles import fed_pe as oracle
+
+
+def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """1 to 8 agents with arms of their own, all variants, rounds or one at a time."""
+    rng = np.random.default_rng((8, case))
+    agents, turns = int(rng.integers(1, 9)), int(rng.integers(60, 400))
+    arms = {
+        "kind": ["ball", "sphere", "box"][case % 3],
+        "dimension": int(rng.integers(1, 5)),
+        "count": int(rng.integers(2, 7)),
+    }
+    parameters = ["per_arm", "shared"][case % 2]
+    plan: dict[str, Any] = {
+        "agents": agents,
+        "seed": case,
+        "problem": {"kind": "own_arms", "arms": arms, "parameters": parameters, "noise": float(rng.uniform(0.05, 0.5))},
+        "schedule": {"kind": "one_at_a_time", "turns": turns * agents},
+    }
+    if rng.integers(2):
+        plan["schedule"] = {"kind": "rounds", "turns": turns}
+    config: dict[str, Any] = {
+        "variant": ["fed_pe", "enhanced", "collaborative"][(case // 2) % 3],
+        "parameters": parameters,
+        "alpha": float(rng.uniform(0.3, 2.0)) if rng.integers(2) else "theory",
+        "delta": float(rng.uniform(0.01, 0.3)),
+        "sub_gaussian": float(rng.uniform(0.02, 0.3)),
+        "shortest": [None, 0.5][int(rng.integers(2))],
+        "growth": int(rng.integers(2, 4)),
+        "gap": float(rng.choice([0.3, 0.01, 1e-4])),
+    }
+    return plan, config
+
+
+def oracle_of(plan: dict[str, Any], config: dict[str, Any], simulated: Run) -> oracle.FedPERun:
+    acting, agents = [agent for agent, *_ in simulated.pulls], plan["agents"]
+    steps = [[agent] for agent in acting]
+    T = min(acting.count(agent) for agent in range(agents))
+    if plan["schedule"]["kind"] == "rounds":
+        steps, T = [list(range(agents))] * plan["schedule"]["turns"], plan["schedule"]["turns"]
+    else:
+        T = simulated.engine.agents[0].context.horizon or 0
+    parameters = algorithm("fed_pe").config.model_validate(config).model_copy(update={"T": T})
+    drawn = world(plan["problem"], plan["seed"], agents)
+    return oracle.run(steps, drawn, None, parameters, Streams(plan["seed"]).coin, agents)
+
+
+@cache
+def solved(case: int) -> tuple[dict[str, Any], Run, oracle.FedPERun]:
+    plan, config = random_case(case)
+    simulated = run("fed_pe", config, **plan)
+    return config, simulated, oracle_of(plan, config, simulated)
+
+
+@every("case", everyday(12, range(24)))
+def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
+    _, simulated, expected = solved(case)
+    assert [pull[:3] for pull in simulated.pulls] == [pull[:3] for pull in expected.pulls]
+    assert [pull[3] for pull in simulated.pulls] == [pull[3] for pull in expected.pulls]
+    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
+    assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
+    assert simulated.result.rounds == expected.rounds
+    assert [agent.active.tolist() for agent in simulated.engine.agents] == expected.active  # type: ignore[attr-defined]
+
+
+def test_the_random_cases_reach_what_they_are_meant_to_test() -> None:
+    runs = [solved(case)[1:] for case in range(12)]
+    assert min(simulated.result.rounds for simulated, _ in runs) >= 2
+    left = [len(own) for _, expected in runs for own in expected.active]
+    assert min(left) == 1
+    assert any(len(own) > 1 for _, expected in runs for own in expected.active)
+    assert any(0 in phase.values() for _, expected in runs for phase in expected.dealt)
+
+
+def test_only_directions_are_disclosed() -> None:
+    """Lengths of arms and rewards cannot be told apart, except where agents collaborate."""
+    for case in range(6):
+        config, simulated, _ = solved(case)
+        sent = [message for message in simulated.sent if message.kind == "phase_estimates"]
+        assert sent
+        assert all((message.norms is None) == (config["variant"] != "collaborative") for message in sent)  # type: ignore[attr-defined]
+
+
+def test_arms_that_change_are_refused() -> None:
+    with pytest.raises(UnsupportedScenario, match="fed_pe needs arms that stay the same at all turns of an agent"):
+        run("fed_pe", {}, problem=PROBLEM)
