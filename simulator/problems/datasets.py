@@ -117,15 +117,10 @@ def data_directory() -> Path:
     chosen = os.environ.get("COBAND_DATA")
     if chosen:
         return Path(chosen).expanduser()
-    return cache() / "data"
-
-
-def cache() -> Path:
-    """What coband keeps for a user beside runs: $XDG_CACHE_HOME/coband, else ~/.cache/coband."""
     place = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if not place.is_absolute():  # the XDG specification says to ignore relative paths
         place = Path.home() / ".cache"
-    return place / "coband"
+    return place / "coband" / "data"
 
 
 def locate(dataset: PublicDataset, path: Path | None = None, base: Path | None = None) -> Path:

@@ -46,13 +46,13 @@ def remembered(question: str, compute: Callable[[], Any]) -> Any:
 
 def file() -> Path | None:
     """Where answers are kept: one file for each place where coband is installed, and each version of Python."""
-    folder = _cache_directory()
+    folder = cache_directory()
     if folder is None:
         return None
     return folder / "coband" / "answers" / f"{crc32(os.fsencode(PACKAGE)):08x}-{sys.implementation.cache_tag}.json"
 
 
-def _cache_directory() -> Path | None:
+def cache_directory() -> Path | None:
     """The user's directory of files that can be computed again; None if the user has no home."""
     chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if chosen.is_absolute():  # the XDG specification says to ignore relative paths

@@ -25,8 +25,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from coband.simulator.experiments.registry.remembered import cache_directory
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.problems import datasets
 
 Cost = Literal["seconds", "bytes"]
 MET_BEFORE = 0.2
@@ -160,11 +160,12 @@ class Memories:
 
 
 def memories_file() -> Path | None:
-    """$COBAND_COSTS, where empty means nowhere; else coband/costs.json in $XDG_CACHE_HOME or ~/.cache."""
+    """$COBAND_COSTS, where empty means nowhere; else coband/costs.json in the user's cache directory."""
     given = os.environ.get("COBAND_COSTS")
     if given is not None:
         return Path(given) if given else None
-    return datasets.cache() / "costs.json"
+    folder = cache_directory()
+    return None if folder is None else folder / "coband" / "costs.json"
 
 
 def _key(scenario: Scenario, entry: ScenarioEntry) -> str:

@@ -56,11 +56,13 @@ def test_every_algorithm_is_in_the_table() -> None:
     measured = costs.table()["seconds"]["algorithms"]
     assert set(Registry.installed().algorithms) - set(measured) <= UNMEASURED
     for _, slopes, spread in measured.values():
-        assert min(slopes) >= 0
+        assert slopes[0] >= 1
+        assert min(slopes[2:]) >= 0  # more agents with as many pulls in all may cost less
         assert 0.2 <= spread < 2
 
 
-UNMEASURED = {"ind_uniform_fb", "discounted_lin_ucb", "sw_lin_ucb", "lin_ts", "oful", "kernel_ts", "igp_ucb", "gp_ucb"}
+UNMEASURED = {"delb", "fed_pe", "ind_uniform_fb", "discounted_lin_ucb", "sw_lin_ucb", "lin_ts", "oful"}
+UNMEASURED |= {"kernel_ts", "igp_ucb", "gp_ucb"}
 """Those that no quick scenario runs; they count as the mean of all, with twice the spread."""
 
 
