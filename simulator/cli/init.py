@@ -52,6 +52,8 @@ def init(directory: Path, template: str, name: str | None) -> None:
 
     DIR is by default the current directory. Files that exist are never replaced.
     """
+    from coband.simulator.experiments.store.directory import writing_to
+
     if name is not None and not (name.isidentifier() and name.isascii()):
         raise BadInput(f"--name {name}: a name has letters, digits and _, and begins with no digit.")
     files = _named(_files(template), name)
@@ -61,8 +63,9 @@ def init(directory: Path, template: str, name: str | None) -> None:
             f"{directory / there[0]} exists; name another directory, or move the file away. Nothing was written."
         )
     for file, text in files.items():
-        (directory / file).parent.mkdir(parents=True, exist_ok=True)
-        (directory / file).write_text(text, encoding="utf-8")
+        with writing_to(directory / file, "Name another directory."):
+            (directory / file).parent.mkdir(parents=True, exist_ok=True)
+            (directory / file).write_text(text, encoding="utf-8")
     if template != PLUGIN:
         _lock(directory)
     click.echo(f"{directory}: {', '.join([*files, *([] if template == PLUGIN else [LOCK])])}")

@@ -13,6 +13,7 @@ from typing import IO
 
 from coband.simulator.analysis.traces import perfetto, shiviz, tables
 from coband.simulator.analysis.traces.reading import traced
+from coband.simulator.experiments.store.directory import writing_to
 from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
 
 Write = Callable[[str], object]
@@ -44,12 +45,13 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
         raise StoreError(f"{out} is there already; remove it, choose another --out FILE, or give --force.")
     draft = out.with_name(f".{out.name}.new")
     try:
-        if form == "parquet":
-            tables.write_parquet(run.events_of(jobs), draft)
-        else:
-            with _opened(draft, compressed=out.suffix == COMPRESSED) as stream:
-                _write(run, jobs, form, stream.write)
-        os.replace(draft, out)
+        with writing_to(out, "Choose another place with --out."):
+            if form == "parquet":
+                tables.write_parquet(run.events_of(jobs), draft)
+            else:
+                with _opened(draft, compressed=out.suffix == COMPRESSED) as stream:
+                    _write(run, jobs, form, stream.write)
+            os.replace(draft, out)
     finally:
         draft.unlink(missing_ok=True)
 

@@ -343,11 +343,22 @@ def keep_file(file: Path, content: bytes, *, force: bool = False) -> None:
         raise OutputError(
             f"{file} is there already and differs. Choose another place with --out, or replace it with --force."
         )
-    try:
+    with writing_to(file, "Choose another place with --out."):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
+
+
+@contextmanager
+def writing_to(file: Path, advice: str) -> Iterator[None]:
+    """A block that writes a file; errors of the system name it.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        yield
     except OSError as error:
-        raise OutputError(f"{file} cannot be written: {error.strerror}. Choose another place with --out.") from error
+        raise OutputError(f"{file} cannot be written: {error.strerror}. {advice}") from error
 
 
 def read_json(file: Path) -> Any:
