@@ -151,7 +151,7 @@ class FedPE(InStepClient, Agent):
         X, active, c = self._X[self.active], self.active, self.config
         at = np.zeros(len(active), dtype=np.int64) if model.arms is None else np.searchsorted(model.arms, active)
         mean, square = np.vecdot(X, model.theta[at]), np.einsum("ij,ijk,ik->i", X, model.inverse[at], X)
-        width = self._alpha * np.sqrt(square) / self._shortest
+        width = self._alpha * np.sqrt(np.maximum(square, 0.0)) / self._shortest
         if c.variant != "fed_pe":
             pulls, M, K, d = c.growth**self.phase, self.context.agents, len(self._X), self.context.dimension
             self._weighted[active] += pulls * mean

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli.options import FILE, JSON, ONLY, SHIPPED, Request, settings
-from coband.simulator.cli.types import Finite
+from coband.simulator.cli.types import AtLeast, Finite
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.audit import Verdict
 
 
+TRIALS = 1000
+
+
 @click.command(epilog=SHIPPED)
 @FILE
 @settings()
+@click.option("--replications", type=AtLeast(100, 1_000_000), help="Number of trials of each world; 1000 by default.")
 @ONLY
-@click.option(
-    "--trials", type=click.IntRange(100, 1_000_000), default=1000, metavar="N", help="Trials of each world; 1000."
-)
 @click.option(
     "--confidence",
     type=Finite(0.5, 1, min_open=True, max_open=True),
@@ -37,8 +38,8 @@ def audit(
     /,
     file: Path,
     settings: tuple[str, ...],
+    replications: int | None,
     only: tuple[str, ...],
-    trials: int,
     confidence: float,
     as_json: bool,
 ) -> None:
@@ -57,7 +58,7 @@ def audit(
     entries = [entry for entry in scenario.algorithms if entry.label in labels]
     found = []
     for entry in entries:
-        verdict = Audit(scenario, entry, trials).verdict(confidence)
+        verdict = Audit(scenario, entry, replications or TRIALS).verdict(confidence)
         found.append(verdict)
         if not as_json:
             click.echo("\n".join(_lines(verdict)))

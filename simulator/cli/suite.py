@@ -57,7 +57,7 @@ def list_(as_json: bool) -> None:
 @click.option(
     "--algorithm", "algorithms", multiple=True, metavar="NAME", help="What is compared; repeatable. By default all."
 )
-@click.option("--quick", is_flag=True, help="Smaller scenarios and fewer replications.")
+@click.option("--quick", is_flag=True, help="Scaled-down scenarios, and fewer replications.")
 @placed
 @out_directory("Where finished jobs and the results file are kept; a run goes on there.", default=OUT)
 @FORCE
@@ -90,7 +90,7 @@ def run(name: str, algorithms: tuple[str, ...], quick: bool, out: Path, force: b
 @RESULTS
 @JSON
 def rank(files: tuple[Path, ...], as_json: bool) -> None:
-    """Print scores and places of the algorithms of results files."""
+    """Print scores and places of results files."""
     found, submissions = _read(files)
     _show(found, submissions, as_json)
 
@@ -113,12 +113,15 @@ def page(files: tuple[Path, ...], out: Path | None, force: bool) -> None:
 
 @suite.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--jobs", type=AtLeast(1), default=20, show_default=True, help="How many replications run again.")
-@click.option("--draw", type=AtLeast(0), default=None, help="Seed of the sample; by default another one each time.")
+@click.option("--replications", type=AtLeast(1), help="Number of replications that run again; 20 by default.")
+@click.option("--seed", type=AtLeast(0), help="Seed of the sample; by default another one each time.")
 @placed
 @click.pass_context
-def verify(context: click.Context, /, file: Path, jobs: int, draw: int | None, **place: Any) -> None:
-    """Run a random sample of the replications behind FILE again, and compare fingerprints and numbers."""
+def verify(context: click.Context, /, file: Path, replications: int | None, seed: int | None, **place: Any) -> None:
+    """Run a sample of the replications behind FILE again.
+
+    Fingerprints and numbers are compared; what is wrong with the file itself is said first.
+    """
     import secrets
     from tempfile import TemporaryDirectory
 
@@ -128,15 +131,14 @@ def verify(context: click.Context, /, file: Path, jobs: int, draw: int | None, *
     wrong = list(verification.contradictions(found, submission))
     for sentence in wrong:
         click.echo(sentence, err=True)
-    seed = secrets.randbits(32) if draw is None else draw
+    drawn = secrets.randbits(32) if seed is None else seed
     with TemporaryDirectory(prefix="coband-suite-") as place_, pool(**place) as workers:
-        checked = verification.verify(found, submission, jobs, Path(place_), workers, seed)
+        checked = verification.verify(found, submission, replications or 20, Path(place_), workers, drawn)
     rows = [[one.scenario, one.label, str(one.replication), "same" if one.same else "DIFFERS"] for one in checked]
     tables.show(["scenario", "algorithm", "replication", "fingerprint"], rows, left=2)
     different = sum(not one.same for one in checked)
-    click.echo(
-        f"{len(checked)} replications again (--draw {seed}): {len(checked) - different} the same, {different} different"
-    )
+    counts = f"{len(checked) - different} the same, {different} different"
+    click.echo(f"{len(checked)} replications again (--seed {drawn}): {counts}")
     context.exit(int(bool(different or wrong)))
 
 

@@ -78,7 +78,7 @@ def sweep(
         raise BadInput("give a scenario FILE, or --status DIR.")
     request = Request(file, settings, replications, seed=seed, only=only)
     study = _load(request, trace)
-    if not study.gridded and place["cluster"] is None:
+    if not study.gridded and place["cluster"] is None and not resume:
         raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
     with pool(**place) as workers_found:
         progress.announce(study, workers_found.size(), elsewhere=not workers_found.children)

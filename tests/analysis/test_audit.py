@@ -17,7 +17,7 @@ from coband.simulator.analysis.audit import Audit, Verdict, least_epsilon, least
 from coband.simulator.arrays import FloatArray
 from coband.simulator.cli.audit import audit
 from coband.simulator.core.nodes.message import Pulls
-from coband.simulator.core.wire.mechanisms import MECHANISMS, Draw, Gaussian, LaplaceLocal
+from coband.simulator.core.wire.mechanisms import MECHANISMS, Draw, GaussianSums, LaplaceLocal
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.scenario_errors import RequestError
 
@@ -32,7 +32,7 @@ algorithms: [{algorithm: dis_lin_ucb, threshold: 2}]
 TRIALS = 300
 
 
-class HalfGaussian(Gaussian):
+class HalfGaussian(GaussianSums):
     """Claims to be Gaussian, and has half the noise."""
 
     kind: Literal["half_gaussian"]  # type: ignore[assignment]
@@ -118,12 +118,12 @@ def test_half_the_noise_is_caught(mechanism: str, noise: str) -> None:
 def test_the_command_says_it_and_ends_with_its_status(tmp_path: Path) -> None:
     file = tmp_path / "audited.yaml"
     file.write_text(SCENARIO)
-    right = CliRunner().invoke(audit, [str(file), "--trials", "100"])
+    right = CliRunner().invoke(audit, [str(file), "--replications", "100"])
     assert right.exit_code == 0, right.output
     assert "accounted epsilon 6" in right.output
     assert "as accounted" in right.output
     file.write_text(SCENARIO.replace("gaussian", "half_gaussian"))
-    wrong = CliRunner().invoke(audit, [str(file), "--trials", "200", "--json"])
+    wrong = CliRunner().invoke(audit, [str(file), "--replications", "200", "--json"])
     assert wrong.exit_code == 1, wrong.output
     (found,) = json.loads(wrong.output)
     assert found["refuted"] is True

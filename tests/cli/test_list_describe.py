@@ -99,11 +99,15 @@ def test_describe_an_algorithm() -> None:
         "Messages:\n  kind    direction  scalars\n  upload  up         m + 1 at each exchange\n\n"
         "Fields:\n  field           holds   scalars with messages.counting: packed\n"
         "  upload.numbers  number  its size\n\n"
+        "Privacy:\n  what is sent    seen by                               otherwise seen\n"
+        "  upload.numbers  server   private under laplace_local  what one pull changes in it has no declared bound\n"
+        "  time of upload  server   private under laplace_local  it depends on pulls, as does how many it brings\n\n"
         "Communication:\n  uplink_scalars = rounds*(m + 1), if not blocking\n\n"
         "where\n  d: arm dimension\n  m = 2*d\n  rounds: communication rounds completed\n\n"
         "Metrics:\n  name  meaning                   unit\n"
         "  naps  how often an agent dozes  naps, lower is better\n\n"
-        "Needs: topology star; every message delivered (transport: reliable, or no loss); any problem\n"
+        "Needs: topology star; every message delivered (transport: reliable, or no loss); any problem; "
+        "is told nothing beside arms and rewards\n"
     )
 
 

@@ -59,6 +59,7 @@ def test_both_forms_break_ties_alike() -> None:
 
 def test_the_exit_status_says_whether_decisions_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["benchmarks", "domain"])
+    monkeypatch.setattr(program.history, "read", list)
     for same, status in ((True, 0), (False, 1)):
         monkeypatch.setitem(program.CASES, "domain", (lambda same=same: Measured(2.0, 1.0, same, ""), "a case"))
         assert program.main() == status

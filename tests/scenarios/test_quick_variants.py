@@ -22,13 +22,15 @@ SIZES = {
     "grid.agents.count",
     "schedule.turns",
     "problem.domain.points",
+    "problem.domain.dimension",
+    "algorithms[DELB:DELB].C",
     "problem.gap",
     "tuning.replications",
     "until.max_replications",
     "until.relative",
 }
-IN_TURNS = {"alpha_ramp", "train_until"}
-"""Parameters of algorithms that are numbers of turns."""
+IN_TURNS = {"alpha_ramp", "train_until", "window", "at", "gamma"}
+"""Parameters of algorithms, and times of drift, that are numbers of turns; a discount reaches 1/(1 - gamma) of them."""
 NAMES = {"name", "trace"}
 
 
@@ -49,13 +51,21 @@ def read(file: Path) -> dict[str, Any]:
     return dict(leaves(yaml.safe_load(file.read_text(encoding="utf-8"))))
 
 
+def in_turns(value: Any) -> list[float]:
+    """The numbers of turns of a value: its own, those of a list, or how far a discount reaches."""
+    if isinstance(value, list):
+        return value
+    return [1 / (1 - value) if 0 < value < 1 else value]
+
+
 def is_scaled_down(path: str, full: Any, quick: Any, scale: float) -> bool:
     """Whether a value of the quick variant is the full one's in small."""
     leaf = path.rpartition(".")[2]
     if path in SIZES or path in NAMES:
         return True
     if leaf in IN_TURNS:
-        return abs(quick - full * scale) < 1.0
+        turns = [in_turns(one) for one in (full, quick)]
+        return all(abs(small - large * scale) < 1.0 for large, small in zip(*turns, strict=True))
     if path.startswith("grid."):
         return quick is None or (isinstance(quick, list) and all(value in full for value in quick))
     return path.startswith("expect[") and leaf in ("at_most", "at_least", "equals") and quick is not None

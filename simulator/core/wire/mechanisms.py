@@ -81,7 +81,7 @@ class BaseMechanism(Config):
         return accounting.gaussian_sigma(epsilon, weight, delta, accountant)
 
 
-class Gaussian(BaseMechanism):
+class GaussianSums(BaseMechanism):
     """Gaussian noise on every message by itself (Dwork et al. 2006)."""
 
     kind: Literal["gaussian"]
@@ -142,7 +142,7 @@ class LaplaceLocal(BaseMechanism):
         return weight / epsilon
 
 
-MECHANISMS: Kinds[type[BaseMechanism]] = Kinds.of("mechanisms", BaseMechanism, (Gaussian, Tree, LaplaceLocal))
+MECHANISMS: Kinds[type[BaseMechanism]] = Kinds.of("mechanisms", BaseMechanism, (GaussianSums, Tree, LaplaceLocal))
 """The mechanisms that scenarios can name."""
 _Mechanism = Annotated[BaseMechanism, MECHANISMS.field()]
 _Word = Literal["gaussian", "tree", "laplace_local"]
