@@ -16,12 +16,12 @@ from tests.every import every
 
 ORDER = (
     "--set",
+    "--quick",
     "--replications",
     "--label",
     "--other-label",
     "--replication",
     "--seed",
-    "--quick",
     "--only",
     "--against",
     "--trace",

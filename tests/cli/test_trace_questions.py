@@ -128,7 +128,10 @@ def test_export(coband: Program, run: Path, tmp_path: Path) -> None:
         (["query", "nowhere", "SELECT 1"], "nowhere is not a run"),
         (["export", "RUN", "--format", "xml"], "'xml' is not one of"),
         (["export", "RUN", "--format", "shiviz"], "a ShiViz log holds one job, not 4"),
-        (["export", "RUN", "--format", "csv", "--out", "no/such/place"], "no/such/.place.new: No such file"),
+        (
+            ["export", "RUN", "--format", "csv", "--out", "no/such/place"],
+            "no/such/place cannot be written: No such file",
+        ),
         (["diff", "RUN", "nowhere"], "nowhere is not a run"),
         (["whi", "RUN", "3"], "there is no command 'whi'; did you mean why?"),
     ],

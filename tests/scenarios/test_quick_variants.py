@@ -63,7 +63,7 @@ def is_scaled_down(path: str, full: Any, quick: Any, scale: float) -> bool:
     leaf = path.rpartition(".")[2]
     if path in SIZES or path in NAMES:
         return True
-    if leaf in IN_TURNS:
+    if leaf in IN_TURNS and not path.startswith("grid."):
         turns = [in_turns(one) for one in (full, quick)]
         return all(abs(small - large * scale) < 1.0 for large, small in zip(*turns, strict=True))
     if path.startswith("grid."):
