@@ -127,37 +127,12 @@ def test_a_check_that_fails_says_what_it_was_computed_with(folder: Path, capsys:
 
 
 def test_a_sweep_goes_on_elsewhere(folder: Path) -> None:
-    kept = elsewhere(
-        folder, {}, "sweep", "one.yaml", "--set", "grid={agents.compute: [0]}", "--out", "s", "--workers", "1"
-    )
-    again = elsewhere(
-        folder,
-        {},
-        "sweep",
-        "one.yaml",
-        "--set",
-        "grid={agents.compute: [0]}",
-        "--out",
-        "s",
-        "--workers",
-        "1",
-        "--resume",
-    )
+    sweep = ["sweep", "one.yaml", "--set", "grid={agents.compute: [0]}", "--out", "s", "--workers", "1"]
+    kept = elsewhere(folder, {}, *sweep)
+    again = elsewhere(folder, {}, *sweep, "--resume")
     assert (kept.returncode, again.returncode, "hardware" in again.stderr) == (0, 0, False)
     other = {"NPY_DISABLE_CPU_FEATURES": numpy_simd()}
-    done = elsewhere(
-        folder,
-        other,
-        "sweep",
-        "one.yaml",
-        "--set",
-        "grid={agents.compute: [0]}",
-        "--out",
-        "s",
-        "--workers",
-        "1",
-        "--resume",
-    )
+    done = elsewhere(folder, other, *sweep, "--resume")
     assert done.returncode == 0
     assert "warning: s was begun with other hardware or libraries (numpy's SIMD features: " in done.stderr
     assert "run again here" in done.stderr
