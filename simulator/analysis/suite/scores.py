@@ -113,11 +113,10 @@ def ranked(entrants: Sequence[Entrant]) -> dict[str, tuple[int, int]]:
 
     Differences of two tests are paired, by common seeds within a submission; between submissions the reference Alone,
     which has the same mean in both, is subtracted from each. Which differences are known follows from t e-processes
-    and closed e-BH over all pairs, so that at most `RATE` of them are expected to be wrong, whenever one looks.
+    and closed e-BH over all pairs, so that at most `RATE` of them are expected to be wrong, whenever one looks. Two
+    whose values are the same throughout share their places.
     """
-    pairs = list(combinations(entrants, 2))
-    if not pairs:
-        return {one.name: (1, 1) for one in entrants}
+    pairs = [pair for pair in combinations(entrants, 2) if _difference(*pair).any()]
     found = [mean_processes(_difference(first, second)) for first, second in pairs]
     better = [float(more) > float(less) for more, less in found]  # whether the second has the smaller mean
     wrong = [float(max(pair)) for pair in found]

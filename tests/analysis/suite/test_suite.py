@@ -167,6 +167,8 @@ def test_places_are_given_only_where_they_are_known() -> None:
     )
     assert found["b"] == (3, 3)
     assert found["a"][1] == 2
+    twins = ranked([entrant(name, base + shift) for name, shift in (("a", 1), ("b", 1), ("c", 0), ("d", 1))])
+    assert twins == {"a": (2, 4), "b": (2, 4), "c": (1, 1), "d": (2, 4)}
     wrong = 0
     for _ in range(200):
         alike = ranked([entrant(str(k), rng.normal(size=20), group=k % 2) for k in range(4)])
