@@ -17,5 +17,4 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 nitpicky = False
-html_extra_path = ["suite"]  # pages of suites, made by `coband suite page`
 html_show_search_summary = False  # browsers refuse to fetch pages for summaries where these are files

@@ -1,4 +1,4 @@
-"""The pages of the reference, written before Sphinx looks for its sources: a Sphinx extension.
+"""The pages of the reference, written before Sphinx looks for its sources, and those of suites: a Sphinx extension.
 
 They are made from the program that is installed; none is kept in the repository.
 """
@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from coband.simulator.analysis.suite.page import page
+from coband.simulator.analysis.suite.submission import read
+from coband.simulator.analysis.suite.suites import suite, suites
 from coband.simulator.cli.main import cli
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.reference.pages import Pages, write
@@ -20,6 +23,14 @@ BEFORE_THE_THEME = 400
 def generate(app: Any) -> None:
     """Write the pages to ``docs/reference``."""
     write(Path(app.srcdir) / FOLDER, Pages(cli, Registry.installed()).all())
+
+
+def show_suites(app: Any, failure: Exception | None) -> None:
+    """Write the page of each suite and size that comes with results, such as ``core-1-quick.html``."""
+    for found in map(suite, suites()) if failure is None else ():
+        for size, file in found.results.items():
+            text = page(found, [read(file)])
+            (Path(app.outdir) / f"{found.name}-{size}.html").write_text(text, encoding="utf-8")
 
 
 class SharedNavigation:
@@ -50,5 +61,6 @@ class SharedNavigation:
 def setup(app: Any) -> dict[str, Any]:
     """Connect with Sphinx."""
     app.connect("builder-inited", generate)
+    app.connect("build-finished", show_suites)
     app.connect("html-page-context", SharedNavigation(), priority=BEFORE_THE_THEME)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

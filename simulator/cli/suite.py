@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from coband.simulator.analysis.suite.suites import Size, Suite
 
 OUT = Path("runs/suite")
+FEW = 5
+"""Of so few algorithms it is said where they do not fit."""
 SUITE = click.option("--suite", "name", metavar="NAME", default="core-1", show_default=True, help="Which suite.")
+ALONE = click.option("--alone", is_flag=True, help="Without the results of the algorithms that come with coband.")
 RESULTS = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 
 
@@ -88,24 +91,26 @@ def run(name: str, algorithms: tuple[str, ...], quick: bool, out: Path, force: b
 
 @suite.command()
 @RESULTS
+@ALONE
 @JSON
-def rank(files: tuple[Path, ...], as_json: bool) -> None:
-    """Print scores and places of results files."""
-    found, submissions = _read(files)
+def rank(files: tuple[Path, ...], alone: bool, as_json: bool) -> None:
+    """Print scores and places of results files, and of coband's own algorithms."""
+    found, submissions = _read(files, alone)
     _show(found, submissions, as_json)
 
 
 @suite.command()
 @RESULTS
+@ALONE
 @out_file("The HTML file; by default NAME.html.")
 @FORCE
-def page(files: tuple[Path, ...], out: Path | None, force: bool) -> None:
-    """Write one HTML page about results files."""
+def page(files: tuple[Path, ...], alone: bool, out: Path | None, force: bool) -> None:
+    """Write one HTML page about results files, and those of coband's own algorithms."""
     with extra():
         from coband.simulator.analysis.suite.page import page as text_of
     from coband.simulator.experiments.store.directory import keep_file
 
-    found, submissions = _read(files)
+    found, submissions = _read(files, alone)
     target = out or Path(f"{found.name}.html")
     keep_file(target, text_of(found, submissions).encode(), force=force)
     click.echo(target)
@@ -127,7 +132,7 @@ def verify(context: click.Context, /, file: Path, replications: int | None, seed
 
     from coband.simulator.analysis.suite import verification
 
-    found, (submission,) = _read([file])
+    found, (submission,) = _read([file], alone=True)
     wrong = list(verification.contradictions(found, submission))
     for sentence in wrong:
         click.echo(sentence, err=True)
@@ -148,8 +153,8 @@ def _suite(name: str) -> Suite:
     return suite_of(name)
 
 
-def _read(files: Sequence[Path]) -> tuple[Suite, list[Submission]]:
-    """The results files, all of one suite and size.
+def _read(files: Sequence[Path], alone: bool) -> tuple[Suite, list[Submission]]:
+    """The results files, all of one suite and size, and those that come with coband unless they stand alone.
 
     Raises:
         BadInput: they are of several.
@@ -161,7 +166,9 @@ def _read(files: Sequence[Path]) -> tuple[Suite, list[Submission]]:
     if len(kinds) > 1:
         said = "; ".join(f"{file}: {one.suite} {one.size}" for file, one in zip(files, submissions, strict=True))
         raise BadInput(f"only results of one version and one size of a suite can be compared: {said}.")
-    return _suite(submissions[0].suite), submissions
+    found = _suite(submissions[0].suite)
+    shipped = [] if alone else [read(file) for size, file in found.results.items() if size == submissions[0].size]
+    return found, submissions + [one for one in shipped if one.sha256 == found.digest and one not in submissions]
 
 
 def _show(found: Suite, submissions: Sequence[Submission], as_json: bool) -> None:
@@ -192,6 +199,13 @@ def _show(found: Suite, submissions: Sequence[Submission], as_json: bool) -> Non
                 for row in shown
             ],
         )
-        broken = [row for row in rows if row.remark.startswith("broke off")]
-        for row in broken:
-            click.echo(f"{row.name} {row.remark}")
+        for row in rows:
+            if row.remark.startswith("broke off"):
+                click.echo(f"{row.name} {row.remark}")
+    missing: dict[str, list[str]] = {}
+    for one in submissions:
+        for scenario, reasons in one.unfit.items() if len(one.algorithms) <= FEW else ():
+            for name, reason in reasons.items():
+                missing.setdefault(f"{name} does not fit: {reason}", []).append(scenario)
+    for sentence, scenarios in missing.items():
+        click.echo(f"\n{sentence} ({', '.join(scenarios)})")

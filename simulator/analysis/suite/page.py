@@ -45,7 +45,7 @@ def page(suite: Suite, submissions: Sequence[Submission]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals.update(number=number, score=score, rank=rank, bar=bar)
+    templates.globals.update(number=number, score=score, rank=rank, bar=bar, broken=broken)
     sections = [_section(suite, name, submissions) for name in suite.definition.scenarios]
     names = [row.name for section in sections for row in section.rows if row.name not in REFERENCES]
     downloads = [
@@ -74,6 +74,11 @@ def _overview(sections: Sequence[Section], names: Sequence[str]) -> Iterator[tup
         rows = [next((row for row in one.rows if row.name == name and row.score is not None), None) for one in sections]
         if any(rows):
             yield name, rows
+
+
+def broken(name: str) -> Markup:
+    """A name that a narrow screen breaks after underscores."""
+    return Markup("_<wbr>").join(name.split("_"))
 
 
 def score(row: Row) -> str:

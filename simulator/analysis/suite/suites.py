@@ -106,6 +106,11 @@ class Suite:
         """What a scenario is one of."""
         return self.definition.worlds[self.definition.scenarios[scenario]]
 
+    @property
+    def results(self) -> dict[Size, Path]:
+        """The results files of coband's own algorithms, of each size that has one."""
+        return {size: file for size in self.definition.sizes if (file := self.folder / f"{size}.json").exists()}
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of every scenario with all defaults filled in, and of the definition but for this digest.
