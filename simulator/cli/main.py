@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sweep": ("coband.simulator.cli.sweep:sweep", "Run a scenario at every point of its grid, here or on a cluster."),
     "frontier": ("coband.simulator.cli.frontier:frontier", "Search for the Pareto front of regret and communication."),
     "reproduce": ("coband.simulator.cli.reproduce:reproduce", "Try what papers claim, with intervals and verdicts."),
+    "figures": ("coband.simulator.cli.figures:figures", "Run what is behind the figures of papers, and draw them."),
     "suite": ("coband.simulator.cli.suite:suite", "Compare algorithms on frozen scenarios, tuned alike."),
     "hunt": ("coband.simulator.cli.hunt:hunt", "Search for faults that make the algorithms of a scenario fail."),
     "audit": ("coband.simulator.cli.audit:audit", "Attack the privacy that a scenario promises."),

@@ -58,7 +58,8 @@ class Out(Place):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]  # as `path_type` says
-        if not path.parent.exists() and not (ctx and (ctx.resilient_parsing or verbosity() == "quiet")):
+        own = param is not None and value == param.default
+        if not own and not path.parent.exists() and not (ctx and (ctx.resilient_parsing or verbosity() == "quiet")):
             click.echo(f"note: the directory {path.parent} is not there; it is made", err=True)
         return path
 
