@@ -64,7 +64,8 @@ def figures(
             progress.warn_of_end(report)
             if report.interrupted:
                 context.exit(progress.exit_code(report))
-            seconds = sum(len(one["replications"]) * float(one["mean"]["cpu_seconds"]) for one in report.object["results"])
+            results = report.object["results"]
+            seconds = sum(len(one["replications"]) * float(one["mean"]["cpu_seconds"]) for one in results)
             done.append([name, progress.duration(seconds), f"{report.status.failed:,}", str(out / name)])
             for file, content in _files(out / name, form):
                 replace_bytes(file, content)
@@ -79,8 +80,8 @@ def _chosen(names: Sequence[str], quick: bool) -> list[str]:
     Raises:
         BadInput: a name is neither a paper nor a figure.
     """
-    from coband.simulator.experiments.scenario.shipped import paths
     from coband.simulator.experiments.scenario.input_problems import did_you_mean
+    from coband.simulator.experiments.scenario.shipped import paths
 
     of_size = [name for name in paths() if name.endswith(QUICK) == quick]
     known = {paper: [name for name in of_size if name.startswith(f"{paper}/")] for paper in PAPERS}
