@@ -115,7 +115,7 @@ class Suite:
     def digest(self) -> str:
         """SHA-256 of every scenario with all defaults filled in, and of the definition but for this digest.
 
-        It changes with the files, and with a default of coband that they rely on, but not with new features that are off.
+        It changes with the files, and with a default of coband that they rely on, not with what is new and off.
         """
         parts = [json.dumps(self.definition.model_dump(mode="json", exclude={"sha256"}), sort_keys=True)]
         for name in self.definition.scenarios:
