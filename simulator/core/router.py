@@ -18,6 +18,18 @@ if TYPE_CHECKING:
     from coband.simulator.core.wire.wire import Wire
 
 
+class _ByAddress(dict[Address, Host]):
+    """Hosts by address: those that are made when somebody needs them are asked for once."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        super().__init__()
+        self._hosts = hosts
+
+    def __missing__(self, address: Address) -> Host:
+        found = self[address] = self._hosts[address]  # the server is last, so its address -1 finds it
+        return found
+
+
 class Router:
     """Takes messages of agents to the transport, or in a graph to the LOCAL service, and packets to their hosts.
 
@@ -27,7 +39,7 @@ class Router:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._hosts: Sequence[Host] = ()
+        self._hosts = _ByAddress(())
         self._transport: Transport | None = None
         self._local: Local | None = None
         self._wire: Wire | None = None
@@ -38,7 +50,7 @@ class Router:
     ) -> None:
         """Say where messages go: ``hosts`` by address, the server's last; ``local`` in a graph; ``wire``: what is done
         to them before, None for nothing."""
-        self._hosts, self._transport, self._local, self._wire = hosts, transport, local, wire
+        self._hosts, self._transport, self._local, self._wire = _ByAddress(hosts), transport, local, wire
         self._acknowledging = transport.mends
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
@@ -63,7 +75,7 @@ class Router:
         if self._local is None:
             packet = packet if self._wire is None else self._wire.taken(packet)
             self.last_delivery = self._clock.now
-            self._hosts[packet.destination].on_packet(packet)  # the server is last, so its address -1 finds it
+            self._hosts[packet.destination].on_packet(packet)
         else:
             self._local.arrive(packet)
 
