@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 
 from benchmarks.measuring import Figure, Figures
-from coband.simulator.experiments.runs.driver import Report, drive
+from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.job import Job, attempt
+from coband.simulator.experiments.runs.reporting import Report
 from coband.simulator.experiments.runs.workers import Local
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep.directory import SweepDirectory

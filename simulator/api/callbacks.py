@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coband.simulator.experiments.runs.driver import JobEnd, Listener
+from coband.simulator.experiments.runs.reporting import JobEnd, Listener
 from coband.simulator.experiments.runs.results import Failure
 from coband.simulator.experiments.runs.status import Status
 

@@ -15,7 +15,8 @@ from coband.simulator.cli.progress import Bar
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import executors, memory
 from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
-from coband.simulator.experiments.runs.driver import Commands, Listener, Report, drive
+from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPool
 from coband.simulator.experiments.store.directory import RunDirectory

@@ -20,7 +20,7 @@ from coband.simulator.api.stored import Run, Sweep
 from coband.simulator.cli.progress import Bar
 from coband.simulator.cli.sweep_view import View
 from coband.simulator.experiments.runs import executors
-from coband.simulator.experiments.runs.driver import Commands, Report
+from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.runs.study import Study, load_run
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store import directory

@@ -20,7 +20,7 @@ from coband.simulator.api.errors import translated
 from coband.simulator.api.scenario import Settings, settings_of
 from coband.simulator.api.table import Table
 from coband.simulator.cli.progress import Bar
-from coband.simulator.experiments.runs.driver import Commands
+from coband.simulator.experiments.runs.reporting import Commands
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import Event, open_run
 

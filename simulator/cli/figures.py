@@ -16,7 +16,7 @@ from coband.simulator.cli.runs import analysed, extra
 from coband.simulator.cli.workers import placed, pool
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.reporting import Report
     from coband.simulator.experiments.runs.workers import WorkerPool
     from coband.simulator.experiments.sweep.study import Sweep
 
@@ -65,7 +65,7 @@ def figures(
             if report.interrupted:
                 context.exit(progress.exit_code(report))
             results = report.object["results"]
-            seconds = sum(len(one["replications"]) * float(one["mean"]["cpu_seconds"]) for one in results)
+            seconds = sum(len(one["replications"]) * (one["mean"]["cpu_seconds"] or 0.0) for one in results)
             done.append([name, progress.duration(seconds), f"{report.status.failed:,}", str(out / name)])
             for file, content in _files(out / name, form):
                 replace_bytes(file, content)
@@ -128,7 +128,8 @@ def _show_left_out(left_out: dict[str, str]) -> None:
 
 
 def _run(name: str, study: Sweep, workers: WorkerPool, where: Path) -> Report:
-    from coband.simulator.experiments.runs.driver import Commands, drive
+    from coband.simulator.experiments.runs.driver import drive
+    from coband.simulator.experiments.runs.reporting import Commands
     from coband.simulator.experiments.sweep import directory
 
     progress.announce(study, workers.size(), elsewhere=not workers.children)

@@ -16,7 +16,7 @@ from coband.simulator.cli.runs import extra
 from coband.simulator.cli.types import FOLDER, AtLeast, Finite
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.reporting import Report
     from coband.simulator.live.pool import LiveStudy
     from coband.simulator.live.terms import Terms
 
@@ -129,7 +129,8 @@ def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
 
 
 def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report:
-    from coband.simulator.experiments.runs.driver import Commands, drive
+    from coband.simulator.experiments.runs.driver import drive
+    from coband.simulator.experiments.runs.reporting import Commands
     from coband.simulator.experiments.runs.workers import check_open_files
     from coband.simulator.experiments.store import directory
     from coband.simulator.live.pool import LivePool, LiveStudy

@@ -20,7 +20,7 @@ from coband.simulator.cli.progress import VERBOSITY
 from coband.simulator.cli.types import MOST_WORKERS, AtLeast, Out
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.driver import Listener, Report
+    from coband.simulator.experiments.runs.reporting import Listener, Report
     from coband.simulator.experiments.runs.study import Study
 
 SHIPPED = "A scenario that comes with coband is given by its name; `coband list scenarios` shows them."
@@ -179,7 +179,8 @@ class Request:
     def execute(self, study: Study, out: Path | None, listener: Listener) -> Report:
         """Run what is asked for."""
         from coband.simulator.experiments.runs import executors, memory
-        from coband.simulator.experiments.runs.driver import Commands, drive
+        from coband.simulator.experiments.runs.driver import drive
+        from coband.simulator.experiments.runs.reporting import Commands
         from coband.simulator.experiments.runs.workers import check_open_files
         from coband.simulator.experiments.store import directory
 

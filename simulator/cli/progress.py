@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from coband.simulator.experiments.runs.driver import JobEnd, Report
+    from coband.simulator.experiments.runs.reporting import JobEnd, Report
     from coband.simulator.experiments.runs.results import Failure
     from coband.simulator.experiments.runs.status import Status
     from coband.simulator.experiments.runs.study import Study

@@ -91,7 +91,8 @@ class ScenarioFile(_Readable, pytest.File):
     def comparisons(self) -> list[Any]:
         """Every expectation, compared with a run of all replications."""
         from coband.simulator.experiments.runs import expectations
-        from coband.simulator.experiments.runs.driver import Commands, drive
+        from coband.simulator.experiments.runs.driver import drive
+        from coband.simulator.experiments.runs.reporting import Commands
         from coband.simulator.experiments.store import directory
 
         expectations.require(self.scenario, replications=self.study.possible_replications)

@@ -11,7 +11,7 @@ from coband.simulator.cli import progress, results, tables
 from coband.simulator.cli.options import JSON, SHIPPED, Request, out_directory, shared
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.reporting import Report
     from coband.simulator.experiments.runs.study import Study
 
 

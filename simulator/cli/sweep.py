@@ -26,8 +26,8 @@ from coband.simulator.cli.runs import RunPath
 from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.driver import Report
     from coband.simulator.experiments.runs.job import Level
+    from coband.simulator.experiments.runs.reporting import Report
     from coband.simulator.experiments.runs.study import Study
     from coband.simulator.experiments.runs.workers import WorkerPool
     from coband.simulator.experiments.sweep.study import Sweep
@@ -113,7 +113,8 @@ def _load(request: Request, trace: Level) -> Sweep:
 def driven(request: Request, study: Study, pool: WorkerPool, resume: bool, out: Path | None) -> Report:
     """Run a study in a directory of a sweep, a new one or the one to go on with, and show how far it is."""
     from coband.simulator.experiments.runs import memory
-    from coband.simulator.experiments.runs.driver import Commands, drive
+    from coband.simulator.experiments.runs.driver import drive
+    from coband.simulator.experiments.runs.reporting import Commands
     from coband.simulator.experiments.sweep import directory
 
     for sentence in memory.before(study, pool.size()) if pool.children or pool.in_process else ():

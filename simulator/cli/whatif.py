@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from coband.simulator.analysis.whatif.answer import Answer, Change
     from coband.simulator.analysis.whatif.split import Split
     from coband.simulator.analysis.whatif.study import WhatIfStudy
-    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.reporting import Report
     from coband.simulator.experiments.store.store import StoredRun
 
 
@@ -105,7 +105,8 @@ def _study(
 def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
     """Run a what-if study."""
     from coband.simulator.analysis.whatif.study import place
-    from coband.simulator.experiments.runs.driver import Commands, drive
+    from coband.simulator.experiments.runs.driver import drive
+    from coband.simulator.experiments.runs.reporting import Commands
 
     with progress.Bar(study.name) as bar:
         report = drive(study, place(study, out), workers=workers, commands=Commands((), sys.argv), listener=bar)

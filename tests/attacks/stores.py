@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.cli.main import exit_status
-from coband.simulator.experiments.runs.driver import Commands, drive
+from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.reporting import Commands
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory

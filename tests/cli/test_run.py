@@ -13,7 +13,7 @@ import pytest
 
 from coband.simulator.cli import progress, tables
 from coband.simulator.cli.main import INTERRUPTED
-from coband.simulator.experiments.runs.driver import Report
+from coband.simulator.experiments.runs.reporting import Report
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.store import open_run

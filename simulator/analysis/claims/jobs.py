@@ -7,7 +7,8 @@ from pathlib import Path
 
 from coband.simulator.analysis.claims.progress import StudyProgress
 from coband.simulator.analysis.claims.trials import Trial
-from coband.simulator.experiments.runs.driver import Commands, Listener, drive
+from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.reporting import Commands, Listener
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 

@@ -20,7 +20,7 @@ from coband.simulator.analysis.claims.settings import is_of_other_settings, sett
 from coband.simulator.analysis.claims.studies import Key, needed
 from coband.simulator.analysis.claims.trials import Trial
 from coband.simulator.experiments.runs.code_version import sha256
-from coband.simulator.experiments.runs.driver import Listener
+from coband.simulator.experiments.runs.reporting import Listener
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.statistics.evidence import ENOUGH
 

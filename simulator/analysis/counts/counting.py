@@ -16,8 +16,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from coband.simulator.experiments.runs.driver import Commands, Listener, drive
+from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.hardware import explained, hardware
+from coband.simulator.experiments.runs.reporting import Commands, Listener
 from coband.simulator.experiments.runs.results import Failure, Record
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.runs.variant import Variant

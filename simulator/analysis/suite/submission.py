@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Settings, Size, Suite, World, fitting
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
-from coband.simulator.experiments.runs.driver import Listener, drive
+from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.reporting import Listener
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store.directory import replace_bytes

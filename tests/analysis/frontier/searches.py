@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.analysis.frontier.study import Request, Search, load_search
-from coband.simulator.experiments.runs.driver import Commands, Report, drive
+from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.sweep.directory import SweepDirectory
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coband.simulator.experiments.runs.driver import Commands, drive
+from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.reporting import Commands
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory

@@ -15,7 +15,8 @@ from coband.simulator.analysis.whatif.question import Question, QuestionError
 from coband.simulator.analysis.whatif.split import STEPS, Split, _split, split_study, splits
 from coband.simulator.analysis.whatif.study import WhatIfStudy, place, study_of
 from coband.simulator.experiments.runs.counterfactual import NotRepeatableError
-from coband.simulator.experiments.runs.driver import Commands, Report, drive
+from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.statistics.estimates import estimate
 from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError, open_run
 from coband.simulator.experiments.store.variants import variants

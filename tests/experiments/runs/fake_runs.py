@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.experiments.runs.driver import Commands, Report, drive
+from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.store import directory

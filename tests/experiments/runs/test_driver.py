@@ -16,8 +16,8 @@ import pytest
 
 from coband.simulator.experiments.runs import driver, executors, results, work
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
-from coband.simulator.experiments.runs.driver import Report
 from coband.simulator.experiments.runs.job import DriverGone, Job, Outcome, attempt, check_driver
+from coband.simulator.experiments.runs.reporting import Report
 from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import SelectionError, Study, study_of
 from coband.simulator.experiments.runs.work import JobResult

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs.driver import Commands, Report, drive
+from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.job import Level
+from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPool
 from coband.simulator.experiments.sweep.directory import SweepDirectory
 from coband.simulator.experiments.sweep.study import Sweep, load_study
