@@ -29,6 +29,7 @@ CHEAP_TO_DEAR = (
     "analysis",
     "reference",
     "live",
+    "cluster",
     "cli",
     "api",
     "ui",

@@ -49,7 +49,9 @@ def save_scenario(example: Example) -> str | None:
     """A YAML block whose first line is a comment with a file name is that file."""
     first = example.parsed.splitlines()[0]
     if first.startswith("# ") and first.endswith(".yaml"):
-        Path(first[2:]).write_text(example.parsed, encoding="utf-8")
+        file = Path(first[2:])
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(example.parsed, encoding="utf-8")
     return None
 
 

@@ -78,8 +78,12 @@ class Processes:
 
 
 @contextmanager
-def made(folder: Path) -> Iterator[tuple[str, Processes]]:
-    """The address of a scheduler with two workers, and their processes, which end with the block."""
+def made(folder: Path, *more: str) -> Iterator[tuple[str, Processes]]:
+    """The address of a scheduler with two workers, and their processes, which end with the block.
+
+    Args:
+        more: further arguments of the scheduler.
+    """
     processes = Processes(folder)
     try:
         processes.dask(
@@ -91,6 +95,7 @@ def made(folder: Path) -> Iterator[tuple[str, Processes]]:
             "--no-dashboard",
             "--scheduler-file",
             str(folder / "scheduler.json"),
+            *more,
         )
         address = processes.address()
         processes.dask(
