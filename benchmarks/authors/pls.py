@@ -4,7 +4,7 @@ The arms are the d vectors of a basis, on which the program's exploration and ou
 unit ball, so that bits are those of its comparison on the ball. Bits are compared as the program counts them, a level
 m as |m| + 1, without a sign. Its rounding is not ours: the probability of rounding up is a distance where a share of
 the step is meant, places are taken in n of n - 1 steps, and grids with an even number of points have no 0, so that
-every 0 costs a bit more. So neither need be equivalent, and the comparison says how far they are apart. It draws the
+every 0 costs a bit more. So bits need not be equivalent, and the comparison says how far they are apart. It draws the
 mean of all pulls of an arm at once, but goes through the turns of LinUCB one by one, and stops that after 30,000.
 """
 
