@@ -7,6 +7,8 @@ that it was dealt; the server has theta = V^+ sum m(x) r(x) x with V = sum m(x) 
 
 The first phase needs no message, since everybody knows the arms. The last arm gets up to N - 1 pulls more, so that the
 agents' phases have one length. A last phase that is cut by the horizon sends nothing.
+
+Longer than most, with its server: designs that both sides work out, the end of exchanging, a warning, checks of sums.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ SMALLER = {
     "scenarios/quickstart.yaml": ("agents.count=20", "schedule.turns=20"),
     "scenarios/linear/async_lin_ucb_quick.yaml": ("schedule.turns=250",),
     "scenarios/linear/fed_pe_quick.yaml": ("schedule.turns=250",),
+    "scenarios/linear/pls_quick.yaml": ("schedule.turns=250",),
     "scenarios/linear/delb_quick.yaml": ("schedule.turns=250", "algorithms.DELB.C=0.1"),
     **{
         f"scenarios/async_kernel_ucb/{name}_quick.yaml": ("schedule.turns=250",)

@@ -1,4 +1,5 @@
-"""Messages at the ends of phases in which the server deals out pulls (Huang et al. 2021, Wang et al. 2020)."""
+"""Messages at the ends of phases in which the server deals out pulls (Huang et al. 2021, Wang et al. 2020), or
+at which agents share estimates (Salgia and Zhao 2022)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.message import Message, payload, unary_bits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,3 +91,27 @@ class PhaseOrder(Message):
     def n(self) -> int:
         """Arms that the agent is dealt."""
         return len(self.arms)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Levels(Message):
+    """The change of an estimate, in steps of a grid that both sides know."""
+
+    levels: IntArray = payload("d", kind="count", code="unary")
+
+    def __post_init__(self) -> None:
+        self.__dict__["field_bits"] = (unary_bits(self.levels),)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EstimateLevels(Levels):
+    """Up: an agent's estimate without what all know."""
+
+    kind: ClassVar[str] = "estimate_levels"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelLevels(Levels):
+    """Down: the mean of the agents' changes."""
+
+    kind: ClassVar[str] = "model_levels"

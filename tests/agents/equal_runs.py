@@ -38,6 +38,7 @@ NAMES = (
     "bpe",
     "fed_pe",
     "delb",
+    "pls",
     "co_kernel_fc",
     "co_kernel_fb",
     "one_kernel_ucb",

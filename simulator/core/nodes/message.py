@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from coband.simulator.arrays import IntArray
+
 Meaning = Literal["gram", "moment", "points", "rewards", "weights", "number", "index", "count", "flag"]
 """What a payload field holds."""
 HELD: Mapping[Meaning, str] = {
@@ -43,6 +45,7 @@ def payload(
     adds: Literal["", "news", "all"] = "",
     bound: str = "",
     pulls: Pulls | None = None,
+    code: Literal["", "unary"] = "",
 ) -> Any:
     """Mark a dataclass field as payload: its scalars are counted.
 
@@ -58,12 +61,18 @@ def payload(
             norm of ``points`` and the largest absolute value of ``rewards``; empty where there is none, so that no
             noise can hide a pull in it.
         pulls: which pulls a sum with a bound is of; None: new ones where it adds news, else all again.
+        code: of counts with a sign, unary: they take `unary_bits`, however the scenario counts.
     """
     if bound and pulls is None:
         pulls = "new" if adds == "news" else "again"
     about: dict[str, Any] = {"shape": shape, "kind": kind, "symmetric": symmetric, "of": of, "adds": adds}
-    about |= {"bound": bound, "pulls": pulls}
+    about |= {"bound": bound, "pulls": pulls, "code": code}
     return field(metadata={"payload": True, **about})
+
+
+def unary_bits(numbers: IntArray) -> int:
+    """Bits of whole numbers in a unary code: |m| ones, a zero, and a sign unless m = 0."""
+    return int(np.abs(numbers).sum()) + len(numbers) + int(np.count_nonzero(numbers))
 
 
 _SIZES: dict[type, int] = {int: 1, float: 1, type(None): 0}

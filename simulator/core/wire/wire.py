@@ -14,7 +14,7 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.graphs import Graph
-from coband.simulator.core.nodes.message import EXACT, Message, Passage, size_of
+from coband.simulator.core.nodes.message import EXACT, Message, Passage, size_of, unary_bits
 from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import Address, Multicast, Recipient
 from coband.simulator.core.packet import Packet
@@ -39,12 +39,14 @@ class Field:
         matrix: its matrices are symmetric.
         encoding: of its real numbers; None: they are exact.
         width: bits of each of its whole numbers; 0: it has none, or they count as any number.
+        unary: its whole numbers are in a unary code.
     """
 
     name: str
     matrix: bool
     encoding: BaseEncoding | None
     width: int
+    unary: bool
 
 
 class Wire:
@@ -214,7 +216,8 @@ class Wire:
         if self._packed and declared["kind"] in EXACT:
             whole = {"flag": 2, "index": limit, "count": None if limit is None else limit + 1}[declared["kind"]]
             width = self._scalar_bits if whole is None else index_bits(whole)
-        return Field(name, declared["symmetric"], None if encoding.exact else encoding, width)
+        lossy = None if encoding.exact else encoding
+        return Field(name, declared["symmetric"], lossy, width, declared["code"] == "unary")
 
     def _encoded(
         self, source: Address, recipient: Recipient, message: Message, number: int, lies: Fields
@@ -247,6 +250,8 @@ class Wire:
     def _exact_bits(self, field: Field, value: Any) -> int:
         if isinstance(value, tuple):
             return sum(self._exact_bits(field, item) for item in value)
+        if field.unary:
+            return unary_bits(value)
         if field.width:
             return size_of(value) * field.width
         return self._scalar_bits * (_halved(value.shape[0]) if self._halves(field, value) else size_of(value))

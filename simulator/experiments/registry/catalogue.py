@@ -211,7 +211,9 @@ def _field(message: type[Message], name: str) -> Item:
     shape, packed = declared["shape"], "*".join(declared["shape"]) or "its size"
     if declared["symmetric"]:
         packed = f"{shape[0]}*({shape[0]} + 1)/2" if shape else "p*(p + 1)/2 of a p x p matrix"
-    if declared["kind"] in EXACT:
+    if declared["code"]:
+        packed += f", in a {declared['code']} code"
+    elif declared["kind"] in EXACT:
         packed += f", of ceil(log2 {declared['of']}) bits" if declared["of"] else ", of 1 bit"
     return {"name": name, "holds": declared["kind"], "shape": list(shape), "packed": packed}
 

@@ -49,7 +49,9 @@ def g_optimal(
     bound = 0
     for _ in range(_SWEEPS):
         V = np.zeros((len(names), features.shape[1], features.shape[1]))
-        np.add.at(V, block, weights[:, None, None] * features[:, :, None] * features[:, None, :])
+        held = weights.nonzero()[0]
+        rows = features[held]
+        np.add.at(V, block[held], weights[held, None, None] * rows[:, :, None] * rows[:, None, :])
         inverse = np.asarray(np.linalg.pinv(V, rcond=_RANK, hermitian=True), dtype=np.float64)
         bound = bound or int(np.linalg.matrix_rank(V, hermitian=True, rtol=_RANK).sum())
         g = np.einsum("ij,ijk,ik->i", features, inverse[block], features)

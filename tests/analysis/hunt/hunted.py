@@ -66,6 +66,7 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("duets", "public", inducing="rate", elimination="ucb", beta="theory"),
             entry("bpe"),
             entry("delb", C=0.001),
+            entry("pls", C=0.002),
             entry("gp_ucb"),
         ],
     },
