@@ -68,7 +68,7 @@ class Question:
 
     Attributes:
         kinds: messages that may end the wait.
-        pending: nodes from whom nothing has come; None: a message of any one node is waited for.
+        pending: nodes from whom nothing has come.
         outcome: what came of it, as whoever awaits it is told.
         public: any message of these kinds from these nodes is an answer, whatever it was sent for.
         where: which of these messages are answers; None: all.
@@ -80,6 +80,7 @@ class Question:
         together: the answers of some are worth nothing without those of the others.
         taking: given each answer when it comes, and its sender; what it returns is kept in place of the answer.
         line: in which a place is waited for, and no message.
+        anybody: a message of any one node is waited for.
         number: its own, that of the message that asks.
         follows: number of another node's question that this one answers; what continues that one answers this one.
         message: that asks; None if nothing was asked.

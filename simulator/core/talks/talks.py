@@ -160,7 +160,7 @@ class Talks(Node):
 
     def enter(self, line: Line) -> Awaitable[None]:
         """Stand in a line; the place is given up when the conversation ends, however it ends. To be awaited."""
-        return self.talks.put(Question((), set(), lambda place: None, line=line, anybody=True))
+        return self.talks.put(Question((), set(), lambda place: None, line=line))
 
     def tell(self, to: Recipient, message: Message) -> None:
         """Send a message, and do not wait for an answer. Within a conversation it answers what ``to`` has asked.
