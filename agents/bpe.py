@@ -132,9 +132,8 @@ class Bpe(InStepClient, Agent):
         if not self._together:
             self._trim(self._points.kept(len(rewards), self._points.sums(rewards), self._beta))
             return []
-        return self.begin(
-            self._end_batch(BatchRewards(rewards=rewards, pulls=len(rewards), round=self.batch + 1)), blocking=True
-        )
+        sent = BatchRewards(rewards=rewards, pulls=len(rewards), round=self.batch + 1)
+        return self.begin(self._end_batch(sent), blocking=True)
 
     async def _end_batch(self, rewards: BatchRewards) -> None:
         """Send the rewards; the sums of all agents' trim the active set."""

@@ -124,11 +124,11 @@ class CoKernelAgent(InStepClient, PureExplorationAgent):
         """Lines 9-16: exchange means, estimate, eliminate, stop or go on."""
         by_server = self.shared.via == "server"
         own = ArmMeans(counts=counts, means=means, round=self.round, pulls=int(counts.sum()) if by_server else 0)
-        known = await (self._by_server(own) if by_server else self._among_peers(own))
+        known = await (self._by_server(own) if by_server else self._among_peers(own))  # line 10
         if known is None:
             self.part()
         else:
-            self._end_round(*known)
+            self._end_round(*known)  # lines 11-16
 
     async def _by_server(self, own: ArmMeans) -> Known:
         found = await self.ask(SERVER, own, reply=AllArmMeans, public=True)

@@ -90,15 +90,15 @@ class Duets(InStepClient, Agent):
         return self.begin(self._end_epoch(), blocking=True)
 
     async def _end_epoch(self) -> None:
-        """Lines 12-19: hear of the epoch's inducing set, send the rewards on it, trim the active set by the model."""
+        """Lines 13-19: hear of the epoch's inducing set, send the rewards on it, trim the active set by the model."""
         number = self.epoch + 1
         self.note("trigger", round=number, value=len(self.active))
         end, this = EpochEnd(round=number), lambda found: found.round == number
-        inducing = await self.ask(SERVER, end, reply=InducingSet, public=True, where=this)
+        inducing = await self.ask(SERVER, end, reply=InducingSet, public=True, where=this)  # line 13
         if isinstance(inducing, InducingSet):
-            model = await self.ask(SERVER, self._project(inducing), reply=EpochModel)
+            model = await self.ask(SERVER, self._project(inducing), reply=EpochModel)  # lines 14-15
             if isinstance(model, EpochModel):
-                self._trim(model)
+                self._trim(model)  # lines 16-19
                 return
         self.part()
 

@@ -37,10 +37,8 @@ class ApproxDisKernelUCBServer(SynchronousServer):
     Statistics are added as they arrive; only with a quorum does the server store the matrices of all agents.
     """
 
-    ignores: ClassVar[tuple[type[Message], ...]] = (
-        SyncRequest,
-        Sample,
-    )  # a late sample: the agent's next one covers its data
+    # A late sample is of no use: the agent's next one covers its data.
+    ignores: ClassVar[tuple[type[Message], ...]] = (SyncRequest, Sample)
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -66,11 +64,9 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         if self.wait:
             self._add_previous_statistics(answered)
         self.conclude()
-        total, self._summed, known = self.statistics, self.round, self.applied
-        self.tell(
-            ALL_AGENTS,
-            GlobalStatistics(A=total.A, b=total.b, version=self.version, round=self.round, known=known),
-        )
+        total, self._summed = self.statistics, self.round
+        versions = {"version": self.version, "round": self.round, "known": self.applied}
+        self.tell(ALL_AGENTS, GlobalStatistics(A=total.A, b=total.b, **versions))
         return True
 
     def _unite(self, samples: list[Sample]) -> SharedDictionary:

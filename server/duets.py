@@ -54,10 +54,10 @@ class DuetsServer(InStepServer):
     async def step(self) -> bool:
         """An epoch: when the first agent has ended it, ask all for their rewards on its inducing set."""
         await self.hear(EpochEnd, where=lambda end: end.round == self.rounds + 1)
-        projections = await self.gather(self._announce(), reply=Projection, together=True)
+        projections = await self.gather(self._announce(), reply=Projection, together=True)  # lines 4-9
         if projections.left:
             return False
-        self.tell(ALL_AGENTS, self._conclude(list(projections.values())))
+        self.tell(ALL_AGENTS, self._conclude(list(projections.values())))  # lines 10-15
         return True
 
     @on(EpochEnd)
@@ -94,7 +94,7 @@ class DuetsServer(InStepServer):
         return np.array(list(dict.fromkeys(taken.tolist())), dtype=np.intp)
 
     def _conclude(self, projections: list[Projection]) -> EpochModel:
-        """Lines 9-15: compute vbar = (lam I + Z^T Z)^(-1) sum v, broadcast it, and trim the active set."""
+        """Lines 10-15: compute vbar = (lam I + Z^T Z)^(-1) sum v, broadcast it, and trim the active set."""
         v: FloatArray = np.sum([message.v for message in projections], axis=0)
         gram, lam = self._induced.gram(self._arms), self.config.lam
         vbar = ridge_solve(gram, lam, v)

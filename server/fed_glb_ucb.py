@@ -54,17 +54,9 @@ class FedGlbUCBServer(SynchronousServer):
         converged = not uploads.left and await self._descend()
         self.unconverged += not converged
         self.conclude()
-        self.tell(
-            ALL_AGENTS,
-            RegressionModel(
-                W=self.sums.gram,
-                theta=self.theta,
-                count=self.count,
-                version=self.version,
-                round=self.round,
-                known=self.count,
-            ),
-        )
+        W, theta, count = self.sums.gram, self.theta, self.count
+        versions = {"version": self.version, "round": self.round, "known": count}
+        self.tell(ALL_AGENTS, RegressionModel(W=W, theta=theta, count=count, **versions))
         return True
 
     async def _descend(self) -> bool:

@@ -40,22 +40,17 @@ class FnUcbServer(SynchronousServer):
     async def synchronise(self) -> bool:
         """Lines 2 to 6: ask all agents for their uploads, and broadcast the new model."""
         start = SyncStart(round=self.round, version=self.version)
-        uploads = list((await self.gather(start, reply=NeuralUpload, **self.wait)).values())
+        uploads = list((await self.gather(start, reply=NeuralUpload, **self.wait)).values())  # lines 2-3
         if not uploads:
             return False
-        self._add_up([*self._late, *uploads])
+        theta, alpha = self._theta(uploads), min(upload.alpha for upload in uploads)  # line 4
+        inverses = self._inverses(uploads)
+        self._add_up([*self._late, *uploads])  # line 5
         self._late = []
         self.conclude()
-        model = NeuralModel(
-            W=self.statistics,
-            B=self.B,
-            theta=self._theta(uploads),
-            alpha=min(upload.alpha for upload in uploads),
-            inverses=self._inverses(uploads),
-            version=self.version,
-            round=self.round,
-        )
-        self.tell(ALL_AGENTS, model)
+        versions = {"version": self.version, "round": self.round}
+        model = NeuralModel(W=self.statistics, B=self.B, theta=theta, alpha=alpha, inverses=inverses, **versions)
+        self.tell(ALL_AGENTS, model)  # line 6
         return True
 
     @late(NeuralUpload)

@@ -163,6 +163,7 @@ class Engine:
         return result
 
     def _check_end(self) -> None:
+        self.transport.close()
         self.audit.at_end()
         if self._inspection is not None:
             self.trace.flush()

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.clock.clock import DELIVERY, Due
 from coband.simulator.core.network.network import Network
@@ -208,7 +207,6 @@ class LiveReliable(OverSockets, ReliableTransport):
         if has:
             packet.acknowledged = True
             return
-        seq = self._event(tr.EXPIRE, packet, reason=self._trace.name("max_attempts"))
-        self._audit.gave_up(packet)
+        seq = self._expire(packet, "max_attempts")
         packet.expired = True
         self._handler.give_up(packet, seq)

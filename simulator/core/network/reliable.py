@@ -78,8 +78,7 @@ class ReliableTransport(Transport):
         if packet.number < receiving.expected or packet.number in receiving.held:
             packet.acknowledged = True  # it has arrived, though no acknowledgement of it has
         else:
-            seq = self._event(tr.EXPIRE, packet, reason=self._trace.name("max_attempts"))
-            self._audit.gave_up(packet)
+            seq = self._expire(packet, "max_attempts")
             receiving.skipped.add(packet.number)
             packet.expired = True
             self._handler.give_up(packet, seq)
@@ -91,6 +90,21 @@ class ReliableTransport(Transport):
             self._release(receiving, node)
         for packet in self._put_off.pop(node, ()):
             self._repeat(packet)
+
+    def close(self) -> None:
+        """Also lost is what has arrived behind a message that its sender, down for good, does not repeat."""
+        for packet in [packet for packets in self._put_off.values() for packet in packets]:
+            receiving = self._receiving.setdefault(packet.pair, Receiving())
+            if packet.number >= receiving.expected and packet.number not in receiving.held:
+                self._expire(packet, "down")
+        for receiving in self._receiving.values():
+            for packet in receiving.held.values():
+                self._lost(packet, "down")
+                self._expire(packet, "down")
+
+    def _expire(self, packet: Packet, why: str) -> int:
+        self._audit.gave_up(packet)
+        return self._event(tr.EXPIRE, packet, reason=self._trace.name(why))
 
     def _arrive(self, event: Any) -> None:
         packet: Packet = event.value

@@ -213,6 +213,9 @@ class Transport:
         """Whether a copy waits for a node to be up."""
         return False
 
+    def close(self) -> None:
+        """The run is over: what waits for a node that is down for good is lost."""
+
     def _event(self, event: int, packet: Packet, reason: int = tr.NONE) -> int:
         return self._trace.record(
             self._clock.now,

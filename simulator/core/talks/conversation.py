@@ -13,6 +13,7 @@ from coband.simulator.core.nodes.timers import OutOfPatience, Overdue, Resend, S
 from coband.simulator.core.talks.question import Conversation, Declined, Kinds, Question, Reason, Steps
 
 Recipients = Recipient | list[Address]
+FOREIGN = "await only what `ask`, `gather`, `hear` and `enter` return, and each once; a new message asks again"
 
 
 class Conversations:
@@ -60,8 +61,6 @@ class Conversations:
 
     def take(self) -> Outbox:
         """What has been sent since the node was called."""
-        if self.asked is not None:
-            raise TypeError(self._forgotten(self.asked))
         outbox, self.outbox, self.busy = self.outbox, [], False
         return outbox
 
@@ -85,37 +84,40 @@ class Conversations:
     def advance(self, conversation: Conversation) -> None:
         """Take its steps up to the next wait."""
         outer, self.current = self.current, conversation
-        if all(map(self._goes_on, conversation.questions)):
-            self.end(conversation)
+        try:
+            for question in conversation.questions:
+                if not question or self.asked is not question:
+                    raise TypeError(f"{conversation}: {FOREIGN}")
+                self.asked = None
+                conversation.question, question.conversation = question, conversation
+                if question.line is not None:
+                    conversation.place = question
+                    question.line.standing.append(question)
+                if question.anybody:
+                    conversation.round = 0
+                if question.public:
+                    self.listening[question] = None
+                    self.mail = self.mail and [letter for letter in self.mail if not question.take(*letter)]
+                if question.pending or not question.over:
+                    for source in self._missed and self._missed & question.pending:
+                        self.missed(source)
+                    break
+                self._close(question)
+            else:
+                self.end(conversation)
+        except RuntimeError as error:
+            if "event loop" not in str(error):
+                raise
+            raise TypeError(f"{conversation}: {FOREIGN}; no event loop runs, but a `limit` ends a wait") from error
         self.current = outer
-
-    def _goes_on(self, question: Question) -> bool:
-        """The current conversation waits; True if it does not have to."""
-        if (conversation := self.current) is None or self.asked is not question:
-            what = "await only what `ask`, `gather`, `hear` and `enter` return, and each once; a new message asks again"
-            raise TypeError(f"{conversation}: {what}")
-        self.asked = None
-        conversation.question, question.conversation = question, conversation
-        if question.line is not None:
-            conversation.place = question
-            question.line.standing.append(question)
-        if question.members is None:
-            conversation.round = 0
-        if question.public:
-            self.listening[question] = None
-            self.mail = self.mail and [letter for letter in self.mail if not question.take(*letter)]
-        if not question.pending and question.over:
-            self._close(question)
-            return True
-        for source in self._missed and self._missed & question.pending:
-            self.missed(source)
-        return False
 
     def end(self, conversation: Conversation) -> None:
         """End it where it stands, free what it holds, and tell those who wait for an answer that there is none."""
         if conversation.question:
             self._close(conversation.question)
             conversation.steps.close()
+        elif self.asked is not None:
+            raise TypeError(self._forgotten(self.asked))
         del self.under_way[conversation.key]
         if conversation.blocking and self.client is not None:
             self.client.waiting = bool(self.under_way) and any(one.blocking for one in self.under_way.values())
@@ -139,7 +141,7 @@ class Conversations:
             number = self._post(message, to, 2 if question.public else 1)
             if not isinstance(to, int):
                 current.round = number
-            if self._answers_another(message):
+            if message.answers and self._answers_another(message):
                 question.follows = message.answers
                 self.open[question.follows] = question
         question.message, question.number, self.open[number] = message, number, question
@@ -162,30 +164,21 @@ class Conversations:
 
         Without ``answers`` it is what ``to`` has asked in the current conversation, or the last question to all.
         """
-        if message.talk:
+        if "talk" in (fields := message.__dict__):
             raise TypeError(f"this {message.kind!r} has been sent before; make a new message each time")
-        if answers is not None or (current := self.current) is None:
-            answers = answers or 0
-        elif isinstance(to, int):
-            answers = current.owes.pop(to, current.round)
-        else:
-            answers = current.round
-            current.owes.clear()
-        fields, self._number = message.__dict__, self._number + self._step
-        fields["talk"], fields["answers"], fields["asks"] = self._number, answers, asks
-        self._send(message, to)
-        return self._number
+        if answers is None and (current := self.current) is not None:
+            answers = current.owes.pop(to, current.round) if isinstance(to, int) else current.round
+            if not isinstance(to, int):
+                current.owes.clear()
+        number = self._number = self._number + self._step
+        fields["talk"], fields["answers"], fields["asks"] = number, answers or 0, asks
+        if message.pulls and self.client:
+            self.client.unshared -= message.pulls
+        self.outbox += [(one, message) for one in to] if isinstance(to, list) else [(to, message)]
+        return number
 
     def _answers_another(self, message: Message) -> bool:
         return message.answers > 0 and message.answers % self._step != self._own
-
-    def _send(self, message: Message, to: Recipients) -> None:
-        if message.pulls and self.client:
-            self.client.unshared -= message.pulls
-        if isinstance(to, list):
-            self.outbox += [(address, message) for address in to]
-        else:
-            self.outbox.append((to, message))
 
     # --- what comes
 
@@ -199,7 +192,7 @@ class Conversations:
 
     def settle(self, question: Question) -> None:
         """Something has become of a question: go on if nothing more is waited for."""
-        if question.over and question.conversation.question is question:
+        if (not question.pending or question.over) and question.conversation.question is question:
             self._close(question)
             self.advance(question.conversation)
 
@@ -207,14 +200,15 @@ class Conversations:
         """Wait for it no longer. Whom it has answered is told that nothing follows, unless the conversation goes on."""
         question.conversation.question = None
         del self.open[question.number]
-        self.listening.pop(question, None)
+        if question.public:
+            del self.listening[question]
         if question.follows:
             del self.open[question.follows]
             if not question.answers:
-                question.conversation.owes.update(dict.fromkeys(question.members or (), question.follows))
-        if question.undo is not None and question.held:
+                question.conversation.owes.update(dict.fromkeys((*question.left, *question.pending), question.follows))
+        if question.held and question.undo is not None:
             question.undo(question.message)
-        elif question.undo is not None:
+        elif self._gives_up and question.undo is not None:
             self._undo[question.message] = question.undo
 
     # --- what does not come through; timers have methods with the names of their kinds
@@ -255,7 +249,9 @@ class Conversations:
         if wanted := self._is_wanted(timer.copy, timer.about):
             if question := self.open.get(timer.copy.talk):
                 question.held = False
-            self._send(timer.copy, timer.about)
+            if self.client is not None:
+                self.client.unshared -= timer.copy.pulls
+            self.outbox.append((timer.about, timer.copy))
         return wanted
 
     def silence(self, timer: Silence) -> bool:
@@ -270,8 +266,7 @@ class Conversations:
         self._missed.discard(source)
         self._patient.get(source, []).clear()
         self._patient[source] = waiting
-        round = getattr(waiting[0].message, "round", -1)
-        timer = OutOfPatience(about=source, waiting=waiting, round=round)
+        timer = OutOfPatience(about=source, waiting=waiting, round=getattr(waiting[0].message, "round", -1))
         self.outbox.append((Later(self.node.context.recovery.patience), timer))
         return True
 

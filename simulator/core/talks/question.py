@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass, field
 from types import CoroutineType
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -62,53 +62,56 @@ class Line:
         self.limit, self.standing = limit, list[Question]()
 
 
+@dataclass(slots=True, eq=False)
 class Question:
     """What a conversation waits for.
 
-    Args:
-        kinds: messages that may end the wait.
-        members: nodes whose messages are waited for; None: that of any one node.
-        outcome: what came of it, as whoever awaits it is told.
-        how: attributes.
-
     Attributes:
-        pending: the members from whom nothing has come.
-        answers: what has come, by address.
-        left: the members from whom nothing will come, and why.
-        number: its own, that of the message that asks.
-        follows: number of another node's question that this one answers; what continues that one answers this one.
-        message: that asks; None if nothing was asked.
+        kinds: messages that may end the wait.
+        pending: nodes from whom nothing has come.
+        outcome: what came of it, as whoever awaits it is told.
         public: any message of these kinds from these nodes is an answer, whatever it was sent for.
         where: which of these messages are answers; None: all.
         undo: called with the message, once, as soon as it is certain that the other node will never have it; None where
             there is nothing to undo, or an answer shows that it has come.
         attempts: how often it is asked again after it was given up; None: as the scenario's recovery says.
-        held: it was given up, and is to be asked again.
         limit: time after which it is overdue.
         needed: so many answers are enough when it is overdue.
         together: the answers of some are worth nothing without those of the others.
         taking: given each answer when it comes, and its sender; what it returns is kept in place of the answer.
         line: in which a place is waited for, and no message.
+        anybody: a message of any one node is waited for.
+        number: its own, that of the message that asks.
+        follows: number of another node's question that this one answers; what continues that one answers this one.
+        message: that asks; None if nothing was asked.
+        held: it was given up, and is to be asked again.
+        overdue: its time is over.
+        answers: what has come, by address.
+        left: the nodes from whom nothing will come, and why.
         conversation: that waits.
     """
 
-    number = follows = needed = 0
-    public = held = together = overdue = False
-    message: Any = None
+    kinds: Kinds
+    pending: set[Address]
+    outcome: Callable[..., Any]
+    public: bool = False
     where: Callable[[Any], bool] | None = None
     undo: Callable[[Any], None] | None = None
     attempts: int | None = None
     limit: float | None = None
+    needed: int = 0
+    together: bool = False
     taking: Callable[..., Any] | None = None
     line: Line | None = None
-    conversation: Conversation
-
-    def __init__(self, kinds: Kinds, members: Collection[int] | None, outcome: Callable[..., Any], how: Any) -> None:
-        self.__dict__.update(how)
-        self.kinds, self.members, self.outcome = kinds, members, outcome
-        self.pending = set(members or ())
-        self.answers: dict[Address, Any] = {}
-        self.left: dict[Address, Reason] = {}
+    anybody: bool = False
+    number: int = 0
+    follows: int = 0
+    message: Any = None
+    held: bool = False
+    overdue: bool = False
+    answers: dict[Address, Any] = field(default_factory=dict)
+    left: dict[Address, Reason] = field(default_factory=dict)
+    conversation: Conversation = field(init=False)
 
     def __await__(self) -> Generator[Question, None, Any]:
         yield self
@@ -116,7 +119,7 @@ class Question:
 
     def take(self, message: Message, source: Address) -> bool:
         """A message has come; False if it is no answer."""
-        expected = source in self.pending or (self.members is None and not self.answers)
+        expected = source in self.pending or (self.anybody and not self.answers)
         if not (expected and isinstance(message, self.kinds) and (self.where is None or self.where(message))):
             return False
         self.answers[source] = message if self.taking is None else self.taking(message, source)
@@ -134,7 +137,7 @@ class Question:
             return (self.overdue and len(self.answers) >= self.needed) or (self.together and bool(self.left))
         if self.line is not None:
             return self in self.line.standing[: self.line.limit]
-        return self.members is not None or bool(self.answers)
+        return not self.anybody or bool(self.answers)
 
     def __str__(self) -> str:
         return " or ".join(kind.__name__ for kind in self.kinds) or "a place in a line"
@@ -169,15 +172,15 @@ class Conversation:
         round: number of the last question to all, which a message to all continues.
     """
 
-    question: Question | None = None
-    place: Question | None = None
-    round = 0
-
     def __init__(self, steps: Steps, owes: dict[Address, int], blocking: bool = False, key: object = None) -> None:
         if not isinstance(steps, CoroutineType):
             raise TypeError(f"{steps!r} is no conversation: begin the call of an `async def`")
-        self.steps, self.questions = steps, steps.__await__()
-        self.owes, self.blocking, self.key = owes, blocking, steps if key is None else key
+        self.questions: Generator[Question, None, None] = steps.__await__()
+        self.steps, self.owes, self.blocking, self.round = steps, owes, blocking, 0
+        self.key = steps if key is None else key
+        self.question: Question | None = None
+        self.place: Question | None = None
 
     def __str__(self) -> str:
-        return f"{self.steps.__qualname__}, line {getattr(self.steps.cr_frame, 'f_lineno', 0)}"
+        code = self.steps.cr_code
+        return f"{code.co_qualname}, line {getattr(self.steps.cr_frame, 'f_lineno', code.co_firstlineno)}"

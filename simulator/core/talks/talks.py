@@ -89,8 +89,7 @@ class Talks(Node):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         members = [one for ancestor in reversed(cls.__mro__) for one in vars(ancestor).items()]
-        marks = [(name, *mark) for name, member in members for mark in getattr(member, "marks", ())]
-        cls._handlers = {(what, kind): (name, blocking) for name, what, kind, blocking in marks}
+        cls._handlers = {mark[:2]: (name, mark[2]) for name, one in members for mark in getattr(one, "marks", ())}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -113,7 +112,7 @@ class Talks(Node):
             The answer, or `Unanswered`; to be awaited.
         """
         kinds = reply if isinstance(reply, tuple) else (reply,)
-        return self.talks.put(Question(kinds, (to,), Question.one, how), message, to)
+        return self.talks.put(Question(kinds, {to}, Question.one, **how), message, to)
 
     def gather(
         self,
@@ -143,10 +142,9 @@ class Talks(Node):
             The answers; to be awaited.
         """
         members = list(range(self.context.agents) if to is None else sorted(to))
-        how = {"where": where, "limit": timeout, "together": together, "taking": taking, "public": message is None}
-        how["needed"] = len(members) if quorum is None else quorum
-        question = Question((reply,), members, Question.all, how)
-        return self.talks.put(question, message, ALL_AGENTS if to is None else members)
+        how: Any = {"where": where, "limit": timeout, "needed": len(members) if quorum is None else quorum}
+        asked = Question((reply,), {*members}, Question.all, message is None, together=together, taking=taking, **how)
+        return self.talks.put(asked, message, ALL_AGENTS if to is None else members)
 
     def hear(self, *kinds: type[M], where: Callable[[M], bool] | None = None) -> Awaitable[tuple[M, Address]]:
         """Wait for a message of these kinds that nobody was asked for.
@@ -158,11 +156,11 @@ class Talks(Node):
         Returns:
             The message and its sender; to be awaited.
         """
-        return self.talks.put(Question(kinds, None, Question.first, {"public": True, "where": where}))
+        return self.talks.put(Question(kinds, set(), Question.first, public=True, where=where, anybody=True))
 
     def enter(self, line: Line) -> Awaitable[None]:
         """Stand in a line; the place is given up when the conversation ends, however it ends. To be awaited."""
-        return self.talks.put(Question((), None, lambda place: None, {"line": line}))
+        return self.talks.put(Question((), set(), lambda place: None, line=line))
 
     def tell(self, to: Recipient, message: Message) -> None:
         """Send a message, and do not wait for an answer. Within a conversation it answers what ``to`` has asked.
@@ -220,18 +218,17 @@ class Talks(Node):
         talks = self._called()
         if message.pulls and talks.server:
             talks.server.applied += message.pulls
-        for timer in talks.kept.pop(source, ()):
+        for timer in talks.kept.pop(source, ()) if talks.kept else ():
             talks.resend(timer)
-        question = talks.open.get(message.answers)
-        if question and type(message) is Declined:
-            talks.leave_out(question, source, "declined")
-        heard = []
+        question, heard = talks.open.get(message.answers), []
         for one in talks.listening:
             if one.take(message, source):
                 heard.append(one)
         if question is not None and question.take(message, source):
             heard.append(question)
-        if question not in heard and (not heard or any(one.message for one in heard)):  # an asker hears what others use
+        elif question is not None and type(message) is Declined:
+            talks.leave_out(question, source, "declined")
+        elif not heard or (question not in heard and any(one.message for one in heard)):  # askers hear what others use
             late = message.answers and self._handled("late", message, source)
             if not (late or self._handled("on", message, source) or heard):
                 self._refuse(message, source)
@@ -247,8 +244,7 @@ class Talks(Node):
     def on_timer(self, timer: Message) -> Outbox | None:
         """Send something again, notice a silence, or go on without an answer."""
         talks = self._called()
-        matters = getattr(talks, timer.kind)(timer)
-        outbox = talks.take()
+        matters, outbox = getattr(talks, timer.kind)(timer), talks.take()
         return outbox if matters or outbox else None
 
     # --- messages that no question waits for

@@ -264,6 +264,22 @@ def test_availability_from_a_file(tmp_path: Path) -> None:
     assert result.stalled == 3
 
 
+def test_what_waits_for_a_node_that_has_gone_for_good_is_lost(tmp_path: Path) -> None:
+    file = tmp_path / "times.csv"
+    file.write_text("agent,up,down\n0,0,9.5\n")
+    agent = {"availability": {"kind": "trace", "file": str(file)}}
+    latency = {"kind": "uniform", "low": 0.1, "high": 1.5}
+    network = {"latency": latency, "loss": 0.4, "retransmission": {"max_attempts": 3}}
+    result, rows, engine = run(plan(agents=2, turns=20, agent=agent, network=network, checks="full"))
+    lost = [row for row in rows if row.reason == engine.trace.name("down")]
+    dropped = {(row.message, row.peer) for row in lost if row.event == tr.DROP}
+    found = {(row.node, row.peer, (row.message, row.peer) in dropped) for row in lost if row.event == tr.EXPIRE}
+    # Agent 0 repeats nothing any more; what has come behind that waits in vain, and so does what waits for agent 0.
+    assert found == {(0, -1, False), (0, -1, True), (-1, 0, True)}
+    assert result.totals["expired"] == sum(row.event == tr.EXPIRE for row in rows)
+    assert engine.audit.dropped_copies == sum(row.event == tr.DROP for row in rows)
+
+
 @pytest.mark.parametrize(("rows", "agents"), [("", 0), ("0,1,2\n", 1), ("4,1,2\n3,0,\n", 5)])
 def test_a_file_speaks_of_agents_up_to_its_largest(tmp_path: Path, rows: str, agents: int) -> None:
     file = tmp_path / "times.csv"

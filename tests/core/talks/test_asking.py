@@ -273,14 +273,35 @@ def test_a_main_begins_by_waiting() -> None:
         Hasty(context(0, 1)).receive(News(), SERVER)
 
 
-def test_there_is_no_event_loop() -> None:
+@pytest.mark.parametrize("wrong", [lambda: asyncio.sleep(0.0), lambda: asyncio.sleep(1.0), lambda: _in_a_task()])
+def test_there_is_no_event_loop(wrong: Callable[[], Awaitable[None]]) -> None:
     agent, _, _ = pair()
-    with pytest.raises((TypeError, RuntimeError)):
-        agent.begin(_sleeps())
+    with pytest.raises(TypeError, match=r"_awaits, line \d+: await only what `ask`, .* return"):
+        agent.begin(_awaits(wrong))
 
 
-async def _sleeps() -> None:
-    await asyncio.sleep(1.0)
+def test_who_wants_to_sleep_is_told_what_waits_for_a_while() -> None:
+    agent, _, _ = pair()
+    line = _awaits.__code__.co_firstlineno
+    with pytest.raises(TypeError, match=f"line {line}: .*; no event loop runs, but a `limit` ends a wait"):
+        agent.begin(_awaits(lambda: asyncio.sleep(1.0)))
+
+
+async def _awaits(wrong: Callable[[], Awaitable[None]]) -> None:
+    await wrong()
+
+
+async def _in_a_task() -> None:
+    await asyncio.get_running_loop().create_task(asyncio.sleep(0.0))
+
+
+def test_other_errors_of_a_conversation_stay_as_they_are() -> None:
+    async def fails() -> None:
+        raise RuntimeError("no more arms")
+
+    agent, _, _ = pair()
+    with pytest.raises(RuntimeError, match="^no more arms$"):
+        agent.begin(fails())
 
 
 def test_every_message_has_a_number() -> None:
@@ -298,12 +319,12 @@ def test_a_silence_counts_for_all_that_wait_and_its_timer_is_of_the_oldest_round
     assert agent.log == ["silent", "silent"]
 
 
-def test_a_conversation_that_has_ended_is_in_no_line() -> None:
+def test_a_conversation_that_has_ended_is_where_it_began() -> None:
     agent, _, wire = pair()
     wire.post(0, agent.start(Ask()))
     (conversation,) = agent.talks.under_way.values()
     agent.end()
-    assert str(conversation) == f"{Talker._ask.__qualname__}, line 0"
+    assert str(conversation) == f"{Talker._ask.__qualname__}, line {Talker._ask.__code__.co_firstlineno}"
 
 
 class Patient(Talker):

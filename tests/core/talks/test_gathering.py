@@ -65,6 +65,7 @@ def test_all_answer_in_any_order_and_come_in_that_of_addresses() -> None:
     assert head.rounds[0].left == {}
     assert [member.log for member in members] == [[7], [7], [7]]
     assert head.collected == []
+    assert not any(isinstance(packet.message, Declined) for packet in wire.sent)  # what goes to all answers them all
 
 
 def test_those_who_cannot_be_reached_are_left_out() -> None:
