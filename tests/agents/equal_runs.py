@@ -31,6 +31,7 @@ NAMES = (
     "async_kernel_ucb",
     "fn_ucb",
     "dis_lin_ucb",
+    "fed_ucb",
     "dis_kernel_ucb",
     "approx_dis_kernel_ucb",
     "fed_glb_ucb",

@@ -43,6 +43,7 @@ def payload(
     adds: Literal["", "news", "all"] = "",
     bound: str = "",
     pulls: Pulls | None = None,
+    noised: bool = False,
 ) -> Any:
     """Mark a dataclass field as payload: its scalars are counted.
 
@@ -58,11 +59,12 @@ def payload(
             norm of ``points`` and the largest absolute value of ``rewards``; empty where there is none, so that no
             noise can hide a pull in it.
         pulls: which pulls a sum with a bound is of; None: new ones where it adds news, else all again.
+        noised: its node has put noise on it (`Algorithm.private`), so that it tells nothing more of single pulls.
     """
     if bound and pulls is None:
         pulls = "new" if adds == "news" else "again"
     about: dict[str, Any] = {"shape": shape, "kind": kind, "symmetric": symmetric, "of": of, "adds": adds}
-    about |= {"bound": bound, "pulls": pulls}
+    about |= {"bound": bound, "pulls": pulls, "noised": noised}
     return field(metadata={"payload": True, **about})
 
 
