@@ -153,6 +153,5 @@ ALGORITHM = Algorithm(
     ),
     cites=("dubey2020differentially", "shariff2018differentially"),
     search={"threshold": "0.1..1000"},
-    always={"threshold": 0.0},
     private=noise_of,
 )

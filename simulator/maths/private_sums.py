@@ -13,7 +13,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from coband.simulator.arrays import FloatArray
 
@@ -116,6 +115,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
     delta(mu) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) (Balle and Wang 2018, theorem 8).
     """
+    from scipy.special import log_ndtr  # takes long to load
 
     def spent(mu: float) -> float:
         lost, kept = 0.5 * mu - epsilon / mu, -0.5 * mu - epsilon / mu

@@ -39,6 +39,7 @@ NAMES = (
     "bpe",
     "fed_pe",
     "delb",
+    "dp_fts_de",
     "co_kernel_fc",
     "co_kernel_fb",
     "one_kernel_ucb",
