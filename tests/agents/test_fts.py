@@ -1,4 +1,4 @@
-"""FTS, FTS-DE, DP-FTS and DP-FTS-DE: runs are the pseudo-code, counts are closed forms, epsilon is that of accountants."""
+"""FTS, FTS-DE, DP-FTS, DP-FTS-DE: runs are the pseudo-code, counts are closed forms, epsilon is that of accountants."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_epsilon_is_that_of_the_subsampled_gaussian_mechanism(z: float) -> None:
 
 
 def test_epsilon_of_one_release_by_direct_integration() -> None:
-    """delta(epsilon) of N(0, z^2) against (1 - q) N(0, z^2) + q N(1, z^2), by the points at which a sample tells most."""
+    """delta(epsilon) of N(0, z^2) against (1 - q) N(0, z^2) + q N(1, z^2), and the other way round."""
     found = run(
         "dp_fts", {"features": 5, "initial": 1, "q": 0.4, "z": 0.8}, agents=2, schedule={"kind": "rounds", "turns": 1}
     )

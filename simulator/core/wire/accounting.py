@@ -74,16 +74,14 @@ def own_epsilon(spent: Spent, delta: float) -> float:
     """The epsilon of Gaussian releases in which the hidden data take part by chance, each time anew.
 
     Where they always do it is `gaussian_epsilon`; else a privacy loss distribution (Koskela, Jalko and Honkela 2020),
-    an upper bound, for data that are left out or not.
+    an upper bound, for data that are left out or not. With little noise it is that of data that always take part.
 
     Raises:
         UnsupportedScenario: dp-accounting is not installed.
     """
-    if spent.rate == 1.0 or not spent.releases:
+    if spent.rate == 1.0 or not spent.releases or spent.multiplier < DISCRETE:
         return gaussian_epsilon(spent.multiplier, spent.releases, delta)
     dp = _library()
-    if not spent.multiplier:
-        return EVERYTHING
     found = dp.pld.PLDAccountant(dp.NeighboringRelation.ADD_OR_REMOVE_ONE)
     found.compose(dp.PoissonSampledDpEvent(spent.rate, dp.GaussianDpEvent(spent.multiplier)), spent.releases)
     return float(found.get_epsilon(delta))
