@@ -142,7 +142,7 @@ def theirs(code: Any, seed: int) -> Found:
 
 
 def searches(code: Any) -> tuple[float, float]:
-    """CPU seconds of a search for the best of 1000 points with 100 features: ours, and the loop that begins the program's."""
+    """CPU seconds of a search of 1000 points with 100 features: ours, and the loop that begins the program's."""
     rng = np.random.default_rng(0)
     phi, X, weights = RandomFeatures(rng, 100, 2, 0.2, 1.0), rng.uniform(0, 1, (1000, 2)), rng.standard_normal(100)
     started = time.process_time()
