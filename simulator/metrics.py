@@ -87,6 +87,7 @@ class RunMetric(Metric):
     of: Callable[[Any], Number] = field(kw_only=True)
 
 
+CLIPPED = Metric("clipped", "pulls", "pulls whose point or reward was clipped for privacy")
 DICTIONARY_SIZE = Metric("dictionary_size", "points", "points in the dictionary at the end", locked=True)
 """For algorithms that keep a dictionary: results of all algorithms have a place for it."""
 

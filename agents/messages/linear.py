@@ -80,3 +80,33 @@ class RegressionModel(Message):
     W: Gram = payload("d", "d", kind="gram", symmetric=True)
     theta: FloatArray = payload("d", kind="weights")
     count: int = payload(kind="count", of="pulls")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrivateSums(Message):
+    """Up: W = sum x x^T and b = sum y x of all the agent's pulls, with noise that the agent has put on them."""
+
+    kind: ClassVar[str] = "upload"
+    W: FloatArray = payload("d", "d", kind="gram", symmetric=True, adds="all", noised=True)
+    b: FloatArray = payload("d", kind="moment", adds="all", noised=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrivateModel(Message):
+    """Down: the sums of what agents have sent with noise of their own."""
+
+    kind: ClassVar[str] = "model"
+    W: FloatArray = payload("d", "d", kind="gram", symmetric=True, noised=True)
+    b: FloatArray = payload("d", kind="moment", noised=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FloodedSums(PrivateSums):
+    """To all agents within some hops: private sums of one of an agent's estimators.
+
+    ``trial``: its sender's, which says what estimator they are of. ``wanted``: it wants those of the others.
+    """
+
+    trial: int = payload(kind="index", of="turns")
+    agent: int = payload(kind="index", of="agents")
+    wanted: bool = payload(kind="flag")

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -101,8 +101,64 @@ def least_mu(positives: tuple[int, int], trials: int, confidence: float) -> floa
     return max(0.0, float(ndtri(true_low) - ndtri(false_high))) if true_low > 0.0 and false_high < 1.0 else 0.0
 
 
+def audited(scenario: Scenario, entry: ScenarioEntry, trials: int, confidence: float) -> Verdict:
+    """The audit of one algorithm of a scenario: of the noise on the wire, or else of that of its own nodes.
+
+    Args:
+        scenario: with a section ``messages.privacy``, or without for an algorithm that is private by itself.
+        entry: of the algorithm.
+        trials: how often each world is seen in the test, and as often before it to learn.
+        confidence: with which the bounds shall hold.
+
+    Raises:
+        RequestError: there is nothing to audit.
+        UnsupportedScenario: the scenario cannot run.
+    """
+    private = entry.algorithm.private
+    if scenario.messages.privacy is not None or private is None:
+        return Audit(scenario, entry, trials).verdict(confidence)
+    streams = Streams(scenario.seed)
+    graph, world = graph_and_world(scenario, streams)
+    engine = Engine(plan(scenario, entry.ties, "off"), entry.algorithm, entry.config, world, streams, graph=graph)
+    noise = private(engine.agents[0].context)
+
+    def see(trial: int, canary: int) -> list[float]:
+        rng = Streams(scenario.seed, 2 * trial + canary)("wire", 0, "audit")
+        return noise.see(rng, MOST_MESSAGES, bool(canary))
+
+    worlds = [np.array([see(trial, canary) for trial in range(2 * trials)]) for canary in (0, 1)]
+    spent = noise.spent(MOST_MESSAGES)
+    accounted = accounting.own_epsilon(spent, noise.delta)
+    seen = Seen(entry.label, MOST_MESSAGES, accounted, noise.delta, spent.rate == 1.0)
+    return _judged(seen, worlds, confidence)
+
+
+class Seen(NamedTuple):
+    """What an attack is told: whose messages it saw, how many, and what was promised of them."""
+
+    label: str
+    messages: int
+    accounted: float
+    delta: float
+    gaussian: bool
+
+
+def _judged(seen: Seen, worlds: Sequence[FloatArray], confidence: float) -> Verdict:
+    """Attack what was seen in either world, (2 trials, numbers), and say what that proves."""
+    trials, delta = len(worlds[0]) // 2, seen.delta
+    gaussian = None
+    if seen.gaussian:
+        hits = _attack(worlds[0], worlds[1], lambda found: least_mu(found, trials, confidence))
+        mu = least_mu(hits, trials, confidence)
+        gaussian = accounting.gaussian_epsilon(1.0, mu**2, delta) if mu else 0.0
+    else:
+        hits = _attack(worlds[0], worlds[1], lambda found: least_epsilon(found, trials, delta, confidence))
+    least = least_epsilon(hits, trials, delta, confidence)
+    return Verdict(seen.label, seen.messages, trials, *hits, confidence, seen.accounted, least, gaussian)
+
+
 class Audit:
-    """The audit of one algorithm of a scenario.
+    """The audit of the noise on the wire of one algorithm.
 
     Args:
         scenario: with a section ``messages.privacy``.
@@ -117,7 +173,10 @@ class Audit:
     def __init__(self, scenario: Scenario, entry: ScenarioEntry, trials: int) -> None:
         privacy = scenario.messages.privacy
         if privacy is None:
-            raise RequestError("the scenario has no section messages.privacy, so there is no promise to audit")
+            raise RequestError(
+                f"the scenario has no section messages.privacy, and {entry.algorithm.name} puts no noise on what it "
+                "sends, so there is no promise to audit"
+            )
         self._scenario, self._entry, self._trials = scenario, entry, trials
         self._privacy: Privacy = privacy
         self._plan: Plan = plan(scenario, entry.ties, "off")
@@ -129,18 +188,9 @@ class Audit:
             messages = 1 if self._privacy.mechanism.local else len(self._sent)
             worlds = [np.array([see(trial, canary) for trial in range(2 * self._trials)]) for canary in (0, 1)]
         noising, node = self._last
-        weight, delta, trials = noising.weight(node), self._privacy.delta, self._trials
-        gaussian = None
-        if self._privacy.mechanism.local:
-            hits = _attack(worlds[0], worlds[1], lambda found: least_epsilon(found, trials, delta, confidence))
-        else:
-            hits = _attack(worlds[0], worlds[1], lambda found: least_mu(found, trials, confidence))
-            mu = least_mu(hits, trials, confidence)
-            gaussian = accounting.gaussian_epsilon(1.0, mu**2, delta) if mu else 0.0
-        least = least_epsilon(hits, trials, delta, confidence)
-        accounted = noising.epsilon(weight)
-        counts = (messages, self._trials, *hits, confidence, accounted)
-        return Verdict(self._entry.label, *counts, least, gaussian)
+        accounted = noising.epsilon(noising.weight(node))
+        seen = Seen(self._entry.label, messages, accounted, self._privacy.delta, not self._privacy.mechanism.local)
+        return _judged(seen, worlds, confidence)
 
     def _noising(self, trial: int, canary: int) -> Noising:
         """Fresh noise for a trial of a world."""

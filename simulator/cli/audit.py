@@ -46,11 +46,12 @@ def audit(
     """Attack the privacy of the scenario in FILE, and bound its epsilon from below.
 
     The messages of one run are sent many times with fresh noise, with one pull more and without it, and an attack
-    learns to tell which. Ends with status 1 when what it proves is more than what the accountant promises. Messages
+    learns to tell which; without a section messages.privacy, those of algorithms that put noise on what they send by
+    themselves. Ends with status 1 when what it proves is more than what the accountant promises. Messages
     are those of one run: that their times or numbers change with a pull is no part of it (`coband describe ALGORITHM`
     says what is not private).
     """
-    from coband.simulator.analysis.audit import Audit
+    from coband.simulator.analysis.audit import audited
     from coband.simulator.experiments.runs.study import study_of
 
     scenario = Request(file=file, settings=settings).load()
@@ -58,7 +59,7 @@ def audit(
     entries = [entry for entry in scenario.algorithms if entry.label in labels]
     found = []
     for entry in entries:
-        verdict = Audit(scenario, entry, replications or TRIALS).verdict(confidence)
+        verdict = audited(scenario, entry, replications or TRIALS, confidence)
         found.append(verdict)
         if not as_json:
             click.echo("\n".join(_lines(verdict)))

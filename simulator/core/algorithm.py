@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from coband.simulator.core.formulas import FormulaError, Values, evaluate
 from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import BatchAgent, Client, Server
+from coband.simulator.core.nodes.node import BatchAgent, Client, NodeContext, Server
+from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.metrics import Metric
 
 Direction = Literal["up", "down", "peer"]
@@ -209,6 +210,7 @@ class Algorithm:
         bounds: what theorems say about regret and communication.
         knows: what its nodes read of `FACTS`, beside what ``needs`` implies; ``checks: full`` refuses other facts.
         always: parameters with which its agents communicate whenever they have anything new; empty where none do that.
+        private: the noise that its nodes put on what they send, by the context of an agent; None: they put none.
     """
 
     name: str
@@ -228,6 +230,7 @@ class Algorithm:
     bounds: tuple[Bound, ...] = ()
     always: Mapping[str, object] = field(default_factory=dict, hash=False)
     knows: tuple[str, ...] = ()
+    private: Callable[[NodeContext], OwnNoise] | None = None
 
     @property
     def facts(self) -> frozenset[str]:

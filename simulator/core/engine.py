@@ -101,7 +101,7 @@ class Engine:
             assembly.tells(self.world)
         self.ledger, self.audit = self._run.ledger, self._run.audit
         self.progress = assembly.progress(self.ledger, on_pull)
-        self._declared = by_name(algorithm.metrics)
+        self._declared, self._private = by_name(algorithm.metrics), algorithm.private
         self._router = Router(self.clock)
         self.transport = assembly.transport(self._run, self._router)
         local = assembly.local(self._run, self.transport, self._router)
@@ -186,6 +186,7 @@ class Engine:
             declared=self._declared,
             dishonest=self._dishonest,
             noising=self._noising,
+            private=self._private,
         )
 
 

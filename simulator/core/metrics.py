@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from coband.simulator.core.nodes.message import HELD
-from coband.simulator.metrics import DICTIONARY_SIZE, Metric, RunMetric
+from coband.simulator.metrics import CLIPPED, DICTIONARY_SIZE, Metric, RunMetric
 from coband.simulator.plugins.entry_points import PluginError, kind_of
 from coband.simulator.plugins.kinds import Kinds
 
@@ -64,7 +64,7 @@ CORE: tuple[Metric, ...] = (
     Metric(
         "epsilon", "epsilon", "privacy that an agent has spent at most: a pull changes odds by a factor of e^epsilon"
     ),
-    Metric("clipped", "pulls", "pulls whose point or reward was clipped for privacy"),
+    CLIPPED,
     Metric("uplink_scalars_per_agent", "scalars", "uplink scalars of an average agent"),
     Metric(
         "scalars_per_agent",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -18,7 +18,8 @@ from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.later import each
-from coband.simulator.core.nodes.node import BatchAgent, Client, Node, Server
+from coband.simulator.core.nodes.node import BatchAgent, Client, Node, NodeContext, Server
+from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import BatchWorld, World
 from coband.simulator.metrics import Metric
@@ -85,7 +86,8 @@ class Ended:
         stalled: turns that were never taken.
         declared: the metrics that the algorithm declares, by name.
         dishonest: the agents that do not send what their protocol says.
-        noising: the noise of the run; None: there is none.
+        noising: the noise of the wire; None: there is none.
+        private: what finds the noise of the nodes' own; None: they have none.
     """
 
     run: RunContext
@@ -99,6 +101,7 @@ class Ended:
     declared: Mapping[str, Metric]
     dishonest: frozenset[int] = frozenset()
     noising: Noising | None = None
+    private: Callable[[NodeContext], OwnNoise] | None = None
 
     def result(self) -> RunResult:
         """The run summed up."""
@@ -166,10 +169,26 @@ class Ended:
     def _spent(self) -> dict[str, int | float]:
         """What noise has left of privacy."""
         if self.noising is None:
-            return {}
+            own = [found["epsilon"] for found in map(self._spent_by, range(len(self.agents))) if found]
+            return {"epsilon": max(own)} if own else {}
         most = max(map(self.noising.spent, range(len(self.agents))))
         found: dict[str, int | float] = {"clipped": sum(self.noising.clipped)}
         return {"epsilon": most, **found} if math.isfinite(most) else found
+
+    def _spent_by(self, agent: int) -> dict[str, float]:
+        """What an agent has spent by noise on the wire, or else by that of the nodes' own, where that can be known."""
+        if self.noising is not None:
+            return self.noising.by_quarter(agent, self.run.clock.now)
+        if self.private is None:
+            return {}
+        from coband.simulator.core.wire import accounting  # few runs need it
+
+        if not accounting.installed():
+            return {}
+        noise, node = self.private(self.agents[0].context), self.agents[agent]
+        releases = node.releases if noise.adversary == "server" or self.server is None else self.server.releases
+        epsilon = accounting.own_epsilon(noise.spent(releases), noise.delta)
+        return {"epsilon": epsilon} if math.isfinite(epsilon) else {}
 
     def _overspent(self) -> Iterator[str]:
         if self.noising is not None and (sentence := self.noising.too_much):
@@ -209,7 +228,7 @@ class Ended:
                 **agent.report_own(),
                 **self._score_of(index),
                 **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
-                **({} if self.noising is None else self.noising.by_quarter(index, self.run.clock.now)),
+                **self._spent_by(index),
             }
             for index, agent in enumerate(each(agents))
         ]

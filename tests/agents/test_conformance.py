@@ -49,6 +49,9 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "fed_lin_ucb": [{}, {"threshold": 0.2, "blocking": True}],
     "async_lin_ucb": [{"gamma_u": 1.5, "gamma_d": 1.5}, {"refresh": "at_next_pull", "gamma_u": 2, "gamma_d": 1}],
+    **{name: [{"features": 8, "initial": 2}] for name in ("fts", "fts_de", "dp_fts", "dp_fts_de")},
+    "fed_ucb": [{}, {"threshold": 30.0, "noise": "exact", "alpha": 0.5}],
+    "fed_ucb_graph": [{}, {"threshold": 30.0, "noise": "exact", "hops": 2}],
     "fed_glb_ucb": [{}, {"threshold": 0.3, "smoothness": "data", "max_rounds": 3}],
     "sw_lin_ucb": [{"window": 5}],
     "neural_ucb": [{"width": 4, "steps": 2}],
@@ -94,6 +97,7 @@ LIVELY: dict[str, list[dict[str, Any]]] = {
     "co_kernel_fb": [{"budget": 200, "leftover": "spend"}, {"budget": 200, "leftover": "spend", "via": "server"}],
     "dis_kernel_ucb": [{}, QUORUM],
     "dis_lin_ucb": [QUORUM, {}],
+    "fed_ucb": [QUORUM, {}],
     "fn_ucb": [*VARIANTS["fn_ucb"], {"width": 4, "steps": 2, **QUORUM}],
 }
 """Parameters with which messages are many enough that silence means something."""

@@ -12,7 +12,7 @@ from scipy.stats import ttest_1samp
 
 from benchmarks import __main__ as program
 from benchmarks import authors, bandits, exploration, known_points, neural, whole
-from benchmarks.authors import async_lin_ucb, delb, fed_pe, pls
+from benchmarks.authors import async_lin_ucb, delb, fed_pe, fts, pls
 from benchmarks.measuring import Figure, Measured
 from tests.house import performance_rows as rows
 
@@ -96,6 +96,12 @@ def test_equivalence_takes_both_tests() -> None:
 @pytest.mark.parametrize(
     ("module", "variable", "repository", "file"),
     [
+        (
+            fts,
+            "COBAND_DP_FTS_DE_CODE",
+            "daizhongxiang/Differentially-Private-Federated-Bayesian-Optimization",
+            "bayesian_optimization_dp_fts_de.py",
+        ),
         (async_lin_ucb, "COBAND_ASYNC_LIN_UCB_CODE", "cyrilli/Async-LinUCB", "lib/AsyncLinUCB.py"),
         (delb, "COBAND_DISTRIBUTED_BANDITS_CODE", "sudeepsalgia/distributed_bandits", "codes/delb.py"),
         (pls, "COBAND_DISTRIBUTED_BANDITS_CODE", "sudeepsalgia/distributed_bandits", "codes/pls.py"),

@@ -46,6 +46,7 @@ def payload(
     bound: str = "",
     pulls: Pulls | None = None,
     code: Literal["", "unary"] = "",
+    noised: bool = False,
 ) -> Any:
     """Mark a dataclass field as payload: its scalars are counted.
 
@@ -62,11 +63,12 @@ def payload(
             noise can hide a pull in it.
         pulls: which pulls a sum with a bound is of; None: new ones where it adds news, else all again.
         code: of counts with a sign, unary: they take `unary_bits`, however the scenario counts.
+        noised: its node has put noise on it (`Algorithm.private`), so that it tells nothing more of single pulls.
     """
     if bound and pulls is None:
         pulls = "new" if adds == "news" else "again"
     about: dict[str, Any] = {"shape": shape, "kind": kind, "symmetric": symmetric, "of": of, "adds": adds}
-    about |= {"bound": bound, "pulls": pulls, "code": code}
+    about |= {"bound": bound, "pulls": pulls, "code": code, "noised": noised}
     return field(metadata={"payload": True, **about})
 
 

@@ -56,9 +56,11 @@ class Node(ABC):
 
     Attributes:
         noted: what the value of a note means, by event; a class adds its own to those of its bases.
+        releases: messages on which it has put noise of its own, for the account of privacy.
     """
 
     noted: ClassVar[Mapping[str, str]] = {}
+    releases: int = 0
 
     def __init__(self, context: NodeContext) -> None:
         self.context = context

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
+from coband.simulator.core.nodes.own_noise import Spent
 
 Accountant = Literal["exact", "pld", "rdp"]
 DISCRETE = 0.25
@@ -29,6 +31,11 @@ def _library() -> Any:
             "messages.privacy is accounted for by dp-accounting, which is not installed: pip install 'coband[privacy]'"
         ) from None
     return dp_accounting
+
+
+def installed() -> bool:
+    """Whether there is an accountant; without, a run whose nodes are private by themselves says no epsilon."""
+    return find_spec("dp_accounting") is not None
 
 
 @lru_cache(maxsize=100_000)
@@ -59,6 +66,24 @@ def gaussian_epsilon(sigma: float, weight: float, delta: float, accountant: Acco
     kind = dp.pld.PLDAccountant if accountant == "pld" else dp.rdp.RdpAccountant
     found = kind(neighboring_relation=relation)
     found.compose(dp.GaussianDpEvent(multiplier))
+    return float(found.get_epsilon(delta))
+
+
+@lru_cache(maxsize=1000)
+def own_epsilon(spent: Spent, delta: float) -> float:
+    """The epsilon of Gaussian releases in which the hidden data take part by chance, each time anew.
+
+    Where they always do it is `gaussian_epsilon`; else a privacy loss distribution (Koskela, Jalko and Honkela 2020),
+    an upper bound, for data that are left out or not. With little noise it is that of data that always take part.
+
+    Raises:
+        UnsupportedScenario: dp-accounting is not installed.
+    """
+    if spent.rate == 1.0 or not spent.releases or spent.multiplier < DISCRETE:
+        return gaussian_epsilon(spent.multiplier, spent.releases, delta)
+    dp = _library()
+    found = dp.pld.PLDAccountant(dp.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    found.compose(dp.PoissonSampledDpEvent(spent.rate, dp.GaussianDpEvent(spent.multiplier)), spent.releases)
     return float(found.get_epsilon(delta))
 
 

@@ -70,6 +70,8 @@ class Privacy(Config):
     def _gap(self, kind: type[Message], name: str) -> str:
         """Why no noise can be put on a field; empty if it can."""
         declared, holds = kind.declared(name), kind.meaning(name)
+        if declared["noised"]:
+            return "its node has put noise on it"
         if holds in ("points", "rewards"):
             return "single pulls, not a sum of them"
         if holds == "count":
@@ -86,6 +88,8 @@ class Privacy(Config):
     def leaks_of(self, kind: type[Message], name: str) -> str:
         """What an adversary learns of pulls from a field; empty if only what noise leaves."""
         holds = kind.meaning(name)
+        if kind.declared(name)["noised"]:
+            return ""
         if holds == "index":
             return "" if self.mechanism.local and optional(kind, name) else "which arm"
         if self.mechanism.local:

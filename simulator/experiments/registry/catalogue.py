@@ -183,6 +183,8 @@ def _message(message: MessageSize) -> Item:
 def _privacy(algorithm: Algorithm) -> Iterator[Item]:
     """What is private of an algorithm's messages, under each of coband's mechanisms, from each adversary."""
     known = MECHANISMS_SHOWN if issubclass(algorithm.agent, Agent) else ()
+    sent = {size.message for size in algorithm.messages}
+    own = {f"{one.kind}.{name}" for one in sent for name in one.payload_fields() if one.declared(name)["noised"]}
     for adversary in SEEN_BY:
         asked = {}
         for kind in MECHANISMS_SHOWN:
@@ -194,8 +196,10 @@ def _privacy(algorithm: Algorithm) -> Iterator[Item]:
             for what, why in privacy.leaks(algorithm):
                 found.setdefault(what, {})[kind] = why
         for what, why_not in found.items():
-            under = [kind for kind in known if not why_not[kind]]
-            reason = "" if "gaussian" in under else why_not["gaussian"] if known else "pulls come in batches"
+            under = ["noise of its own"] if what in own else [kind for kind in known if not why_not[kind]]
+            reason = (
+                "" if what in own or "gaussian" in under else why_not["gaussian"] if known else "pulls come in batches"
+            )
             yield {"what": what, "from": adversary, "under": under, "otherwise": reason}
 
 

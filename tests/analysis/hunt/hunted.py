@@ -54,6 +54,7 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("fed_lin_ucb", threshold=0.2),
             entry("async_lin_ucb", gamma_u=1.3, gamma_d=1.3),
             entry("fed_lin_ucb", "fed lin blocking", threshold=0.2, blocking=True),
+            entry("fed_ucb", threshold=20.0),
             entry("one_kernel_ucb"),
             entry("n_kernel_ucb"),
         ],

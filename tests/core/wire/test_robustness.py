@@ -73,7 +73,7 @@ def check(name: str, encoding: str, behaviour: str | None, mechanism: str | None
     assert all(math.isfinite(value) for value in (result.regret, *numbers))
     poisoned = lies is not None and lies["behaviour"]["kind"] == "reward_poisoning"
     assert ("honest_regret" in result.totals) == (lies is not None and not poisoned)
-    assert ("epsilon" in result.totals) == (mechanism is not None)
+    assert ("epsilon" in result.totals) == (mechanism is not None or algorithm(name).private is not None)
     return "finished"
 
 

@@ -1,0 +1,177 @@
+"""FTS-DE against github.com/daizhongxiang/Differentially-Private-Federated-Bayesian-Optimization
+(``COBAND_DP_FTS_DE_CODE``: a checkout).
+
+The program's agents are a class; its server is a script with data of its own, so that averages are ours on both sides.
+An agent of the program gets the arms and rewards of coband's world: its search of a continuous domain is replaced by
+the loop that begins it, over arms, with its own score of each, and its first points are random arms of its region.
+Kernels are given on both sides: what stands in for GPy keeps them. Both draw by themselves, so that runs differ.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import time
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.authors import program, show
+from coband.simulator.arrays import FloatArray
+from coband.simulator.conformance.runs import algorithm, plan_of, world
+from coband.simulator.core.engine import Engine
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.maths.random_features import RandomFeatures
+
+AGENTS, TURNS, POINTS = 6, 25, 60
+CONFIG: dict[str, Any] = {
+    "features": 30,
+    "length_scale": 0.2,
+    "variance": 1.0,
+    "lam": 0.01,
+    "initial": 5,
+    "constant": 5,
+}
+PROBLEM: dict[str, Any] = {
+    "kind": "fixed_domain",
+    "domain": {"kind": "box", "dimension": 2, "points": POINTS},
+    "reward": {"kind": "rkhs", "kernel": {"kind": "gaussian", "length_scale": 0.2}},
+    "noise": 0.1,
+}
+Found = tuple[float, int, float]
+"""Regret, scalars, CPU seconds."""
+
+
+def ours(seed: int) -> Found:
+    """A run."""
+    entry = algorithm("fts_de")
+    plan = {"agents": {"count": AGENTS}, "schedule": {"kind": "rounds", "turns": TURNS}, "network": {}}
+    started = time.process_time()
+    config = entry.config.model_validate(CONFIG)
+    result = Engine(plan_of(plan), entry, config, world(PROBLEM, seed, AGENTS), Streams(seed)).run()
+    return result.regret, int(result.totals["scalars"]), time.process_time() - started
+
+
+class Kept:
+    """What stands in for a Gaussian process of GPy: its parameters stay."""
+
+    def __init__(self, *given: Any) -> None:
+        names = ("rbf.lengthscale", "rbf.variance", "Gaussian_noise.variance")
+        self._kept = dict(zip(names, (CONFIG[key] for key in ("length_scale", "variance", "lam")), strict=True))
+
+    def __getitem__(self, name: str) -> FloatArray:
+        return np.array([self._kept[name]])
+
+    def set_XY(self, **data: Any) -> None:  # noqa: N802  as GPy calls it
+        """Nothing depends on them."""
+
+
+def stand_in() -> ModuleType:
+    """What the program needs of GPy."""
+    found: Any = ModuleType("GPy")
+    found.models = SimpleNamespace(GPRegression=Kept)
+    found.kern = SimpleNamespace(RBF=lambda **given: None)
+    return found  # type: ignore[no-any-return]
+
+
+class Domain:
+    """The world as the program's agents see it: they choose arms, and are told rewards."""
+
+    def __init__(self, seed: int) -> None:
+        self._world = world(PROBLEM, seed, AGENTS)
+        self.X, self.regret = np.array(self._world.arms(0, 1)), 0.0
+        self._turns, self._arm = [0] * AGENTS, 0
+
+    def search(self, ac: Any, M: int, random_features: Any, w_sample: Any, bounds: Any, partitions: Any) -> FloatArray:
+        """The program's search, over arms; a shift of no size, since it replaces points that come again."""
+        parts = {"M": M, "random_features": random_features, "w_sample": w_sample, "partitions": partitions}
+        self._arm = int(np.argmax([float(ac(x.reshape(1, -1), parts)) for x in self.X]))
+        return np.asarray(self.X[self._arm] + 1e-12 * (1 + sum(self._turns)))
+
+    def begin(self, agent: Any, index: int, arms: list[int]) -> None:
+        """The first points of an agent."""
+        agent.X, agent.Y = self.X[arms], np.array([self.pull(index, arm) for arm in arms])
+        agent.initialized = True
+
+    def value(self, x: FloatArray, agent: int) -> float:
+        """The reward of the arm that was found last."""
+        return self.pull(agent, self._arm)
+
+    def pull(self, agent: int, arm: int) -> float:
+        """A pull."""
+        self._turns[agent] += 1
+        reward, regret = self._world.pull(agent, self._turns[agent], arm)
+        self.regret += regret
+        return reward
+
+
+def theirs(code: Any, seed: int) -> Found:
+    """A run of the program's agents, with our averages."""
+    config: Any = algorithm("fts_de").config.model_validate(CONFIG)
+    domain, M, initial = Domain(seed), config.features, config.initial
+    np.random.seed(seed)  # noqa: NPY002  the program draws from the global stream
+    rng, started, scalars = np.random.default_rng(seed), time.process_time(), 0
+    code.acq_max = domain.search
+    shared = {
+        "M": M,
+        "s": rng.standard_normal((M, 2)) / config.length_scale,
+        "b": rng.uniform(0, 2 * np.pi, M),
+        "v_kernel": config.variance,
+        "obs_noise": config.lam,
+    }
+    halves = [np.array([[a / 2, (a + 1) / 2], [b / 2, (b + 1) / 2]]) for a in range(2) for b in range(2)]
+    bounds, pt = {"x1": (0, 1), "x2": (0, 1)}, 1 - 1 / (np.arange(TURNS) + 1)
+    regions = config.regions_of(domain.X)
+    agents = []
+    for n in range(AGENTS):
+        more = {"M": M, "N": AGENTS, "random_features": shared, "pt": pt, "M_target": M, "partitions": halves}
+        agent = code.dp_fts_de(domain.value, bounds, 10**9, partition_assignment=n % 4, **more)
+        arms = rng.choice(np.flatnonzero(regions == n % 4), initial).tolist()
+        agent.init = lambda points, index, agent=agent, arms=arms: domain.begin(agent, index, arms)
+        agents.append(agent)
+    averages: Any = None
+    for round in range(TURNS - initial + 1):
+        more = {"init_points": initial, "all_w_t": averages, "init_flag": round == 0}
+        with contextlib.redirect_stdout(io.StringIO()):
+            draws = np.array([np.squeeze(one.maximize(agent_ind=n, **more)) for n, one in enumerate(agents)])
+        averages = list(config.shares(AGENTS, 2, round + 1) @ draws)
+        scalars += draws.size + AGENTS * sum(one.size for one in averages)
+    return domain.regret, scalars, time.process_time() - started
+
+
+def searches(code: Any) -> tuple[float, float]:
+    """CPU seconds of a search of 1000 points with 100 features: ours, and the loop that begins the program's."""
+    rng = np.random.default_rng(0)
+    phi, X, weights = RandomFeatures(rng, 100, 2, 0.2, 1.0), rng.uniform(0, 1, (1000, 2)), rng.standard_normal(100)
+    started = time.process_time()
+    for _ in range(20):
+        (phi(X) @ weights).argmax()
+    own = (time.process_time() - started) / 20
+    parts = {"M": 100, "s": phi._s, "b": phi._b, "v_kernel": 1.0, "obs_noise": 0.01}
+    parts = {"M": 100, "random_features": parts, "w_sample": weights, "partitions": None}
+    score, started = code.UtilityFunction("ts").utility, time.process_time()
+    np.argmax([score(x.reshape(1, -1), parts) for x in X])
+    return own, time.process_time() - started
+
+
+def main(worlds: int = 40) -> int:
+    """Compare; 1 if something is not equivalent."""
+    sys.modules.setdefault("GPy", stand_in())
+    repository = "daizhongxiang/Differentially-Private-Federated-Bayesian-Optimization"
+    code = program("COBAND_DP_FTS_DE_CODE", repository, "bayesian_optimization_dp_fts_de.py")
+    own, other = searches(code)
+    print(f"CPU seconds of a search: ours {own:.3g}, theirs {other:.3g}, {other / own:.0f} times as many")
+    pairs = [(ours(seed), theirs(code, seed)) for seed in range(worlds)]
+    print(f"{AGENTS} agents, {TURNS} turns, {POINTS} arms of the square, M = {CONFIG['features']}")
+    alike = [
+        show(what, *zip(*((a[k], b[k]) for a, b in pairs), strict=True)) for what, k in (("regret", 0), ("scalars", 1))
+    ]
+    seconds = [sum(side[2] for side in sides) for sides in zip(*pairs, strict=True)]
+    print(f"CPU seconds: ours {seconds[0]:.3g}, theirs {seconds[1]:.3g}, {seconds[1] / seconds[0]:.1f} times as many")
+    return 0 if all(alike) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:2])))

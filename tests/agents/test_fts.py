@@ -1,0 +1,175 @@
+"""FTS, FTS-DE, DP-FTS, DP-FTS-DE: runs are the pseudo-code, counts are closed forms, epsilon is that of accountants."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import dp_accounting as dp
+import numpy as np
+import pytest
+from scipy import stats
+
+from coband.agents.fts import PrivateRegions, Regions
+from coband.simulator.analysis.audit import Verdict, audited
+from coband.simulator.conformance.runs import Run, algorithm, run, world
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.maths.random_features import RandomFeatures, posterior_draw
+from tests.every import every
+from tests.everyday import everyday
+from tests.oracles import OracleRun, fts, with_ties
+
+NAMES = ("fts", "fts_de", "dp_fts", "dp_fts_de")
+
+
+@cache
+def solved(name: str, case: int) -> tuple[Run, OracleRun]:
+    rng = np.random.default_rng((13, case))
+    agents, turns = int(rng.integers(1, 6)), int(rng.integers(8, 25))
+    domain = {"kind": "box", "dimension": int(rng.integers(1, 4)), "points": int(rng.integers(5, 40))}
+    problem = {"kind": "fixed_domain", "domain": domain, "reward": {"kind": "cosine"}, "noise": 0.1}
+    config = {
+        "features": int(rng.choice([5, 20])),
+        "length_scale": float(rng.uniform(0.1, 1.0)),
+        "variance": float(rng.uniform(0.5, 2.0)),
+        "lam": float(rng.uniform(0.01, 0.2)),
+        "initial": int(rng.choice([0, 1, 4])),
+        "patience": int(rng.integers(1, 4)),
+    }
+    if name.endswith("_de"):
+        config |= {"splits": int(rng.integers(1, 4)), "a": 3.0, "b": 0.5, "constant": 2, "decay": 5}
+    if name.startswith("dp"):
+        config |= {"q": float(rng.uniform(0.2, 1.0)), "S": 3.0, "z": 0.1}
+    schedule: dict[str, Any] = {"kind": "rounds", "turns": turns}
+    if case % 2:
+        schedule = {"kind": "one_at_a_time", "turns": turns * agents}
+    simulated = run(name, config, agents=agents, seed=case, problem=problem, schedule=schedule)
+    steps = [list(range(agents))] * turns if case % 2 == 0 else [[agent] for agent, *_ in simulated.pulls]
+    given = {"splits": 1, **dict(algorithm(name).config.model_validate(config)), "private": name.startswith("dp")}
+    streams = Streams(case)
+    drawn = with_ties(world(problem, case, agents), streams.ties)
+    return simulated, fts.run(steps, drawn, None, SimpleNamespace(**given), streams.coin, agents)
+
+
+@every("case", everyday(4, range(16)))
+@every("name", NAMES)
+def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
+    simulated, expected = solved(name, case)
+    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
+    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
+    assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
+    assert simulated.result.rounds == expected.rounds > 0
+
+
+@every("name", NAMES)
+def test_bits_are_those_of_the_closed_form(name: str) -> None:
+    """12 turns, of which the third is the first that sends; P = 8 regions in three dimensions."""
+    found = run(name, {"features": 7, "initial": 3}, agents=4, schedule={"kind": "rounds", "turns": 12}).result
+    regions = 8 if name.endswith("_de") else 1
+    assert found.totals["bits"] == 64 * 4 * 10 * (7 + 7 * regions)
+
+
+# --- the parts
+
+
+def test_regions_are_products_of_equal_parts() -> None:
+    config = Regions(splits=3)
+    X = np.array([[0.0, 0.0], [0.32, 0.34], [0.5, 0.99], [1.0, 0.1], [-0.2, 1.7]])
+    assert config.regions_of(X).tolist() == [0, 1, 5, 6, 2]
+    assert config.total(2) == 9
+
+
+def test_shares_stay_and_then_fall_to_equal_ones() -> None:
+    config = Regions(splits=2, a=2.0, b=1.0, constant=3, decay=4)
+    for round, a in ((1, 2.0), (3, 2.0), (4, 2.0), (5, 5 / 3), (7, 1.0), (50, 1.0)):
+        shares = config.shares(4, 1, round)
+        assert shares.sum(axis=1) == pytest.approx(1.0)
+        assert shares[0, [0, 2]] == pytest.approx(shares[0, 1] * math.exp(a - 1.0))
+        assert shares[1, [1, 3]] == pytest.approx(shares[1, 0] * math.exp(a - 1.0))
+
+
+def test_features_have_the_kernel_and_draws_the_posterior() -> None:
+    rng = np.random.default_rng(0)
+    phi = RandomFeatures(rng, 20_000, 2, 0.5, 2.0)
+    X = rng.uniform(0, 1, (5, 2))
+    K = 2.0 * np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / (2 * 0.5**2))
+    assert phi(X) @ phi(X).T == pytest.approx(K, abs=0.06)
+    Phi, y, lam = rng.standard_normal((8, 3)), rng.standard_normal(8), 0.3
+    draws = np.array([posterior_draw(Phi.T @ Phi, Phi.T @ y, lam, z) for z in rng.standard_normal((20_000, 3))])
+    A = Phi.T @ Phi + lam * np.eye(3)
+    assert draws.mean(axis=0) == pytest.approx(np.linalg.solve(A, Phi.T @ y), abs=0.02)
+    assert np.cov(draws.T) == pytest.approx(lam * np.linalg.inv(A), abs=0.01)
+
+
+def test_one_agent_changes_all_averages_by_no_more_than_the_noise_hides() -> None:
+    """The change over the deviations of the noise, of all regions together, is 1/z for an agent that counts most."""
+    config = PrivateRegions(splits=2, features=6, S=5.0, z=1.7, q=1.0, a=0.0, b=0.0)
+    rng = np.random.default_rng(1)
+    weights = 100.0 * rng.standard_normal((8, 6))
+    shares = config.shares(8, 2, 1)
+    without = weights * (np.arange(8) > 0)[:, None]
+    change = config.release(np.random.default_rng(2), shares, weights)
+    change -= config.release(np.random.default_rng(2), shares, without)
+    deviations = config.z * config.S * shares.max(axis=1) / config.q
+    assert np.sqrt(((change / deviations[:, None]) ** 2).sum()) == pytest.approx(1 / config.z)
+
+
+# --- what it promises
+
+
+@every("z", [1.0, 2.0])
+def test_epsilon_is_that_of_the_subsampled_gaussian_mechanism(z: float) -> None:
+    config = {"features": 5, "initial": 2, "z": z, "q": 0.35, "delta": 1e-3}
+    found = run("dp_fts", config, agents=3, schedule={"kind": "rounds", "turns": 20}).result
+    assert found.rounds == 19
+    event = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.35, dp.GaussianDpEvent(z)), 19)
+    accountant = dp.pld.PLDAccountant(dp.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    assert found.totals["epsilon"] == pytest.approx(accountant.compose(event).get_epsilon(1e-3), abs=1e-9)
+    renyi = dp.rdp.RdpAccountant(neighboring_relation=dp.NeighboringRelation.ADD_OR_REMOVE_ONE).compose(event)
+    assert found.totals["epsilon"] < renyi.get_epsilon(1e-3) < 1.5 * found.totals["epsilon"]
+
+
+def test_epsilon_of_one_release_by_direct_integration() -> None:
+    """delta(epsilon) of N(0, z^2) against (1 - q) N(0, z^2) + q N(1, z^2), and the other way round."""
+    found = run(
+        "dp_fts", {"features": 5, "initial": 1, "q": 0.4, "z": 0.8}, agents=2, schedule={"kind": "rounds", "turns": 1}
+    )
+    epsilon = found.result.totals["epsilon"]
+    x = np.linspace(-10, 12, 400_001)
+    absent = stats.norm.pdf(x, 0, 0.8)
+    present = 0.6 * absent + 0.4 * stats.norm.pdf(x, 1, 0.8)
+    deltas = [
+        np.trapezoid(np.maximum(p - math.exp(epsilon) * r, 0), x) for p, r in ((present, absent), (absent, present))
+    ]
+    assert max(deltas) == pytest.approx(1e-3, rel=0.02)
+
+
+SCENARIO = """\
+name: audited
+agents: {count: 8}
+schedule: {kind: rounds, turns: 20}
+problem: {kind: fixed_domain, domain: {kind: box, dimension: 2, points: 20}, reward: {kind: cosine}, noise: 0.1}
+algorithms: [{algorithm: dp_fts_de, q: 1.0, z: 1.0, features: 10}]
+"""
+
+
+def verdict() -> Verdict:
+    scenario = loads(SCENARIO, "audited", base=Path())
+    return audited(scenario, scenario.algorithms[0], 400, 0.99)
+
+
+def test_an_audit_stays_below_the_account_and_catches_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = verdict()
+    assert not found.refuted
+    assert found.accounted / 3 < (found.least_gaussian or 0.0) < found.accounted
+    release = PrivateRegions.release
+
+    def halved(self: PrivateRegions, *given: Any) -> Any:
+        return release(self.model_copy(update={"z": 0.5 * self.z}), *given)
+
+    monkeypatch.setattr(PrivateRegions, "release", halved)
+    assert verdict().refuted
