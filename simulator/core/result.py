@@ -111,7 +111,7 @@ class Ended:
             reward=progress.reward,
             totals={"regret_per_agent": last / len(self.agents), **self._totals()},
             rounds=max(node.rounds for node in self._nodes),
-            simulated_time=max(max(progress.times, default=0.0), self.last_delivery),
+            simulated_time=self._end,
             fingerprint=self.run.trace.fingerprint(),
             graph=None if self.graph is None else self.graph.summary,
             stalled=self.stalled,
@@ -128,6 +128,11 @@ class Ended:
             server=self.server,
             warnings=(*getattr(self.world, "warnings", ()), *warnings_of(self._nodes), *self._overspent()),
         )
+
+    @property
+    def _end(self) -> float:
+        """When the last pull was made or the last message reached a node."""
+        return max(max(self.progress.times, default=0.0), self.last_delivery)
 
     def _closest(self) -> list[float | None]:
         """How close the closest decision of each agent was; None of one who has not decided."""
@@ -209,7 +214,7 @@ class Ended:
                 **agent.report_own(),
                 **self._score_of(index),
                 **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
-                **({} if self.noising is None else self.noising.by_quarter(index, self.run.clock.now)),
+                **({} if self.noising is None else self.noising.by_quarter(index, self._end)),
             }
             for index, agent in enumerate(each(agents))
         ]

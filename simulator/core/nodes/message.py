@@ -7,7 +7,7 @@ that the ledger counts; everything else (versions, positions, counts of pulls) i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, cast
@@ -101,7 +101,9 @@ class Passage:
         original: as its node sent it.
         done: what was done to it, for the trace.
         number: among the messages of its sender, from 1.
+        recipient: to whom it goes.
         unheard: receivers of whom its sender does not know that they have it.
+        coded: of encoded fields, the codes that go on the link (`core.wire.senders.Encoded`), one for each matrix.
         lost: whether it was given up.
         withheld: it is lost behind its node.
     """
@@ -109,7 +111,9 @@ class Passage:
     original: Message
     done: Mapping[str, Any]
     number: int
+    recipient: Any
     unheard: int
+    coded: Mapping[str, Sequence[Any]]
     lost: bool = False
     withheld: bool = False
 
