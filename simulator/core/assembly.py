@@ -298,8 +298,14 @@ class Assembly:
 
         later = self._later and made is None
         agents: Sequence[Client] = Later(count, agent) if later else list(map(agent, range(count)[:made]))
-        server = algorithm.server_class
-        return agents, None if server is None else server(context_of(SERVER))
+        if algorithm.server_class is None:
+            return agents, None
+        server, defence = algorithm.server_class(context_of(SERVER)), self._plan.server.aggregate
+        if not defence.sums:
+            from coband.simulator.core.wire.defences import Defended
+
+            server.defence = Defended(defence)
+        return agents, server
 
     @property
     def _later(self) -> bool:

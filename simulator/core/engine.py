@@ -107,7 +107,7 @@ class Engine:
         self._dishonest = frozenset[int]() if wire is None else wire.dishonest
         self.transport.withholds = plan.withholds
         if wire is not None and self._inspection is not None:
-            wire.watch = self._inspection.leaves
+            wire.watch = self._inspection
             self._inspection.as_sent = plan.distrusts
         self._router.connect(self._hosts, self.transport, local, wire)
         if plan.intermittent:

@@ -12,7 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from coband.simulator.core.nodes.outbox import Outbox as Outbox
 from coband.simulator.core.nodes.outbox import Recipient as Recipient
 from coband.simulator.core.nodes.sharing import Sharing as Sharing
 from coband.simulator.core.nodes.timers import Timer as Timer
+
+if TYPE_CHECKING:
+    from coband.simulator.core.wire.defences import Defended
 
 
 @dataclass(slots=True)
@@ -262,10 +265,12 @@ class Server(Node):
     Attributes:
         rounds: completed communication rounds, as the protocol defines them.
         applied: number of pulls whose statistics the server has taken in.
+        defence: what it takes in place of sums, of fields with ``adds="server"`` (`payload`); None: the sum.
     """
 
     rounds: int = 0
     applied: int = 0
+    defence: Defended | None = None
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """One sentence for each way in which the statistics differ from the sum over ``uploads``.

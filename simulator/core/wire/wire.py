@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,9 +23,23 @@ from coband.simulator.core.wire.adversaries import Adversary, Liars
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.core.wire.defences import SUM, BaseDefence, Defended
 from coband.simulator.core.wire.layout import Field, Layout, Limits
+from coband.simulator.core.wire.listening import Listening
 from coband.simulator.core.wire.noising import Noising
 from coband.simulator.core.wire.senders import Encoded, Sender
 from coband.simulator.core.wire.values import Fields, of_the_form, reals, replaced
+
+SUMMED = ("news", "all")
+"""How fields add up that the server itself need not bring to one basis."""
+
+
+class Watch(Protocol):
+    """What is told of messages that nodes know nothing of."""
+
+    def leaves(self, message: Message) -> None:
+        """It is sent, or handed over, in place of another one."""
+
+    def rejects(self, node: Address, source: Address, message: Message) -> None:
+        """It has arrived, and the node's defence keeps it from the node."""
 
 
 class Wire:
@@ -39,15 +53,15 @@ class Wire:
         agents: how many there are.
         liars: those of them that are dishonest; None: nobody is.
         graph: of the agents; None in a star.
-        defence: what the server takes in place of sums.
+        defence: what the server takes in place of sums, or agents of a graph of what others tell.
         noising: the noise of the run; None: there is none.
 
     Attributes:
         layout: how fields are written.
-        watch: told of every message that is sent in place of another one; None: nobody is.
+        watch: what looks at everything, with ``checks: full``.
     """
 
-    watch: Callable[[Message], None] | None = None
+    watch: Watch | None = None
 
     def __init__(
         self,
@@ -62,7 +76,8 @@ class Wire:
         noising: Noising | None = None,
     ) -> None:
         self._liars, self._graph, self.noising = liars, graph, noising
-        self._defended = None if defence.sums else Defended(defence)
+        self._defended = None if defence.sums or graph is not None else Defended(defence)
+        self._listening = None if defence.sums or graph is None else Listening(defence)
         self.layout = Layout(config, limits, scalar_bits)
         self._config, self._streams, self._agents = config, streams, agents
         self._senders: dict[tuple[Address, Recipient, type[Message]], dict[tuple[str, int], Sender]] = {}
@@ -75,6 +90,8 @@ class Wire:
 
     def leave(self, source: Address, recipient: Recipient, message: Message) -> list[tuple[Recipient, Message]]:
         """What goes on the network in place of a message, and to whom: the same, if it is sent once more."""
+        if self._listening is not None and not message.sent_as:
+            self._listening.note(source, source, message)
         lie = None if self._liars is None else self._liars.lie(source, message)
         if lie is not None and lie.behaviour.each and not isinstance(recipient, int):
             return [(one, self._sent(source, one, message, lie)) for one in self._each(source, recipient)]
@@ -110,7 +127,7 @@ class Wire:
         sent.__dict__.update(field_bits=bits, passage=passage)
         message.__dict__["sent_as"] = {**message.sent_as, recipient: sent}
         if self.watch is not None:
-            self.watch(sent)
+            self.watch.leaves(sent)
         return sent
 
     def _each(self, source: Address, recipient: Recipient) -> Sequence[Address]:
@@ -130,15 +147,24 @@ class Wire:
         message = packet.message
         if self._defended is None or packet.destination != SERVER:
             return packet
-        adding = {name: value for name, value in reals(message).items() if message.declared(name)["adds"]}
+        adding = {name: value for name, value in reals(message).items() if message.declared(name)["adds"] in SUMMED}
         if not adding:
             return packet
         changes = self._defended.taken(packet.origin, message, adding)
         found = replaced(message, {name: of_the_form(getattr(message, name), new) for name, new in changes.items()})
         found.__dict__.update(field_bits=message.field_bits, passage=Passage(message.original, {}, 0, SERVER, 0, {}))
         if self.watch is not None:
-            self.watch(found)
+            self.watch.leaves(found)
         return replace(packet, message=found)
+
+    def heard_by(self, agent: Address, origin: Address, message: Message) -> Message | None:
+        """What an agent of a graph is handed in place of another one's message; None: nothing."""
+        found = message if self._listening is None else self._listening.heard(agent, origin, message)
+        if self.watch is not None and found is None:
+            self.watch.rejects(agent, origin, message)
+        elif self.watch is not None and found is not None and found is not message:
+            self.watch.leaves(found)
+        return found
 
     # --- what becomes of it
 
