@@ -21,12 +21,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.communication import fields
 from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.report.drawing import figure, plain
 from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.palette import MUTED, PAPER, SERIES
 from coband.simulator.analysis.report.rows import LONG_LABEL, label_rows
-from coband.simulator.core.nodes.message import HELD
 from coband.simulator.experiments.store.store import StoredJob
 
 MOST = 24
@@ -63,7 +63,7 @@ def first_lies(contender: Contender) -> list[Lie]:
 def adversity_figure(analysis: Analysis) -> Figure | None:
     """The panels for which there are data; None for a run in which all are honest and nothing is private."""
     told = {one.label: found for one in analysis.contenders if (found := first_lies(one))}
-    spent = {one.label: found for one in analysis.contenders if (found := _spent(one))}
+    spent = {one.label: own for one in analysis.contenders if (own := _spent(one))}
     if not told and not spent:
         return None
     panels: list[Callable[[Axes], Sequence[Artist]]] = []
@@ -119,15 +119,14 @@ def _draw_spent(axis: Axes, spent: Mapping[str, Sequence[float]], colours: Mappi
 def _bits(contender: Contender) -> dict[str, float]:
     """Mean bits by what fields hold."""
     found: dict[str, float] = defaultdict(float)
-    for meaning in HELD:
-        for value in contender.values(f"{meaning}_bits").values():
-            found[meaning] += value / len(contender.records)
+    for *_, meaning, _, bits in fields(contender):
+        found[meaning] += bits
     return found
 
 
 def _draw_bits(axis: Axes, bits: Mapping[str, Mapping[str, float]]) -> Sequence[Artist]:
     """Stacked bars; what is met after the colours are used up is grey."""
-    meanings = [meaning for meaning in HELD if any(found.get(meaning) for found in bits.values())]
+    meanings = sorted({meaning for found in bits.values() for meaning in found})
     colours = dict(zip(meanings, [*SERIES, *[MUTED] * len(meanings)], strict=False))
     label_rows(axis, [label[:LONG_LABEL] for label in bits])
     left = np.zeros(len(bits))

@@ -399,18 +399,18 @@ def test_on_a_graph_a_defence_keeps_regret_down(kind: str) -> None:
     found = {}
     for aggregate in ("sum", kind):
         adversaries = [{"agents": [1, 4], "behaviour": {"kind": "sign_flip", "scale": 3}}]
-        parts: dict[str, Any] = {"agents": 8, "schedule": {"kind": "rounds", "turns": 25}, "seed": 1}
-        parts |= {"network": {"topology": {"kind": "complete"}}}
-        made = run("eager_kernel_ucb", {}, adversaries=adversaries, server={"aggregate": aggregate}, **parts)
-        found[aggregate] = made.result.totals["honest_regret"]
-    assert found[kind] < found["sum"]
+        parts: dict[str, Any] = {"agents": 8, "schedule": {"kind": "rounds", "turns": 60}, "checks": "cheap"}
+        parts |= {"network": {"topology": {"kind": "complete"}}, "adversaries": adversaries}
+        runs = [run("eager_kernel_ucb", {}, server={"aggregate": aggregate}, seed=seed, **parts) for seed in range(3)]
+        found[aggregate] = sum(made.result.totals["honest_regret"] for made in runs)
+    assert found[kind] < 0.8 * found["sum"]
 
 
 @pytest.mark.parametrize("name", ["club", "dist_kernel_ucb", "naive_coop", "push_gossip_kernel_ucb"])
 @pytest.mark.parametrize("kind", ["clip", "reject_outliers"])
 def test_every_algorithm_on_a_graph_runs_with_a_defence(name: str, kind: str) -> None:
     """With all checks, over links that delay."""
-    network = {"topology": {"kind": "complete"}, "latency": {"kind": "exponential", "mean": 0.3}}
+    network = {"topology": {"kind": "complete"}, "latency": {"kind": "lognormal", "median": 0.3, "sigma": 0.5}}
     adversaries = [{"agents": [1], "behaviour": {"kind": "sign_flip", "scale": 3}}]
     made = run(name, {}, agents=5, network=network, adversaries=adversaries, server={"aggregate": kind})
     assert math.isfinite(made.result.totals["honest_regret"])
