@@ -12,7 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -31,9 +31,6 @@ from coband.simulator.core.nodes.outbox import Outbox as Outbox
 from coband.simulator.core.nodes.outbox import Recipient as Recipient
 from coband.simulator.core.nodes.sharing import Sharing as Sharing
 from coband.simulator.core.nodes.timers import Timer as Timer
-
-if TYPE_CHECKING:
-    from coband.simulator.core.wire.defences import Defended
 
 
 @dataclass(slots=True)
@@ -259,6 +256,16 @@ class BatchAgent(Client):
         return {}
 
 
+class RobustSums(Protocol):
+    """What a server takes in place of sums (`core.wire.defences.Defended`)."""
+
+    def total(self, place: str, source: Address, news: FloatArray, symmetric: bool = False) -> FloatArray:
+        """n times the robust mean, when the statistics of an agent have grown by these."""
+
+    def robust(self, statistics: Sequence[FloatArray], symmetric: bool = False) -> FloatArray:
+        """n times the robust mean of the statistics of n agents."""
+
+
 class Server(Node):
     """The centre of a star.
 
@@ -270,7 +277,7 @@ class Server(Node):
 
     rounds: int = 0
     applied: int = 0
-    defence: Defended | None = None
+    defence: RobustSums | None = None
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """One sentence for each way in which the statistics differ from the sum over ``uploads``.
