@@ -180,6 +180,7 @@ ALGORITHM = Algorithm(
         horizon=True,
         fixed_arms=True,
         ends_together=True,
+        exact=("RewardSums",),
         waits_for_all="1",
     ),
     messages=(

@@ -94,7 +94,7 @@ ALGORITHM = Algorithm(
     config=WithTasks,
     summary="Kernel UCB on a graph: central agents learn, the others repeat what their centre has pulled.",
     reference="Dubey and Pentland 2020 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 3",
-    needs=Needs(topologies=("graph",), reliable=False, fixed_arms=True, exact_points=True),
+    needs=Needs(topologies=("graph",), reliable=False, fixed_arms=True, exact=("points",)),
     knows=("horizon",),
     messages=MESSAGES,
     counts=COUNTS,

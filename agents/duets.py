@@ -136,6 +136,7 @@ ALGORITHM = Algorithm(
         horizon=True,
         fixed_arms=True,
         ends_together=True,
+        exact=("InducingSet", "EpochModel"),
         waits_for_all="1",
     ),
     messages=(

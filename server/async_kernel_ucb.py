@@ -20,7 +20,7 @@ from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, 
 from coband.server.sums import GrowthCheck, sum_mismatch
 from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Address, NodeContext, Server
+from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Server
 from coband.simulator.core.talks import Line, Talks, late, on
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import first_appearances
@@ -87,12 +87,12 @@ class AsyncKernelUCBServer(Talks, Server):
             new_statistics = self._reexpressed(new_statistics, known, upload.points, upload.points[added])
         self._points = np.concatenate([self._points, upload.points[added]])
         self._rewards = np.concatenate([self._rewards, upload.rewards[added]])
-        self.statistics = self.statistics.padded(len(self._points)) + new_statistics.padded(len(self._points))
+        self.statistics = self._with(new_statistics.padded(len(self._points)), agent)
         self.version += 1
         self.rounds = self.version
         self._sizes.append(len(self._points))
         self.note("apply", version=self.version, round=upload.round, value=upload.pulls)
-        spare = self.config.transfer == "delta" and not intervened
+        spare = self.config.transfer == "delta" and not intervened and self.defence is None
         A, b = (None, None) if spare else (self.statistics.A, self.statistics.b)
         return NewModel(
             points=missing,
@@ -103,6 +103,12 @@ class AsyncKernelUCBServer(Talks, Server):
             round=upload.round,
             known=self.applied,
         )
+
+    def _with(self, new: Statistics, agent: Address) -> Statistics:
+        """Line 12, over the newest dictionary; with a defence, n times the robust mean of the agents' statistics."""
+        if self.defence is None:
+            return self.statistics.padded(new.size) + new
+        return Statistics(self.defence.total("A", agent, new.A, True), self.defence.total("b", agent, new.b))
 
     def _added(self, upload: Upload, dictionary: FloatArray) -> BoolArray:
         """Which points of an upload a dictionary (m, d) is continued by: all, or those that it lacks."""
@@ -122,9 +128,9 @@ class AsyncKernelUCBServer(Talks, Server):
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The dictionary consists of the uploads' points; the statistics are their sum over the newest dictionary."""
-        taken = [upload for _, upload in uploads if isinstance(upload, Upload)]
+        taken = [(agent, upload) for agent, upload in uploads if isinstance(upload, Upload)]
         points = np.empty((0, self.context.dimension))
-        for upload in taken:
+        for _, upload in taken:
             points = np.concatenate([points, upload.points[self._added(upload, points)]])
         if not np.array_equal(points, self._points):
             yield f"the dictionary's {len(self._points)} points are not those of the {len(taken)} uploads in order"
@@ -132,19 +138,26 @@ class AsyncKernelUCBServer(Talks, Server):
         yield from sum_mismatch("the server's A", self.statistics.A, A, len(taken))
         yield from sum_mismatch("the server's b", self.statistics.b, b, len(taken))
 
-    def _resummed(self, uploads: Sequence[Upload]) -> tuple[FloatArray, FloatArray]:
+    def _resummed(self, uploads: Sequence[tuple[Address, Upload]]) -> tuple[FloatArray, FloatArray]:
         """Re-express each upload directly from its own dictionary over the newest one (equation 5), and add them."""
         final, before = Dictionary(self.config.kernel).appended(self._points), [0]
-        total = Statistics.zero(len(self._points))
-        for upload in uploads:
+        sums: dict[Address, Statistics] = {}  # with a defence, of each agent
+        for agent, upload in uploads:
             known, new_statistics = before[upload.version], Statistics(upload.A, upload.b)
             if upload.version == len(before) - 1:
-                total = total + new_statistics.padded(len(self._points))
+                found = new_statistics.padded(len(self._points))
             else:
                 own = Dictionary(self.config.kernel).appended(self._points[:known]).appended(upload.points)
-                total = total + new_statistics.reexpressed(own, final)
+                found = new_statistics.reexpressed(own, final)
+            whose = SERVER if self.defence is None else agent
+            sums[whose] = sums.get(whose, Statistics.zero(len(self._points))) + found
             before.append(before[-1] + int(self._added(upload, self._points[: before[-1]]).sum()))
-        return total.A, total.b
+        of_agents = [sums[agent] for agent in sorted(sums)] or [Statistics.zero(len(self._points))]
+        if self.defence is None:
+            return of_agents[0].A, of_agents[0].b
+        return self.defence.robust([own.A for own in of_agents], True), self.defence.robust(
+            [own.b for own in of_agents]
+        )
 
     def warnings(self) -> Iterator[str]:
         """With delays, one exchange at a time lets the slowest agent hold up all others."""

@@ -54,8 +54,8 @@ class Upload(Message):
     kind: ClassVar[str] = "upload"
     points: FloatArray = payload("n", "d", kind="points")
     rewards: FloatArray = payload("n", kind="rewards")
-    A: FloatArray = payload("k", "k", kind="gram", symmetric=True)
-    b: FloatArray = payload("k", kind="moment")
+    A: FloatArray = payload("k", "k", kind="gram", symmetric=True, adds="server")
+    b: FloatArray = payload("k", kind="moment", adds="server")
 
     @property
     def n(self) -> int:

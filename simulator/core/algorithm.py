@@ -47,7 +47,8 @@ class Needs:
         problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
         horizon: the number of turns must be known; a schedule with a duration needs the parameter ``horizon``.
         schedules: kinds of schedule it can run on.
-        exact_points: its nodes look arms up by their coordinates, which must arrive as they were sent.
+        exact: what must arrive as it was sent, since nodes look arms up by it or conclude the same from it: classes of
+            messages, or what fields hold.
         ends_together: it ends for all of its agents when one of them is lost, since it cannot do without any.
         waits_for_all: condition on the parameters under which nodes wait, without an end, for an agent that has their
             question and goes down for good, of which no network tells them; ``1`` for always, empty for never.
@@ -62,7 +63,7 @@ class Needs:
     horizon: bool = False
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")
     ends_together: bool = False
-    exact_points: bool = False
+    exact: tuple[str, ...] = ()
     waits_for_all: str = ""
 
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from coband.simulator.core.checks.timing import Timing
     from coband.simulator.core.whatif.changes import WhatIf
     from coband.simulator.core.wire.noising import Noising
+    from coband.simulator.core.wire.privacy import Privacy
     from coband.simulator.core.wire.wire import Wire
 
 
@@ -78,10 +79,6 @@ class Assembly:
         expect, turns = getattr(world, "expect", None), plan.schedule.total_turns(plan.agents.count)
         if expect is not None and turns is not None:
             expect(-(-turns // plan.agents.count))
-
-    def tells(self, world: World) -> None:
-        """Have agents pull another world than the one that was given."""
-        self._world = world
 
     def run_context(self, sink: tr.Sink | None, timing: Timing | None = None) -> RunContext:
         """The clock and empty accounts.
@@ -120,7 +117,7 @@ class Assembly:
         """What carries messages over links."""
         plan = self._plan
         reliable = plan.network.transport == "reliable"
-        mending = reliable and self._faulty
+        mending = reliable and plan.faulty
         if self._whatif is not None:
             from coband.simulator.core.whatif.transports import Datagrams, InOrder, Mending
 
@@ -135,11 +132,6 @@ class Assembly:
 
         return ReliableTransport(run, network, router, self._describe, reliable)
 
-    @property
-    def _faulty(self) -> bool:
-        """Whether links may lose copies, nodes be down, or agents keep messages back."""
-        return self._plan.network.faulty or self._plan.intermittent or self._plan.withholds
-
     def _record_draws(self, audit: Audit, network: Network, mending: bool) -> None:
         """Let a full audit know what the links draw."""
         from coband.simulator.core.checks.draws import LinkDraws, RecordedStreams
@@ -149,13 +141,26 @@ class Assembly:
             audit.acknowledges = mending
             audit.draws = LinkDraws(self._streams, network.config)
 
-    def noising(self, algorithm: Algorithm, clock: Clock) -> Noising | None:
-        """The noise of the run, whose world is clipped for it; None: there is none."""
+    def veil(self, algorithm: Algorithm, clock: Clock) -> tuple[World, Noising | None]:
+        """The world as agents meet it, lied about or clipped, and the noise of the run; None: there is none."""
         plan, privacy = self._plan, self._plan.messages.privacy
+        if plan.poisoned:
+            from coband.simulator.core.wire.poisoning import PoisonedWorld  # few runs need it
+
+            count = plan.agents.count
+            self._world = PoisonedWorld(self._world, plan.adversaries, count, self._streams, lambda: clock.now)
         if privacy is None:
-            return None
+            return self._world, None
+        from coband.simulator.core.wire.private_world import PrivateWorld
+
+        noising = self._noising(privacy, algorithm, clock)
+        self._world = PrivateWorld(self._world, privacy, noising)
+        return self._world, noising
+
+    def _noising(self, privacy: Privacy, algorithm: Algorithm, clock: Clock) -> Noising:
         from coband.simulator.core.wire.noising import Noising
 
+        plan = self._plan
         count, schedule = plan.agents.count, plan.schedule
         total, least = schedule.total_turns(count), schedule.turns_per_agent(count, self._streams)
         most = None if total is None else total - (count - 1) * (least or 0)
@@ -188,7 +193,7 @@ class Assembly:
 
     def _describe(self, message: Message) -> str | None:
         """What the wire has done to a message, and at level ``full`` its payload, as JSON for the trace."""
-        done = {} if message.passage is None else {"wire": message.passage.done}
+        done = what_was_done(message)
         if self._plan.trace != tr.FULL:
             return json.dumps(done) if done else None
         return json.dumps({name: _plain(getattr(message, name)) for name in message.payload_fields()} | done)
@@ -250,7 +255,7 @@ class Assembly:
                 f"{algorithm.name} needs arms that stay the same at all turns of an agent; give problem.kind own_arms "
                 "or fixed_domain, or problem.arms kind: pool without count"
             )
-        self._check_points(algorithm)
+        self._check_exact(algorithm)
         self._check_columns(config)
         sharing = Sharing(self._plan.share if share is None else share)
         count, world = self._plan.agents.count, self._world
@@ -259,7 +264,7 @@ class Assembly:
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
         contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
         closest, policy, delays = ClosestDecision(count), self._plan.network.retry_policy, self._plan.delays
-        gives_up = self._faulty or self._whatif is not None
+        gives_up = self._plan.faulty or self._whatif is not None
         open_ties = self._streams.ties if self._plan.ties == "random" else None
         total_turns = self._plan.schedule.total_turns(count)
         told = partial(DeclaredContext, declared=algorithm.facts)
@@ -293,8 +298,14 @@ class Assembly:
 
         later = self._later and made is None
         agents: Sequence[Client] = Later(count, agent) if later else list(map(agent, range(count)[:made]))
-        server = algorithm.server_class
-        return agents, None if server is None else server(context_of(SERVER))
+        if algorithm.server_class is None:
+            return agents, None
+        server, defence = algorithm.server_class(context_of(SERVER)), self._plan.server.aggregate
+        if not defence.sums:
+            from coband.simulator.core.wire.defences import Defended
+
+            server.defence = Defended(defence)
+        return agents, server
 
     @property
     def _later(self) -> bool:
@@ -308,15 +319,16 @@ class Assembly:
         agents, server = self.nodes(algorithm, config, share=False)
         return [*agents, *([] if server is None else [server])]
 
-    def _check_points(self, algorithm: Algorithm) -> None:
-        """Refuse encodings that change points which nodes look up."""
-        encoding = self._plan.messages.encoding
-        for kind in {size.message for size in algorithm.messages} if algorithm.needs.exact_points else ():
+    def _check_exact(self, algorithm: Algorithm) -> None:
+        """Refuse encodings that change what nodes look up, or from what all of them conclude the same."""
+        encoding, exact = self._plan.messages.encoding, algorithm.needs.exact
+        for kind in dict.fromkeys(size.message for size in algorithm.messages) if exact else ():
             for name in kind.payload_fields():
-                if kind.meaning(name) == "points" and not encoding.of(kind, name).exact:
+                if {kind.__name__, kind.meaning(name)} & set(exact) and not encoding.of(kind, name).exact:
                     raise UnsupportedScenario(
-                        f"messages.encoding: {algorithm.name} looks arms up by their coordinates, which must arrive as "
-                        f"they were sent; give {kind.__name__}.{name} float64 in messages.encoding.kinds"
+                        f"messages.encoding: nodes of {algorithm.name} look arms up by {kind.__name__}.{name}, or must "
+                        "conclude the same from it, so that it must arrive as it was sent; give it float64 in "
+                        "messages.encoding.kinds"
                     )
 
     def _check_columns(self, config: BaseModel) -> None:
@@ -409,6 +421,11 @@ class Assembly:
             return AddressedTimes(self._whatif.book, self._streams, index, distribution, factor, slow_period)
         parts = (distribution, self._streams("compute", index, purpose), factor)
         return Draws(*parts) if slow_period is None else SlowPeriodDraws(slow_period, *parts)
+
+
+def what_was_done(message: Message) -> dict[str, Any]:
+    """What the wire has done to a message, for the detail of its `send`."""
+    return {} if message.passage is None else {"wire": message.passage.done}
 
 
 def _plain(value: Any) -> Any:

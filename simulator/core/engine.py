@@ -73,7 +73,6 @@ class Engine:
         self._dropped = "" if population is None else population.dropped
         plan = settled(plan, streams)
         spec = plan.network.graph
-        self.world = world
         if plan.altered:  # nodes that are told the same may have heard it differently
             plan = replace(plan, share=False)
         if plan.checks == "full":
@@ -87,18 +86,7 @@ class Engine:
         self.clock, self.trace = self._run.clock, self._run.trace
         if (follow_clock := getattr(world, "follow_clock", None)) is not None:
             follow_clock(lambda: self.clock.now)
-        if plan.poisoned:
-            from coband.simulator.core.wire.poisoning import PoisonedWorld  # few runs need it
-
-            count = plan.agents.count
-            self.world = PoisonedWorld(world, plan.adversaries, count, streams, lambda: self.clock.now)
-            assembly.tells(self.world)
-        self._noising = assembly.noising(algorithm, self.clock)
-        if self._noising is not None and plan.messages.privacy is not None:
-            from coband.simulator.core.wire.private_world import PrivateWorld
-
-            self.world = PrivateWorld(self.world, plan.messages.privacy, self._noising)
-            assembly.tells(self.world)
+        self.world, self._noising = assembly.veil(algorithm, self.clock)
         self.ledger, self.audit = self._run.ledger, self._run.audit
         self.progress = assembly.progress(self.ledger, on_pull)
         self._declared, self._private = by_name(algorithm.metrics), algorithm.private
@@ -119,7 +107,7 @@ class Engine:
         self._dishonest = frozenset[int]() if wire is None else wire.dishonest
         self.transport.withholds = plan.withholds
         if wire is not None and self._inspection is not None:
-            wire.watch = self._inspection.leaves
+            wire.watch = self._inspection
             self._inspection.as_sent = plan.distrusts
         self._router.connect(self._hosts, self.transport, local, wire)
         if plan.intermittent:

@@ -69,6 +69,11 @@ class Plan:
         return any(one.behaviour.withholds for one in self.adversaries)
 
     @property
+    def faulty(self) -> bool:
+        """Whether links may lose copies, nodes be down, or agents keep messages back."""
+        return self.network.faulty or self.intermittent or self.withholds
+
+    @property
     def ideal(self) -> bool:
         """True when no link delays or loses anything, all nodes are up and nobody is silent."""
         return self.network.ideal and not self.intermittent and not self.withholds

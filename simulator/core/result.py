@@ -114,7 +114,7 @@ class Ended:
             reward=progress.reward,
             totals={"regret_per_agent": last / len(self.agents), **self._totals()},
             rounds=max(node.rounds for node in self._nodes),
-            simulated_time=max(max(progress.times, default=0.0), self.last_delivery),
+            simulated_time=self._end,
             fingerprint=self.run.trace.fingerprint(),
             graph=None if self.graph is None else self.graph.summary,
             stalled=self.stalled,
@@ -131,6 +131,11 @@ class Ended:
             server=self.server,
             warnings=(*getattr(self.world, "warnings", ()), *warnings_of(self._nodes), *self._overspent()),
         )
+
+    @property
+    def _end(self) -> float:
+        """When the last pull was made or the last message reached a node."""
+        return max(max(self.progress.times, default=0.0), self.last_delivery)
 
     def _closest(self) -> list[float | None]:
         """How close the closest decision of each agent was; None of one who has not decided."""
@@ -178,7 +183,7 @@ class Ended:
     def _spent_by(self, agent: int) -> dict[str, float]:
         """What an agent has spent by noise on the wire, or else by that of the nodes' own, where that can be known."""
         if self.noising is not None:
-            return self.noising.by_quarter(agent, self.run.clock.now)
+            return self.noising.by_quarter(agent, self._end)
         if self.private is None:
             return {}
         from coband.simulator.core.wire import accounting  # few runs need it

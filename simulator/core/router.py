@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from coband.simulator.core.clock.clock import Clock
@@ -82,6 +83,11 @@ class Router:
     def hand_over(self, packet: Packet) -> None:
         """Give a packet to its receiver's host."""
         self.last_delivery = self._clock.now
+        if self._wire is not None:
+            message = self._wire.heard_by(packet.destination, packet.origin, packet.message)
+            if message is None:
+                return
+            packet = packet if message is packet.message else replace(packet, message=message)
         self._hosts[packet.destination].on_packet(packet)
 
     def accepts(self, agent: Address) -> frozenset[Address] | None:
@@ -94,6 +100,9 @@ class Router:
         self.last_delivery = self._clock.now
         host = self._hosts[agent]
         assert isinstance(host, AgentHost)
+        if self._wire is not None:
+            found = [(origin, self._wire.heard_by(agent, origin, message)) for origin, message in messages]
+            messages = [(origin, message) for origin, message in found if message is not None]
         host.hear(messages, cause, sent)
 
     def acknowledged(self, packet: Packet) -> None:

@@ -8,7 +8,7 @@ An array has nothing in it but numbers, and a sum of squares nothing but arrays,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -18,7 +18,7 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import UnsupportedScenario
+from coband.simulator.core.nodes.node import SERVER, Address, UnsupportedScenario
 from coband.simulator.maths.linalg.gram import Downdate, Gram, ScaledIdentity
 
 ARRAY, GRAM = 1, 2
@@ -42,11 +42,12 @@ def pack(value: Any) -> bytes:
     return packed
 
 
-def _no_extension(code: int, raw: bytes) -> Any:
+def no_extension(code: int, raw: bytes) -> Any:
+    """Take none."""
     raise WireError(f"extension {code}, where none is allowed")
 
 
-def unpack(raw: bytes, extension: Extension = _no_extension) -> Any:
+def unpack(raw: bytes, extension: Extension = no_extension) -> Any:
     """The value again, with tuples where there were lists.
 
     Args:
@@ -103,7 +104,7 @@ def _array_parts(array: np.ndarray[Any, Any]) -> bytes:
 
 
 def _arrays(code: int, raw: bytes) -> Any:
-    return _array(raw) if code == ARRAY else _no_extension(code, raw)
+    return _array(raw) if code == ARRAY else no_extension(code, raw)
 
 
 def _arrays_and_sums(code: int, raw: bytes) -> Any:
@@ -111,7 +112,7 @@ def _arrays_and_sums(code: int, raw: bytes) -> Any:
 
 
 def _array(raw: bytes) -> np.ndarray[Any, Any]:
-    unpacker = msgpack.Unpacker(max_buffer_size=LONGEST_HEAD, ext_hook=_no_extension)
+    unpacker = msgpack.Unpacker(max_buffer_size=LONGEST_HEAD, ext_hook=no_extension)
     unpacker.feed(raw[:LONGEST_HEAD])
     try:
         (form, shape), start = unpacker.unpack(), unpacker.tell()
@@ -164,6 +165,8 @@ class Codec:
         UnsupportedScenario: a message has a field that cannot be sent.
     """
 
+    extension: Extension = staticmethod(_arrays_and_sums)
+
     def __init__(self, kinds: Iterable[type[Message]], dimension: int) -> None:
         self._kinds = {kind.__name__: kind for kind in dict.fromkeys(kinds)}
         self._checks = {name: _checks_of(kind) for name, kind in self._kinds.items()}
@@ -177,37 +180,46 @@ class Codec:
                 f"a {name} was sent, which the algorithm does not declare in `messages`, so that no other process "
                 "accepts it; declare it"
             )
-        return pack([name, [getattr(message, item.name) for item in fields(message)]])
+        return pack([name, *self._parts_of(message)])
 
-    def decode(self, raw: bytes) -> Message:
-        """A message of bytes.
+    def _parts_of(self, message: Message) -> list[Any]:
+        """What follows the name."""
+        return [[getattr(message, item.name) for item in fields(message)]]
+
+    def decode(self, raw: bytes, source: Address = SERVER) -> Message:
+        """A message of bytes; ``source``: its sender.
 
         Raises:
             WireError: it is no message of this algorithm, or a field is not what its class declares.
         """
-        value = unpack(raw, _arrays_and_sums)
-        if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[1], tuple):
+        value = unpack(raw, self.extension)
+        if not isinstance(value, tuple) or len(value) < 2:
             raise WireError("a message without a name and fields")
-        name, values = value
+        name, *parts = value
         kind = self._kinds.get(name) if isinstance(name, str) else None
         if kind is None:
             shown = repr(name[:40]) if isinstance(name, str) else f"of type {type(name).__name__}"
             raise WireError(f"a message {shown} that this algorithm does not have")
-        checks = self._checks[name]
-        if len(values) != len(checks):
-            raise WireError(f"a {name} with {len(values)} fields instead of {len(checks)}")
-        found: dict[str, Any] = {}
-        for (field, check), given in zip(checks, values, strict=True):
-            found[field] = given
-            if (wrong := check(given)) is not None:
+        found, more = self._values_of(kind, parts, source)
+        for field, check in self._checks[name]:
+            if (wrong := check(found[field])) is not None:
                 raise WireError(f"{name}.{field} {wrong}")
         self._check_shapes(kind, found)
         stamps = {item.name: found.pop(item.name) for item in fields(kind) if not item.init}
         message = kind(**found)
-        vars(message).update(stamps)
+        vars(message).update(stamps | more)
         if not all(-1 <= number < 1 << 31 for number in (message.round, message.version)):
             raise WireError(f"a {name} of round {message.round} and version {message.version}")
         return message
+
+    def _values_of(self, kind: type[Message], parts: Sequence[Any], source: Address) -> tuple[dict[str, Any], Any]:
+        """The values of all fields in order, not checked yet, and what else is known of the message."""
+        if len(parts) != 1 or not isinstance(parts[0], tuple):
+            raise WireError("a message without a name and fields")
+        expected = len(self._checks[kind.__name__])
+        if len(parts[0]) != expected:
+            raise WireError(f"a {kind.__name__} with {len(parts[0])} fields instead of {expected}")
+        return {item.name: value for item, value in zip(fields(kind), parts[0], strict=True)}, {}
 
     def _check_shapes(self, kind: type[Message], found: Mapping[str, Any]) -> None:
         """Each letter of the declared shapes stands for one size in a message; d for the arm dimension."""

@@ -133,14 +133,14 @@ class Course:
     def _forward(self, now: float, peer: Peer, frame: Passing) -> None:
         """Give a frame between transports to the server's machine, or to the station of its receiver."""
         transport, target = self.machine.transport, receiver(frame)
-        check_passing(frame, self._agents, transport.mends)
+        check_passing(frame, self._agents, transport.takes)
         source = frame.source if target == frame.destination else frame.destination
         if source not in peer.agents:
             raise WireError(f"{named(frame)} of node {source}, which is not of this station")
         packet = transport.packet_of(frame) if isinstance(frame, Copy) else None
         if self.epoch is None:
             raise WireError(f"{named(frame)} before the start")
-        if isinstance(frame, Copy) and frame.time > (latest := self._time if self._virtual else now + self._ahead):
+        if frame.time > (latest := self._time if self._virtual else now + self._ahead):
             raise WireError(f"{named(frame)} of time {frame.time:.9g}, before which {latest:.9g} comes")
         if self._virtual:
             self._held.append((target, source, frame, packet))

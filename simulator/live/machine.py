@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coband.simulator.core.assembly import Assembly, HostContext
@@ -32,7 +32,8 @@ from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEnt
 from coband.simulator.live.codec import Codec, WireError
 from coband.simulator.live.failures import explain, guard
 from coband.simulator.live.frames import named
-from coband.simulator.live.schema import Ack, Advance, Copy, Passing, Silence, Skipped, Start
+from coband.simulator.live.payloads import PayloadCodec
+from coband.simulator.live.schema import Ack, Advance, Copy, Kinds, Passing, Silence, Skipped, Start
 from coband.simulator.live.transport import LiveAudit, LiveReliable, LocalRouter, OverSockets, Post
 
 NUMBERS = 1 << 40
@@ -112,24 +113,23 @@ class Machine:
         scenario, job = share.scenario, share.job
         entry, streams = entry_of(job, scenario), Streams(job.seed, job.replication)
         self.plan: Plan = plan(scenario, entry.ties)
-        if self.plan.wired:
-            raise UnsupportedScenario(
-                "messages, adversaries: live processes send messages as they are; use `coband run` for a scenario with "
-                "encodings, packed counting, privacy or adversaries"
-            )
-        _, self.world = graph_and_world(scenario, streams)
+        if self.plan.altered:
+            self.plan = replace(self.plan, share=False)
+        _, world = graph_and_world(scenario, streams)
         self.rows: list[tr.PlainRow] = []
         self.names: Sequence[str] = ()
         self.run = self._run_context()
         self.clock = self.run.clock
+        assembly = Assembly(self.plan, world, streams, None)
+        self.world, self.noising = assembly.veil(entry.algorithm, self.clock)
+        self.wire = assembly.wire(self.clock, self.noising)
         self.progress = self._progress()
         self.router = LocalRouter(self.clock)
         self.router.post = post
         kinds: list[type[Message]] = [*(size.message for size in entry.algorithm.messages), Declined]
         self.kinds = {kind.__name__: kind for kind in kinds}  # as reports name them
-        codec = Codec(kinds, self.world.dimension)
-        self.transport = self._transport(Network(self.plan.network, streams), codec, post)
-        self._host(entry, Assembly(self.plan, self.world, streams, None), streams)
+        self.transport = self._transport(Network(self.plan.network, streams), kinds, post)
+        self._host(entry, assembly, streams)
 
     def _run_context(self) -> RunContext:
         network, down = self.plan.network, Down()
@@ -148,10 +148,16 @@ class Machine:
         progress.trace, progress.first, progress.rewards = self.run.trace, self._first, []
         return progress
 
-    def _transport(self, links: Network, codec: Codec, post: Post) -> OverSockets:
+    def _transport(self, links: Network, kinds: Sequence[type[Message]], post: Post) -> OverSockets:
         reliable = links.config.transport == "reliable"
-        kind = LiveReliable if reliable and links.config.faulty else OverSockets
-        return kind(self.run, links, self.router, reliable, codec, post, self._first)
+        kind = LiveReliable if reliable and self.plan.faulty else OverSockets
+        codec = Codec(kinds, self.world.dimension)
+        if self.wire is not None:
+            codec = PayloadCodec(kinds, self.world.dimension, self.wire.layout, not kind.mends)
+        self.router.tells = self.plan.messages.encoding.remembers and not kind.mends
+        transport = kind(self.run, links, self.router, reliable, codec, post, self._first, self.router.tells)
+        transport.withholds = self.plan.withholds
+        return transport
 
     def _host(self, entry: ScenarioEntry, assembly: Assembly, streams: Streams) -> None:
         """Make the nodes, and hosts around them."""
@@ -167,7 +173,7 @@ class Machine:
         self.turns = LocalTurns(self.plan.schedule, count, self.clock, streams, self.progress)
         around = HostContext(self.run, self.progress, self.router.send, None, self.turns.think)
         self.hosts = assembly.hosts(self.agents, self.server, around)
-        self.router.connect(self.hosts, self.transport, None)
+        self.router.connect(self.hosts, self.transport, None, self.wire)
 
     def _keep(self, rows: Sequence[tr.PlainRow], names: Sequence[str]) -> None:
         self.rows += rows
@@ -202,7 +208,7 @@ class Machine:
             raise WireError(f"{named(frame)} {'after' if self._begun else 'before'} the start")
         if isinstance(frame, Start | Advance):
             return None
-        check_passing(frame, self.plan.agents.count, self.transport.mends)
+        check_passing(frame, self.plan.agents.count, self.transport.takes)
         if receiver(frame) not in self.share.nodes:
             raise WireError(f"{named(frame)} for node {receiver(frame)}, which is not in this process")
         return self.transport.packet_of(frame) if isinstance(frame, Copy) else None
@@ -216,7 +222,8 @@ class Machine:
         Raises:
             LiveError: a node has failed.
         """
-        self.clock.advance(max(now, self.clock.now))
+        sent = 0.0 if isinstance(frame, Start) else frame.time
+        self.clock.advance(max(now, sent, self.clock.now))
         try:
             self._take(now, frame, packet)
         except Exception as error:
@@ -226,7 +233,6 @@ class Machine:
         if isinstance(frame, Copy):
             assert packet is not None
             self.transport.transits.append(max(0.0, now - frame.time))
-            self.clock.advance(max(self.clock.now, frame.time))
             self.transport.take(packet)
         elif isinstance(frame, Start):
             self._begun = True
@@ -254,13 +260,13 @@ def receiver(frame: Passing) -> Address:
     return frame.source if isinstance(frame, BACKWARD) else frame.destination
 
 
-def check_passing(frame: Passing, agents: int, mends: bool) -> None:
-    """Refuse a frame that no transport sends.
+def check_passing(frame: Passing, agents: int, takes: Kinds) -> None:
+    """Refuse a frame that no transport sends; ``takes``: those that one does.
 
     Raises:
         WireError: what is wrong.
     """
     if frame.source >= agents or frame.destination >= agents:
         raise WireError(f"{named(frame)} between nodes {frame.source} and {frame.destination}, which there are not")
-    if not mends and not isinstance(frame, Copy):
+    if not isinstance(frame, takes):
         raise WireError(f"{named(frame)}, for which there is no use where nothing is lost")

@@ -198,6 +198,9 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
     audit.at_end()
     applied = 0 if machine.server is None else machine.server.applied
     check_pulls(progress.made, sum(agent.unshared for agent in agents), applied, audit.lost_for_good)
+    if machine.noising is not None:
+        for part in parts[1:]:
+            machine.noising.tell(part.report.spent, part.report.clipped)
     ended = Ended(
         RunContext(machine.clock, trace, ledger, audit),
         progress,
@@ -208,6 +211,8 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
         max(part.report.last_delivery for part in parts),
         stalled=sum(agent.stalled for part in parts for agent in part.report.agents),
         declared=by_name(entry_of(machine.share.job, machine.share.scenario).algorithm.metrics),
+        dishonest=frozenset() if machine.wire is None else machine.wire.dishonest,
+        noising=machine.noising,
     )
     result = ended.result()
     result.totals |= _overheads(parts)
@@ -245,8 +250,8 @@ def _ledger(machine: Machine, parts: Sequence[Part]) -> Ledger:
         total.repeated_scalars += scalars
         total.repeated_bits += bits
         total.acknowledgements += acknowledgements
-        for way, name, sizes, copies in found.carried:
-            key = way, machine.kinds[name], sizes, None
+        for way, name, sizes, widths, copies in found.carried:
+            key = way, machine.kinds[name], sizes, widths or None
             total.carried[key] = total.carried.get(key, 0) + copies
     return total
 

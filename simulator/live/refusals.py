@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
+from coband.simulator.core.wire.encodings import Delta
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import Variant
+from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.live.forms import EXACT_BITS
 
 
 def refuse(study: Study) -> None:
@@ -40,4 +43,30 @@ def refusal(variant: Variant) -> str | None:
         )
     if scenario.checks == "full":
         return "checks: full looks into all nodes at once, which live are in different processes; use checks: cheap"
+    return _of_wire(scenario)
+
+
+def _of_wire(scenario: Scenario) -> str | None:
+    """Why what is done to messages cannot be done live."""
+    messages, defence = scenario.messages, scenario.server.aggregate
+    for adversary in scenario.adversaries:
+        if adversary.behaviour.colludes:
+            return (
+                f"adversaries: {adversary.behaviour.kind} knows what honest agents send, "  # type: ignore[attr-defined]
+                "who live are in other processes; choose another behaviour, or use `coband run`"
+            )
+    privacy, bits = messages.privacy, scenario.network.scalar_bits
+    if privacy is not None and (privacy.adversary, privacy.unit) == ("others", "agent"):
+        return (
+            "messages.privacy: live the server's process does not know how many pulls agents have made, on which what "
+            "adversary: others spends of unit: agent depends; use unit: pull, or `coband run`"
+        )
+    if any(isinstance(one, Delta) and one.of.acknowledged for one in messages.encoding.used):
+        return "messages.encoding: live a delta of a delta is not taken apart; use one delta"
+    wired = not messages.plain or scenario.adversaries or not defence.sums
+    if wired and bits != EXACT_BITS:
+        return (
+            f"network.scalar_bits is {bits}, and on a socket an exact number takes {EXACT_BITS}; leave it out, and "
+            "have numbers shortened by messages.encoding"
+        )
     return None

@@ -19,7 +19,7 @@ from coband.simulator.live.schema import Accounts, AgentFacts, Pulls, Report
 
 def report_of(machine: Machine) -> Report:
     """All that the result needs of a process but for the trace."""
-    run, transport = machine.run, machine.transport
+    run, transport, noising = machine.run, machine.transport, machine.noising
     run.trace.flush()
     return Report(
         names=tuple(machine.names),
@@ -31,6 +31,8 @@ def report_of(machine: Machine) -> Report:
         lateness=tuple(transport.lateness),
         transits=tuple(transport.transits),
         agents=tuple(_facts(machine, agent) for agent in machine.agents if agent.context.index in machine.share.nodes),
+        spent=() if noising is None else tuple(noising.noted(machine.share.nodes)),
+        clipped=(0,) * len(machine.agents) if noising is None else tuple(noising.clipped),
     )
 
 
@@ -42,7 +44,9 @@ def _accounts(ledger: Ledger) -> Accounts:
         downlink=tuple(ledger.downlink_by_agent),
         peer=tuple(ledger.peer_by_agent),
         repeated=(ledger.repeated_messages, ledger.repeated_scalars, ledger.repeated_bits, ledger.acknowledgements),
-        carried=tuple((way, kind.__name__, sizes, count) for (way, kind, sizes, _), count in ledger.carried.items()),
+        carried=tuple(
+            (way, kind.__name__, sizes, bits or (), count) for (way, kind, sizes, bits), count in ledger.carried.items()
+        ),
     )
 
 
@@ -123,9 +127,13 @@ def check_report(
     if any(max(row[7], row[13]) >= len(report.names) for row in rows):
         raise WireError("a report without names that its events have")
     if any(
-        way not in (UP, DOWN, PEER) or name not in kinds or len(kinds[name].payload_fields()) != len(sizes)
-        for way, name, sizes, _ in ledger.carried
+        way not in (UP, DOWN, PEER)
+        or name not in kinds
+        or not len(kinds[name].payload_fields()) == len(sizes) == len(bits or sizes)
+        for way, name, sizes, bits, _ in ledger.carried
     ):
         raise WireError("a report of messages or fields that this algorithm does not have")
     if any(len(scalars) != agents for scalars in (ledger.uplink, ledger.downlink, ledger.peer)):
         raise WireError(f"a report whose ledger is not one of {agents} agents")
+    if len(report.clipped) != agents or not {node for _, node, _ in report.spent} <= set(own):
+        raise WireError("a report about the privacy of other agents")

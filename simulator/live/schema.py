@@ -40,11 +40,11 @@ Measure = AnyFloat | Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | bool
 Measures = Annotated[dict[Name, Measure], Field(max_length=1000)]
 OwnMeasures = Annotated[dict[Name, Measure | None], Field(max_length=1000)]
 
-# --- between the transports of two processes
+# --- between the transports of two processes; times are by the clock of who sends them
 
 
 class Copy(NamedTuple):
-    """A copy of a message, sent at a time by the clock of its sender."""
+    """A copy of a message."""
 
     source: Node
     destination: Node
@@ -62,6 +62,7 @@ class Ack(NamedTuple):
     source: Node
     destination: Node
     number: Count
+    time: Time
 
 
 class Skip(NamedTuple):
@@ -70,6 +71,7 @@ class Skip(NamedTuple):
     source: Node
     destination: Node
     number: Count
+    time: Time
 
 
 class Skipped(NamedTuple):
@@ -79,6 +81,7 @@ class Skipped(NamedTuple):
     destination: Node
     number: Count
     has: bool
+    time: Time
 
 
 class Silence(NamedTuple):
@@ -87,6 +90,7 @@ class Silence(NamedTuple):
     source: Node
     destination: Node
     cause: Number
+    time: Time
 
 
 Settling = Ack | Skip | Skipped | Silence
@@ -157,7 +161,8 @@ class Rows(NamedTuple):
 
 
 class Accounts(NamedTuple):
-    """A ledger: (kind, direction, numbers of an ``Entry``), (round, scalars), scalars of each agent, and the rest."""
+    """A ledger: (kind, direction, numbers of an ``Entry``), (round, scalars), scalars of each agent, and the rest;
+    ``carried``: its scalars and bits, none where all scalars cost the same."""
 
     kinds: Many[tuple[Name, Literal["up", "down", "peer"], Count, Count, Count, Count]]
     rounds: Many[tuple[Version, Count]]
@@ -165,7 +170,7 @@ class Accounts(NamedTuple):
     downlink: Many[Count]
     peer: Many[Count]
     repeated: tuple[Count, Count, Count, Count]
-    carried: Many[tuple[str, Name, Many[Count], Count]]
+    carried: Many[tuple[str, Name, Many[Count], Many[Count], Count]]
 
 
 class Pulls(NamedTuple):
@@ -195,7 +200,8 @@ class AgentFacts(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All that the result needs but for the trace; ``copies``: the numbers of each kind's ``Copies``."""
+    """All that the result needs but for the trace; ``copies``: the numbers of each kind's ``Copies``; ``spent``: of
+    privacy (`core.wire.noising.Noising.noted`)."""
 
     names: Many[Name]
     ledger: Accounts
@@ -206,6 +212,8 @@ class Report(NamedTuple):
     lateness: Many[float]
     transits: Many[float]
     agents: Many[AgentFacts]
+    spent: Many[tuple[Never, Node, Time]]
+    clipped: Many[Count]
 
 
 # --- from the hub

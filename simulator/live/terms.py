@@ -11,7 +11,7 @@ from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.live import frames
 from coband.simulator.scenario_errors import RequestError
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Version of what hub and stations say to each other."""
 
 

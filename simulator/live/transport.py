@@ -8,10 +8,12 @@ arrived, two processes settle with frames that no link delays: ``skip``, ``skipp
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from coband.simulator.core.assembly import what_was_done
 from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.clock.clock import DELIVERY, Due
 from coband.simulator.core.network.network import Network
@@ -23,7 +25,7 @@ from coband.simulator.core.packet import Packet
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.live.codec import Codec
-from coband.simulator.live.schema import Ack, Copy, Passing, Silence, Skip, Skipped
+from coband.simulator.live.schema import PASSING, Ack, Copy, Kinds, Passing, Silence, Skip, Skipped
 
 Post = Callable[[Address, Passing], None]
 """Sends a frame to the process in which a node is."""
@@ -49,10 +51,19 @@ class LocalRouter(Router):
     """Hands over packets to the hosts of this process, and silences to those elsewhere."""
 
     post: Post
+    tells = False
+    """Whether it tells senders what has arrived, as nothing else does."""
+
+    def deliver(self, packet: Packet) -> None:
+        if self.tells:
+            self.post(packet.source, Ack(*packet.pair, packet.number, self._clock.now))
+        super().deliver(packet)
 
     def give_up(self, packet: Packet, cause: int) -> None:
+        if self._wire is not None:
+            self._wire.lost(packet)
         self._hosts[packet.source].on_expiry(packet, cause)
-        self.post(packet.destination, Silence(packet.source, packet.destination, cause))
+        self.post(packet.destination, Silence(packet.source, packet.destination, cause, self._clock.now))
 
     def silence(self, frame: Silence) -> None:
         """A node of this process notices that something does not come."""
@@ -72,6 +83,10 @@ class OverSockets(Transport):
         codec: writes and reads messages.
         post: sends a frame to the process in which a node is.
         first: number of this process's first message.
+        told: whether receivers tell what has arrived, as encodings that remember need it.
+
+    Attributes:
+        takes: the kinds of frames that other processes may send it.
     """
 
     def __init__(
@@ -83,8 +98,11 @@ class OverSockets(Transport):
         codec: Codec,
         post: Post,
         first: int,
+        told: bool = False,
     ) -> None:
         super().__init__(run, network, router, self._written, ordered)
+        self._told, self._pending = told, dict[tuple[Address, Address, int], Packet]()
+        self.takes: Kinds = PASSING if self.mends else (Copy, Ack) if told else (Copy,)
         self._codec, self._post, self._messages = codec, post, first
         self._ingress, network.ingress = network.ingress, None  # it is where the server is
         self._bodies: WeakKeyDictionary[Message, bytes] = WeakKeyDictionary()
@@ -93,9 +111,9 @@ class OverSockets(Transport):
         self.transits: list[float] = []  # from there to the process of their receiver
 
     def _written(self, message: Message) -> str:
-        """Encode a message that is sent; the trace says how many bytes it takes."""
+        """Encode a message that is sent; the trace says how many bytes it takes, and what was done to it."""
         body = self._bodies[message] = self._codec.encode(message)
-        return f'{{"bytes": {len(body)}}}'
+        return json.dumps({"bytes": len(body), **what_was_done(message)})
 
     def _schedule(self, packet: Packet, arrival: float) -> None:
         self._clock.at(arrival, DELIVERY, packet.destination, self._depart, packet)
@@ -118,7 +136,7 @@ class OverSockets(Transport):
         Raises:
             WireError: it holds no valid message.
         """
-        message = self._codec.decode(frame.message)
+        message = self._codec.decode(frame.message, frame.source)
         kind = self._trace.name(message.kind)
         return Packet(
             message,
@@ -140,13 +158,20 @@ class OverSockets(Transport):
             arrival = self._ingress.leave(arrival, packet.scalars, bits)
         self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
 
+    def _put(self, packet: Packet) -> float:
+        if self._told or self.mends:
+            self._pending[*packet.pair, packet.number] = packet
+        return super()._put(packet)
+
     def lose(self, packet: Packet) -> None:
         """A copy on its way from one process to another finds its receiver down."""
         self._lost(packet, "down")
 
     def settle(self, frame: Ack | Skip | Skipped) -> None:
-        """Take what the transport at the other end says of a copy that may be lost."""
-        raise AssertionError("no copies are lost")
+        """Take what the transport at the other end says of a copy: that it has arrived, or may be lost."""
+        packet = self._pending.pop(frame[:3], None)
+        if packet is not None:
+            self._handler.acknowledged(packet)
 
 
 class LiveReliable(OverSockets, ReliableTransport):
@@ -156,24 +181,19 @@ class LiveReliable(OverSockets, ReliableTransport):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._pending: dict[tuple[Address, Address, int], Packet] = {}
         self._asked: set[Packet] = set()  # whether they have arrived; no timer of theirs runs any more
-
-    def _put(self, packet: Packet) -> float:
-        self._pending[*packet.pair, packet.number] = packet
-        return super()._put(packet)
 
     def _acknowledged(self, event: Any) -> None:
         """An acknowledgement has passed its link: hand it to the process of the sender."""
         packet: Packet = event.value
-        self._post(packet.source, Ack(*packet.pair, packet.number))
+        self._post(packet.source, Ack(*packet.pair, packet.number, self._clock.now))
 
     def _repeat(self, packet: Packet) -> None:
-        if packet.attempts < self._network.config.retransmission.max_attempts:
+        if packet.attempts < self._network.config.retransmission.max_attempts and not packet.withheld:
             super()._repeat(packet)
         else:
             self._asked.add(packet)
-            self._post(packet.destination, Skip(*packet.pair, packet.number))
+            self._post(packet.destination, Skip(*packet.pair, packet.number, self._clock.now))
 
     def settle(self, frame: Ack | Skip | Skipped) -> None:
         key = frame[:3]
@@ -201,7 +221,7 @@ class LiveReliable(OverSockets, ReliableTransport):
             receiving.skipped.add(number)
             self._audit.skip((source, destination), number)
             self._release(receiving, destination)
-        self._post(source, Skipped(source, destination, number, has))
+        self._post(source, Skipped(source, destination, number, has, self._clock.now))
 
     def _skipped(self, packet: Packet, has: bool) -> None:
         if has:

@@ -16,6 +16,7 @@ import pytest
 
 from coband.simulator.cli.main import exit_status
 from coband.simulator.live import greeting
+from coband.simulator.live.terms import PROTOCOL
 from tests.live.tampering import nested, served
 from tests.live.together import SERIAL
 
@@ -68,6 +69,16 @@ def test_a_live_run_beside_a_simulated_one(here: Path, capsys: pytest.CaptureFix
         (("network.topology={kind: ring}",), "hop by hop"),
         (("agents.availability={kind: markov_on_off, mean_up: 5, mean_down: 1}",), "processes are killed"),
         (("checks=full",), "checks: full looks into all nodes at once"),
+        (("adversaries=[{agents: [0], behaviour: {kind: alie}}]",), "who live are in other processes"),
+        (
+            ("messages={privacy: {mechanism: gaussian, sigma: 1, adversary: others, unit: agent, leak: allow}}",),
+            "does not know how many pulls agents have made",
+        ),
+        (
+            ("messages={encoding: {default: {kind: delta, of: {kind: delta, of: float32}}}}",),
+            "a delta of a delta is not taken apart",
+        ),
+        (("messages={counting: packed}", "network.scalar_bits=32"), "on a socket an exact number takes 64"),
     ],
 )
 def test_what_cannot_run_live_is_refused_in_a_sentence(
@@ -129,7 +140,7 @@ def test_a_station_at_a_wrong_hub_ends_with_status_2_and_one_line(
 
     assert asyncio.run(main()) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    wrong = "extension 2, where none is allowed" if knows else "no greeting of live mode 2"
+    wrong = "extension 2, where none is allowed" if knows else f"no greeting of live mode {PROTOCOL}"
     assert re.match(rf"coband: the hub at 127.0.0.1:\d+ has sent what it may not: {wrong}", line)
 
 

@@ -88,11 +88,11 @@ def test_what_came_early_is_handed_over_when_its_predecessor_is_given_up() -> No
     machine.run_due(0.5)
     assert handed == []
     for _ in range(2):  # a skip that comes again changes nothing
-        machine.take(1.0, Skip(0, SERVER, 1))
+        machine.take(1.0, Skip(0, SERVER, 1, 1.0))
         assert handed == [2]
     assert [frame for frame in posted if isinstance(frame, Skipped)] == [
-        Skipped(0, SERVER, 1, False),
-        Skipped(0, SERVER, 1, True),
+        Skipped(0, SERVER, 1, False, 1.0),
+        Skipped(0, SERVER, 1, True, 1.0),
     ]
 
 

@@ -68,7 +68,7 @@ def complaints(one: Live) -> list[str]:
     return [line.partition("closed: ")[2] for line in one.said if "closed: " in line]
 
 
-NO_GREETING = "no greeting of live mode 2, which this version of coband has"
+NO_GREETING = f"no greeting of live mode {PROTOCOL}, which this version of coband has"
 OTHER = f"coband live {PROTOCOL + 1}".encode().ljust(16, b"\n")
 
 
@@ -190,7 +190,7 @@ WRONG: list[tuple[Any, str]] = [
     (["f", 1, ["a"], 2], "a frame of type tuple, which there is not"),
     (["f", 1], "a frame of a session without its number and kind"),
     (["f", True, "copy"], "a frame of a session without its number and kind"),
-    (["f", 3, "ack", 0, -1, 1], "frame 3 where frame 1 was due"),
+    (["f", 3, "ack", 0, -1, 1, 0.0], "frame 3 where frame 1 was due"),
     (["f", 1, "status", 0, 0, 0.0, 0], "a frame 'status', which there is not"),
     (["copy", *COPY[3:], GOOD], "a frame 'copy', which there is not"),
     (["status", 5, 0, 0.0, 0], "5 frames received of 0 sent"),
@@ -208,7 +208,7 @@ WRONG: list[tuple[Any, str]] = [
         "rows whose rows.0.12 is wrong: input should be a valid number",
     ),
     (["f", 1, "rows", [ROW]], "rows before it was asked to report"),
-    (["f", 1, "report", {"a": 1}], "a report with 1 fields instead of 9"),
+    (["f", 1, "report", {"a": 1}], "a report with 1 fields instead of 11"),
     (["f", 1, "failed", "somehow", ""], "a failed whose how is wrong: input should be 'violated' or 'failed'"),
     ([*COPY[:3], 1, *COPY[4:], GOOD], "a copy of node 1, which is not of this station"),
     ([*COPY[:4], 99, *COPY[5:], GOOD], "a copy between nodes 0 and 99, which there are not"),
@@ -222,7 +222,7 @@ WRONG: list[tuple[Any, str]] = [
     ([*COPY, pack(["SyncRequest", [-1, "0", 0, -1, 0, 0, 0]])], "SyncRequest.version is no integer"),
     ([*COPY, pack(["SyncRequest", [-1, 1 << 40, 0, -1, 0, 0, 0]])], f"a SyncRequest of round -1 and version {1 << 40}"),
     ([*COPY, pack(["SyncRequest", [-1, 0, (1 << 64) - 1, -1, 0, 0, 0]])], "SyncRequest.pulls is too large"),
-    (["f", 1, "ack", 0, -1, 1], "an ack, for which there is no use where nothing is lost"),
+    (["f", 1, "ack", 0, -1, 1, 0.0], "an ack, for which there is no use where nothing is lost"),
 ]
 
 

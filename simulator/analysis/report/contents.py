@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report import figures as curves
 from coband.simulator.analysis.report import frontier, frontier_figure, rows, sweeps, theory_figure
+from coband.simulator.analysis.report.adversity import adversity_figure
 from coband.simulator.analysis.report.age import age_figure
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import REGRET
@@ -169,6 +170,11 @@ DRAWINGS = (
         "Scalars and messages by kind and direction for each algorithm; the same numbers are in the table.",
         lambda found: rows.side_by_side(rows.communication(found)),
         rows=True,
+    ),
+    Drawing(
+        "adversity",
+        "When which agent lied, what was spent of epsilon, and bits by what they hold; the tables have the numbers.",
+        adversity_figure,
     ),
     Drawing(
         "differences",

@@ -9,6 +9,7 @@ import numpy as np
 
 from coband.simulator.analysis.report import communication as communication_of
 from coband.simulator.analysis.report import rounds, times
+from coband.simulator.analysis.report.adversity import lies
 from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.communication import ARROWS
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP, Difference, Ranking
@@ -195,15 +196,19 @@ def liars(analysis: Analysis) -> ReportTable:
     """Who was dishonest, in each replication of each label, and the regret of the honest."""
     rows = []
     for one in analysis.contenders:
+        jobs = {job.replication: job for job in one.jobs}
         for replication, record in sorted(one.records.items()):
             who = [str(agent["agent"]) for agent in record.get("agents", ()) if agent.get("dishonest")]
             if who:
                 regret = (
                     number(round(record["honest_regret_per_agent"], 3)) if len(who) < len(record["agents"]) else "–"
                 )
-                rows.append((one.label, str(replication), ", ".join(who), regret))
-    header = ("label", "replication", "dishonest agents", "regret of an honest agent")
-    return ReportTable("When they lied, the trace says: `wire` in the detail of a send.", header, tuple(rows), texts=3)
+                times = [lie.time for lie in lies(jobs[replication])]
+                when = [number(round(time, 3)) for time in (times[0], times[-1])] if times else ["–", "–"]
+                rows.append((one.label, str(replication), ", ".join(who), number(len(times)), *when, regret))
+    header = ("label", "replication", "dishonest agents", "lies", "the first", "the last", "regret of an honest agent")
+    caption = "Lies are messages that were changed or kept back, with their simulated times, where there is a trace."
+    return ReportTable(caption, header, tuple(rows), texts=3)
 
 
 def privacy(analysis: Analysis) -> ReportTable:

@@ -202,6 +202,11 @@ class Inspection:
         """The wire sends a message in place of a node's own."""
         self._post.sent(message)
 
+    def rejects(self, node: Address, source: Address, message: Message) -> None:
+        """The defence of a node has kept a message from it that has arrived."""
+        self._post.delivered(message, node, NONE)
+        self._receivers.handed(node, source, message.original, None, NONE)
+
     def ignored(self, node: Node, timer: Message, cause: int) -> None:
         self._timing.timer_rang(node.context.index, timer, self._clock.now, cause)
         self._twins.reminded(node, timer, None, cause)

@@ -182,5 +182,5 @@ class ServerConfig(Config):
     handling: Annotated[Distribution, TIME] = ZERO
     """Time that handling one message takes the server."""
     aggregate: Defence = SUM
-    """What it takes of the statistics that agents send, where its protocol sums them; sum: no defence against agents
-    that lie."""
+    """What it takes of the statistics that agents send, where its protocol sums them, or on a graph each agent of what
+    others tell; sum: no defence against agents that lie."""

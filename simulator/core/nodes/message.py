@@ -7,7 +7,7 @@ that the ledger counts; everything else (versions, positions, counts of pulls) i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, cast
@@ -42,7 +42,7 @@ def payload(
     kind: Meaning = "number",
     symmetric: bool = False,
     of: str = "",
-    adds: Literal["", "news", "all"] = "",
+    adds: Literal["", "news", "all", "server"] = "",
     bound: str = "",
     pulls: Pulls | None = None,
     code: Literal["", "unary"] = "",
@@ -57,7 +57,8 @@ def payload(
         symmetric: its matrices are; so m (m + 1) / 2 of the m^2 entries say everything.
         of: of an index or a count, what there is at most: agents, arms, turns (of one agent) or pulls (of all).
         adds: of an upload, that the server wants the sum over agents alone, so that a defence may take its place: of
-            what is new since the agent's upload before (``news``), or of all that it has, once in each round (``all``).
+            what is new since the agent's upload before (``news``), or of all that it has, once in each round (``all``);
+            ``server``: of what is new, in a basis that changes, so that the server asks its `defence` by itself.
         bound: of a sum over pulls, the largest Euclidean norm of what one pull adds to it, a formula of the largest
             norm of ``points`` and the largest absolute value of ``rewards``; empty where there is none, so that no
             noise can hide a pull in it.
@@ -112,7 +113,9 @@ class Passage:
         original: as its node sent it.
         done: what was done to it, for the trace.
         number: among the messages of its sender, from 1.
+        recipient: to whom it goes.
         unheard: receivers of whom its sender does not know that they have it.
+        coded: of encoded fields, the codes that go on the link (`core.wire.senders.Encoded`), one for each matrix.
         lost: whether it was given up.
         withheld: it is lost behind its node.
     """
@@ -120,7 +123,9 @@ class Passage:
     original: Message
     done: Mapping[str, Any]
     number: int
+    recipient: Any
     unheard: int
+    coded: Mapping[str, Sequence[Any]]
     lost: bool = False
     withheld: bool = False
 

@@ -12,7 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -258,16 +258,28 @@ class BatchAgent(Client):
         return {}
 
 
+class RobustSums(Protocol):
+    """What a server takes in place of sums (`core.wire.defences.Defended`)."""
+
+    def total(self, place: str, source: Address, news: FloatArray, symmetric: bool = False) -> FloatArray:
+        """n times the robust mean, when the statistics of an agent have grown by these."""
+
+    def robust(self, statistics: Sequence[FloatArray], symmetric: bool = False) -> FloatArray:
+        """n times the robust mean of the statistics of n agents."""
+
+
 class Server(Node):
     """The centre of a star.
 
     Attributes:
         rounds: completed communication rounds, as the protocol defines them.
         applied: number of pulls whose statistics the server has taken in.
+        defence: what it takes in place of sums, of fields with ``adds="server"`` (`payload`); None: the sum.
     """
 
     rounds: int = 0
     applied: int = 0
+    defence: RobustSums | None = None
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """One sentence for each way in which the statistics differ from the sum over ``uploads``.

@@ -39,6 +39,11 @@ class EncodingConfig(Config):
         return PLAIN if meaning == "number" or single else self.default
 
     @property
+    def remembers(self) -> bool:
+        """Whether senders have to know which of their messages have arrived."""
+        return any(encoding.remembers for encoding in self.used)
+
+    @property
     def used(self) -> tuple[BaseEncoding, ...]:
         """All encodings that it names."""
         return self.default, *(one for fields in self.kinds.values() for one in fields.values())

@@ -8,13 +8,13 @@ have sent any; so what its protocol sums is that robust sum, and the protocol it
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.outbox import Address
@@ -25,11 +25,22 @@ ITERATIONS, CLOSE, TINY = 1000, 1e-12, 1e-250
 
 
 class BaseDefence(Config):
-    """What all defences have."""
+    """What all defences have.
+
+    Attributes:
+        judges: it can say how much to take of what one agent says (`share`), which is all that agents of a graph can do
+            with single pulls.
+    """
+
+    judges: ClassVar[bool] = False
 
     @abstractmethod
     def mean(self, statistics: FloatArray) -> FloatArray:
         """A mean of the agents' statistics, (n, size), that some of them cannot move far: (size,)."""
+
+    def share(self, statistics: FloatArray, which: int) -> float:
+        """How much to take of what the agent of one row says, from 0 to 1."""
+        raise NotImplementedError
 
     @property
     def sums(self) -> bool:
@@ -54,13 +65,20 @@ class Clip(BaseDefence):
     """The mean, with statistics of more than the median norm times a factor shortened to that."""
 
     kind: Literal["clip"]
+    judges: ClassVar[bool] = True
     factor: float = Field(default=1.0, gt=0)
     """The factor."""
 
     def mean(self, statistics: FloatArray) -> FloatArray:
+        return np.asarray((statistics * self._shares(statistics)[:, None]).mean(axis=0))
+
+    def share(self, statistics: FloatArray, which: int) -> float:
+        return float(self._shares(statistics)[which])
+
+    def _shares(self, statistics: FloatArray) -> FloatArray:
         norms = np.linalg.norm(statistics, axis=1)
         most = self.factor * float(np.median(norms))
-        return np.asarray((statistics * np.minimum(1.0, most / np.maximum(norms, 1e-300))[:, None]).mean(axis=0))
+        return np.asarray(np.minimum(1.0, most / np.maximum(norms, 1e-300)))
 
 
 class CoordinateMedian(BaseDefence):
@@ -116,12 +134,19 @@ class RejectOutliers(BaseDefence):
     """The mean of those whose distance to the median of each number is at most a factor times the median distance."""
 
     kind: Literal["reject_outliers"]
+    judges: ClassVar[bool] = True
     factor: float = Field(default=3.0, ge=1)
     """The factor."""
 
     def mean(self, statistics: FloatArray) -> FloatArray:
+        return np.asarray(statistics[self._near(statistics)].mean(axis=0))
+
+    def share(self, statistics: FloatArray, which: int) -> float:
+        return float(self._near(statistics)[which])
+
+    def _near(self, statistics: FloatArray) -> BoolArray:
         distances = np.linalg.norm(statistics - np.median(statistics, axis=0), axis=1)
-        return np.asarray(statistics[distances <= self.factor * np.median(distances)].mean(axis=0))
+        return np.asarray(distances <= self.factor * np.median(distances))
 
 
 DEFENCES: Kinds[type[BaseDefence]] = Kinds.of(
@@ -138,6 +163,8 @@ _Defence = Annotated[BaseDefence, DEFENCES.field()]
 _Word = Literal["sum", "clip", "coordinate_median", "geometric_median", "reject_outliers"]
 Defence = Annotated[_Defence, BeforeValidator(_word_is_kind, json_schema_input_type=_Word | _Defence)]
 SUM = Sum(kind="sum")
+Place = Any
+"""What statistics are kept apart by: a field of a message, or a name."""
 
 
 class Defended:
@@ -145,25 +172,42 @@ class Defended:
 
     def __init__(self, defence: BaseDefence) -> None:
         self._defence = defence
-        self._open: dict[tuple[type[Message], str], Any] = {}  # of a field of whole statistics: what they are about
-        self._statistics: dict[tuple[type[Message], str], dict[Address, FloatArray]] = {}
-        self._total: dict[tuple[type[Message], str], FloatArray] = {}
+        self._open: dict[Place, Any] = {}  # of a field of whole statistics: what they are about
+        self._statistics: dict[Place, dict[Address, FloatArray]] = {}
+        self._total: dict[Place, FloatArray] = {}
 
     def taken(self, source: Address, message: Message, fields: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         """What the server hears in each field that adds up: the change of n times the robust mean."""
         return {name: self._change(source, message, name, values) for name, values in fields.items()}
 
     def _change(self, source: Address, message: Message, name: str, values: FloatArray) -> FloatArray:
-        key, declared = (type(message), name), message.declared(name)
-        about = (message.round, getattr(message, "step", 0)) if declared["adds"] == "all" else None
-        if key not in self._open or self._open[key] != about:
-            self._open[key], self._statistics[key] = about, {}
-            self._total[key] = np.zeros(values.shape)
-        known, before = self._statistics[key], self._total[key]
-        known[source] = values + known[source] if about is None and source in known else values
-        stack = np.stack([known[agent].ravel() for agent in sorted(known)])
-        total = (len(known) * self._defence.mean(stack)).reshape(values.shape)
-        if declared["symmetric"] and total.ndim == 2:
-            total = semidefinite(total)
-        self._total[key] = total
-        return total - before
+        place, declared = (type(message), name), message.declared(name)
+        whole = declared["adds"] == "all"
+        about = (message.round, getattr(message, "step", 0)) if whole else None
+        if place not in self._open or self._open[place] != about:
+            self._open[place], self._statistics[place] = about, {}
+            self._total[place] = np.zeros(values.shape)
+        if whole:
+            self._statistics[place].pop(source, None)
+        before = self._total[place]
+        self._total[place] = self.total(place, source, values, declared["symmetric"])
+        return self._total[place] - before
+
+    def total(self, place: Place, source: Address, news: FloatArray, symmetric: bool = False) -> FloatArray:
+        """n times the robust mean, when the statistics of an agent have grown by these.
+
+        In a basis that has grown, earlier statistics are zero in what is new.
+        """
+        known = self._statistics.setdefault(place, {})
+        known[source] = news + _padded(known[source], news.shape) if source in known else news
+        return self.robust([_padded(known[agent], news.shape) for agent in sorted(known)], symmetric)
+
+    def robust(self, statistics: Sequence[FloatArray], symmetric: bool = False) -> FloatArray:
+        """n times the robust mean of statistics of one shape; of symmetric matrices, positive semidefinite."""
+        stack = np.stack([own.ravel() for own in statistics])
+        total = (len(stack) * self._defence.mean(stack)).reshape(statistics[0].shape)
+        return semidefinite(total) if symmetric and total.ndim == 2 else total
+
+
+def _padded(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    return np.pad(values, [(0, wanted - size) for wanted, size in zip(shape, values.shape, strict=True)])

@@ -29,8 +29,10 @@ class BaseEncoding(Config):
     Attributes:
         exact: it gives back what it was given, and draws nothing.
         sums: it is for sums and models: of an arm or a reward alone it would leave too little.
+        remembers: its senders keep something of messages until they know what has become of them.
     """
 
+    remembers: ClassVar[bool] = False
     exact: ClassVar[bool] = False
     sums: ClassVar[bool] = False
 
@@ -209,6 +211,7 @@ class _Wrapping(BaseEncoding):
     """Encodes something else than the numbers themselves, by another encoding."""
 
     sums: ClassVar[bool] = True
+    remembers: ClassVar[bool] = True
     of: AnyEncoding
     """The encoding of what is sent."""
 

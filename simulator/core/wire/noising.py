@@ -69,6 +69,7 @@ class Noising:
         self._released: dict[Address, dict[tuple[type[Message], str], Released]] = {node: {} for node in self._noisy}
         self._noise: WeakKeyDictionary[Message, dict[str, FloatArray]] = WeakKeyDictionary()
         self._history: list[tuple[float, Address, float]] = []
+        self._final: dict[Address, float] = {}
 
     def _of(self, kind: type[Message]) -> list[str]:
         return [name for name in kind.payload_fields() if self._privacy.noises(kind, name)]
@@ -212,6 +213,8 @@ class Noising:
 
     def weight(self, node: Address) -> float:
         """The weight of what was released, of a sender, or of an agent's pulls (`BaseMechanism.weight`)."""
+        if node in self._final:
+            return self._final[node]
         whole = self._privacy.unit == "agent"
         if self._mechanism.local:
             released = Released(1, self._pulls[node])
@@ -220,6 +223,20 @@ class Noising:
         return sum(
             self._mechanism.weight(released, kind.declared(name)["pulls"], whole) for (kind, name), released in found
         )
+
+    def noted(self, agents: Iterable[Address]) -> list[tuple[float, Address, float]]:
+        """(time, node, weight) after all that nodes of one process have released, and at the end of time in all."""
+        weights = [(math.inf, node, self.weight(node)) for node in self._noisy if node in agents]
+        return self._history + weights
+
+    def tell(self, noted: Iterable[tuple[float, Address, float]], clipped: Iterable[int]) -> None:
+        """Take over what another process has noted, and how many pulls of each agent it has clipped."""
+        for time, node, weight in noted:
+            if time < math.inf:
+                self._history.append((time, node, weight))
+            else:
+                self._final[node] = weight
+        self.clipped = [one + other for one, other in zip(self.clipped, clipped, strict=True)]
 
     def epsilon(self, weight: float) -> float:
         """The epsilon of releases of that weight."""

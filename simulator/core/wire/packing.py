@@ -1,12 +1,15 @@
-"""Codes of fixed widths as bytes, and back."""
+"""Codes of fixed widths as bytes, and back; whole numbers in a unary code."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
+
+from coband.simulator.arrays import IntArray
 
 Codes = NDArray[np.uint64]
 
@@ -34,3 +37,24 @@ def unpacked(raw: bytes, widths: Sequence[tuple[int, int]]) -> list[Codes]:
         parts.append((table << np.arange(width, dtype=np.uint64)[::-1]).sum(axis=1, dtype=np.uint64))
         start += count * width
     return parts
+
+
+def unary(numbers: IntArray) -> Codes:
+    """Codes of one bit: of each number m, |m| ones, a zero, and a sign unless m = 0."""
+    return np.array([bit for m in numbers.tolist() for bit in [1] * abs(m) + [0] + [m < 0] * (m != 0)], dtype=np.uint64)
+
+
+def from_unary(bits: Codes, count: int) -> IntArray:
+    """The whole numbers that have these codes.
+
+    Raises:
+        ValueError: so many numbers have other ones.
+    """
+    rest, found = iter(bits.tolist()), list[int]()
+    for _ in range(count):
+        size = sum(1 for _ in takewhile(bool, rest))
+        found.append(-size if size and next(rest, 0) else size)
+    numbers = np.array(found, dtype=np.int64)
+    if not np.array_equal(unary(numbers), bits):
+        raise ValueError(f"{len(bits)} bits that are no unary code of {count} numbers")
+    return numbers

@@ -6,15 +6,15 @@ of the message among those that it sends. The node keeps its original: when the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.graphs import Graph
-from coband.simulator.core.nodes.message import EXACT, Message, Passage, size_of, unary_bits
+from coband.simulator.core.nodes.message import Message, Passage
 from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import Address, Multicast, Recipient
 from coband.simulator.core.packet import Packet
@@ -22,31 +22,24 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary, Liars
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.core.wire.defences import SUM, BaseDefence, Defended
-from coband.simulator.core.wire.encodings import BaseEncoding, index_bits
+from coband.simulator.core.wire.layout import Field, Layout, Limits
+from coband.simulator.core.wire.listening import Listening
 from coband.simulator.core.wire.noising import Noising
-from coband.simulator.core.wire.senders import Sender
-from coband.simulator.core.wire.values import Fields, damaged, of_the_form, reals, replaced, semidefinite
+from coband.simulator.core.wire.senders import Encoded, Sender
+from coband.simulator.core.wire.values import Fields, of_the_form, reals, replaced
 
-Limits = Mapping[str, int | None]
-"""How many agents, arms, turns and pulls there are at most; None where nobody knows."""
+SUMMED = ("news", "all")
+"""How fields add up that the server itself need not bring to one basis."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """What a payload field is, and how it is written.
+class Watch(Protocol):
+    """What is told of messages that nodes know nothing of."""
 
-    Attributes:
-        matrix: its matrices are symmetric.
-        encoding: of its real numbers; None: they are exact.
-        width: bits of each of its whole numbers; 0: it has none, or they count as any number.
-        unary: its whole numbers are in a unary code.
-    """
+    def leaves(self, message: Message) -> None:
+        """It is sent, or handed over, in place of another one."""
 
-    name: str
-    matrix: bool
-    encoding: BaseEncoding | None
-    width: int
-    unary: bool
+    def rejects(self, node: Address, source: Address, message: Message) -> None:
+        """It has arrived, and the node's defence keeps it from the node."""
 
 
 class Wire:
@@ -60,14 +53,15 @@ class Wire:
         agents: how many there are.
         liars: those of them that are dishonest; None: nobody is.
         graph: of the agents; None in a star.
-        defence: what the server takes in place of sums.
+        defence: what the server takes in place of sums, or agents of a graph of what others tell.
         noising: the noise of the run; None: there is none.
 
     Attributes:
-        watch: told of every message that is sent in place of another one; None: nobody is.
+        layout: how fields are written.
+        watch: what looks at everything, with ``checks: full``.
     """
 
-    watch: Callable[[Message], None] | None = None
+    watch: Watch | None = None
 
     def __init__(
         self,
@@ -82,10 +76,10 @@ class Wire:
         noising: Noising | None = None,
     ) -> None:
         self._liars, self._graph, self.noising = liars, graph, noising
-        self._defended = None if defence.sums else Defended(defence)
-        self._config, self._limits, self._scalar_bits, self._streams = config, limits, scalar_bits, streams
-        self._agents, self._packed = agents, config.counting == "packed"
-        self._fields: dict[type[Message], tuple[Field, ...]] = {}
+        self._defended = None if defence.sums or graph is not None else Defended(defence)
+        self._listening = None if defence.sums or graph is None else Listening(defence)
+        self.layout = Layout(config, limits, scalar_bits)
+        self._config, self._streams, self._agents = config, streams, agents
         self._senders: dict[tuple[Address, Recipient, type[Message]], dict[tuple[str, int], Sender]] = {}
         self._numbers: dict[Address, int] = {}
 
@@ -96,6 +90,8 @@ class Wire:
 
     def leave(self, source: Address, recipient: Recipient, message: Message) -> list[tuple[Recipient, Message]]:
         """What goes on the network in place of a message, and to whom: the same, if it is sent once more."""
+        if self._listening is not None and not message.sent_as:
+            self._listening.note(source, source, message)
         lie = None if self._liars is None else self._liars.lie(source, message)
         if lie is not None and lie.behaviour.each and not isinstance(recipient, int):
             return [(one, self._sent(source, one, message, lie)) for one in self._each(source, recipient)]
@@ -113,12 +109,12 @@ class Wire:
         noised: Fields = {}
         if self.noising is not None:
             noised = self.noising.noised(source, message, {**reals(message), **lies})
-        values, bits, encoded = self._encoded(source, recipient, message, number, {**lies, **noised})
+        values, bits, coded = self._encoded(source, recipient, message, number, {**lies, **noised})
         withheld = lie is not None and lie.behaviour.withholds
         if not values and not withheld:
             message.__dict__["field_bits"] = bits
             return message
-        done: dict[str, Any] = {"encoding": encoded} if encoded else {}
+        done: dict[str, Any] = {"encoding": self.layout.kinds(type(message), coded)} if coded else {}
         if lie is not None and (lies or withheld):
             done["adversary"] = lie.behaviour.kind  # type: ignore[attr-defined]
         if noised:
@@ -127,11 +123,11 @@ class Wire:
         if self.noising is not None and source >= 0 and self.noising.clipped[source]:
             done["clipped"] = self.noising.clipped[source]
         sent = replaced(message, values)
-        passage = Passage(message, done, number, self._receivers(recipient), withheld=withheld)
+        passage = Passage(message, done, number, recipient, self._receivers(recipient), coded, withheld=withheld)
         sent.__dict__.update(field_bits=bits, passage=passage)
         message.__dict__["sent_as"] = {**message.sent_as, recipient: sent}
         if self.watch is not None:
-            self.watch(sent)
+            self.watch.leaves(sent)
         return sent
 
     def _each(self, source: Address, recipient: Recipient) -> Sequence[Address]:
@@ -151,15 +147,24 @@ class Wire:
         message = packet.message
         if self._defended is None or packet.destination != SERVER:
             return packet
-        adding = {name: value for name, value in reals(message).items() if message.declared(name)["adds"]}
+        adding = {name: value for name, value in reals(message).items() if message.declared(name)["adds"] in SUMMED}
         if not adding:
             return packet
         changes = self._defended.taken(packet.origin, message, adding)
         found = replaced(message, {name: of_the_form(getattr(message, name), new) for name, new in changes.items()})
-        found.__dict__.update(field_bits=message.field_bits, passage=Passage(message.original, {}, 0, 0))
+        found.__dict__.update(field_bits=message.field_bits, passage=Passage(message.original, {}, 0, SERVER, 0, {}))
         if self.watch is not None:
-            self.watch(found)
+            self.watch.leaves(found)
         return replace(packet, message=found)
+
+    def heard_by(self, agent: Address, origin: Address, message: Message) -> Message | None:
+        """What an agent of a graph is handed in place of another one's message; None: nothing."""
+        found = message if self._listening is None else self._listening.heard(agent, origin, message)
+        if self.watch is not None and found is None:
+            self.watch.rejects(agent, origin, message)
+        elif self.watch is not None and found is not None and found is not message:
+            self.watch.leaves(found)
+        return found
 
     # --- what becomes of it
 
@@ -183,10 +188,8 @@ class Wire:
     def _tell(self, packet: Packet, what: Callable[[Sender, int], None]) -> None:
         passage = packet.message.passage
         assert passage is not None
-        for recipient, sent in passage.original.sent_as.items():
-            if sent is packet.message:
-                for sender in self._senders.get((packet.source, recipient, type(sent)), {}).values():
-                    what(sender, passage.number)
+        for sender in self._senders.get((packet.source, passage.recipient, type(packet.message)), {}).values():
+            what(sender, passage.number)
 
     def _again(self, source: Address, recipient: Recipient, sent: Message) -> None:
         """A message is sent once more by its node."""
@@ -205,90 +208,35 @@ class Wire:
 
     # --- encoding
 
-    def _fields_of(self, kind: type[Message]) -> tuple[Field, ...]:
-        if kind not in self._fields:
-            self._fields[kind] = tuple(self._field(kind, name) for name in kind.payload_fields())
-        return self._fields[kind]
-
-    def _field(self, kind: type[Message], name: str) -> Field:
-        declared, encoding = kind.declared(name), self._config.encoding.of(kind, name)
-        limit, width = self._limits.get(declared["of"]), 0
-        if self._packed and declared["kind"] in EXACT:
-            whole = {"flag": 2, "index": limit, "count": None if limit is None else limit + 1}[declared["kind"]]
-            width = self._scalar_bits if whole is None else index_bits(whole)
-        lossy = None if encoding.exact else encoding
-        return Field(name, declared["symmetric"], lossy, width, declared["code"] == "unary")
-
     def _encoded(
         self, source: Address, recipient: Recipient, message: Message, number: int, lies: Fields
-    ) -> tuple[dict[str, Any], tuple[int, ...], dict[str, str]]:
-        """The values of fields that arrive otherwise than they are, the bits of all, and the encodings of some."""
-        values, bits, encoded = dict[str, Any](), list[int](), dict[str, str]()
-        rng = None
-        for field in self._fields_of(type(message)):
+    ) -> tuple[dict[str, Any], tuple[int, ...], dict[str, list[Encoded]]]:
+        """The values of fields that arrive otherwise than they are, the bits of all, and the codes of some."""
+        values, bits, coded = dict[str, Any](), list[int](), dict[str, list[Encoded]]()
+        layout, rng = self.layout, None
+        for field in layout.of(type(message)):
             value = getattr(message, field.name)
-            if field.name in lies and field.encoding is None:
-                bits.append(self._exact_bits(field, value))
-                values[field.name] = self._arrived(field, value, lies[field.name])
-                continue
             if field.encoding is None or value is None:
-                bits.append(self._exact_bits(field, value))
+                bits.append(layout.exact_bits(field, value))
+                if field.name in lies:
+                    values[field.name] = self._arrived(field, value, lies[field.name])
                 continue
             rng = self._stream(source, number, "encoding") if rng is None else rng
             senders = self._senders.setdefault((source, recipient, type(message)), {})
             items = value if isinstance(value, tuple) else (value,)
-            coded = []
+            coded[field.name], arrived = [], []
             for place, item in enumerate(items):
                 sender = senders.setdefault((field.name, place), field.encoding.sender())
                 entries = np.asarray(lies.get(field.name, item), dtype=np.float64)
-                coded.append(self._coded(field, item, entries, sender, number, rng))
-            values[field.name] = tuple(item for item, _ in coded) if isinstance(value, tuple) else coded[0][0]
-            bits.append(sum(size for _, size in coded))
-            encoded[field.name] = field.encoding.kind  # type: ignore[attr-defined]
-        return values, tuple(bits), encoded
-
-    def _exact_bits(self, field: Field, value: Any) -> int:
-        if isinstance(value, tuple):
-            return sum(self._exact_bits(field, item) for item in value)
-        if field.unary:
-            return unary_bits(value)
-        if field.width:
-            return size_of(value) * field.width
-        return self._scalar_bits * (_halved(value.shape[0]) if self._halves(field, value) else size_of(value))
-
-    def _halves(self, field: Field, value: Any) -> bool:
-        """Whether only one of two symmetric entries is sent."""
-        return self._packed and field.matrix and len(getattr(value, "shape", ())) == 2
-
-    def _coded(
-        self, field: Field, value: Any, entries: FloatArray, sender: Sender, number: int, rng: np.random.Generator
-    ) -> tuple[Any, int]:
-        """What arrives of a value that has these entries, and its bits."""
-        encoding = field.encoding
-        assert encoding is not None
-        upper = np.triu_indices(len(entries)) if self._halves(field, value) else None
-        numbers = entries.ravel() if upper is None else entries[upper]
-        decoded, bits = sender.encode(number, numbers, rng).decoded, encoding.size(len(numbers))
-        if upper is None:
-            return self._arrived(field, value, decoded.reshape(entries.shape)), bits
-        whole = np.zeros(entries.shape)
-        whole[upper] = decoded
-        return self._arrived(field, value, whole + np.triu(whole, 1).T), bits
+                found = sender.encode(number, layout.numbers(field, entries), rng)
+                coded[field.name].append(found)
+                arrived.append(self._arrived(field, item, layout.entries(field, found.decoded, entries.shape)))
+            values[field.name] = tuple(arrived) if isinstance(value, tuple) else arrived[0]
+            bits.append(sum(field.encoding.size(len(one.decoded)) for one in coded[field.name]))
+        return values, tuple(bits), coded
 
     def _arrived(self, field: Field, value: Any, entries: FloatArray) -> Any:
-        """Entries as the receiver takes them, in the form of the value in whose place they come."""
-        if not field.matrix or entries.ndim != 2:
-            return of_the_form(value, entries)
-        if self._config.repair == "refuse" and (least := damaged(entries)) < 0.0:
-            raise UnsupportedScenario(
-                f"messages.repair: a {field.name} arrives with the eigenvalue {least:.3g} and is refused; set repair: "
-                "shift, or choose less noise, more bits, or more pulls for each message"
-            )
-        return of_the_form(value, semidefinite(entries))
+        return of_the_form(value, self.layout.repaired(field, entries))
 
     def _stream(self, source: Address, number: int, stage: str) -> np.random.Generator:
         return self._streams("wire", source if source >= 0 else self._agents, f"{stage} {number}")
-
-
-def _halved(m: int) -> int:
-    return m * (m + 1) // 2

@@ -8,7 +8,9 @@ from typing import Any
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.wire.config import SINGLE
+from coband.simulator.core.wire.defences import BaseDefence
 from coband.simulator.core.wire.encodings import BaseEncoding
+from coband.simulator.core.wire.listening import single_pull
 from coband.simulator.core.wire.privacy import Privacy
 from coband.simulator.experiments.scenario.input_problems import KeyPath, did_you_mean, quoted
 
@@ -33,12 +35,10 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
     if privacy is not None:
         yield from ((("messages", "privacy"), text) for one in known for text in _leaks(privacy, one))
     if "server" in valid and not valid["server"].aggregate.sums:
+        graph = "network" in valid and valid["network"].graph is not None
         for one in known:
-            if not any(
-                size.message.declared(name)["adds"] for size in one.messages for name in size.message.payload_fields()
-            ):
-                message = f"{one.name} sends no statistics that a server sums, so no defence can take their place"
-                yield ("server", "aggregate"), message
+            if why := undefended(one, valid["server"].aggregate, graph):
+                yield ("server", "aggregate"), why
     for number, one in enumerate(valid.get("adversaries", ())):
         for place, name in enumerate(one.messages or ()):
             if complete and not _named(sent, name):
@@ -48,6 +48,28 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
         if strange:
             message = f"speaks of agent {strange[0]}: must be < {count}, the agents.count; agents are numbered from 0"
             yield ("adversaries", number, "agents"), message
+
+
+def undefended(one: Algorithm, defence: BaseDefence, graph: bool) -> str:
+    """Why a defence has no meaning for an algorithm; empty if it has one."""
+    kinds = [size.message for size in one.messages]
+    if graph:
+        if not any(map(single_pull, kinds)):
+            return f"{one.name} tells neighbours nothing, so there is nothing to defend"
+        if not defence.judges:
+            return (
+                f"on a graph agents of {one.name} learn from single pulls, which have no mean to put in the place of a "
+                f"sum; give clip or reject_outliers, which say how much of what a neighbour tells is taken"
+            )
+        return ""
+    if any(kind.declared(name)["adds"] for kind in kinds for name in kind.payload_fields()):
+        return ""
+    return (
+        f"{one.name} sends no statistics that a server sums: its agents pass on single pulls, or results of arms that "
+        "each is dealt alone, which nobody else's can be compared with; so no defence can take their place"
+        if kinds
+        else f"{one.name} sends nothing to a server, so there is nothing to defend"
+    )
 
 
 def _named(sent: Kinds, name: str) -> Kinds:

@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from coband.agents.messages.linear import LinearUpload
-from coband.simulator.conformance.runs import Run, run
+from coband.agents.messages.sharing import Point
+from coband.simulator.conformance.runs import Run, algorithm, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.defences import BaseDefence, Defence
+from coband.simulator.core.wire.listening import Listening
 from coband.simulator.core.wire.poisoning import PoisonedWorld
+from coband.simulator.experiments.scenario.wire_checks import undefended
 
 RING: dict[str, Any] = {"topology": {"kind": "ring"}}
 Sent = list[tuple[int, LinearUpload, float]]
@@ -332,3 +335,100 @@ def test_a_defence_keeps_regret_down_where_a_sum_does_not() -> None:
             regrets.append(made.result.totals["honest_regret"])
         found[aggregate] = regrets
     assert all(robust < summed for robust, summed in zip(found["geometric_median"], found["sum"], strict=True))
+
+
+@pytest.mark.parametrize("spec", ["clip", "geometric_median"])
+def test_async_kernel_ucb_takes_the_robust_mean_over_its_newest_dictionary(spec: str) -> None:
+    """With all checks: each upload re-expressed from its own dictionary, and the robust mean of the agents' sums."""
+    found = {}
+    for aggregate in ("sum", spec):
+        adversaries = [{"agents": {"fraction": 0.2}, "behaviour": {"kind": "sign_flip", "scale": 3}}]
+        parts: dict[str, Any] = {"agents": 10, "schedule": {"kind": "rounds", "turns": 25}, "seed": 2}
+        parts |= {"network": {"latency": {"kind": "lognormal", "median": 0.5, "sigma": 0.5}}}
+        options = {"alpha": 0.1, "threshold": 0.5, "q": 0.5, "transfer": "delta"}
+        made = run("async_kernel_ucb", options, adversaries=adversaries, server={"aggregate": aggregate}, **parts)
+        found[aggregate] = made.result.totals["honest_regret"]
+    assert found[spec] < found["sum"]
+
+
+def plain_share(kind: str, rows: list[list[float]], which: int) -> float:
+    """How much of what one agent says is taken, in plain loops."""
+    middle = [median(row[place] for row in rows) if kind == "reject_outliers" else 0.0 for place in range(len(rows[0]))]
+    sizes = [math.sqrt(sum((value - mid) ** 2 for value, mid in zip(row, middle, strict=True))) for row in rows]
+    if kind == "reject_outliers":
+        return float(sizes[which] <= 3.0 * median(sizes))
+    return min(1.0, median(sizes) / sizes[which])
+
+
+@pytest.mark.parametrize("kind", ["clip", "reject_outliers"])
+def test_an_agent_of_a_graph_compares_the_mean_pulls_of_those_it_hears(kind: str) -> None:
+    listening, rng = Listening(defence(kind)), np.random.default_rng(3)
+    told: dict[int, list[tuple[float, np.ndarray]]] = defaultdict(list)
+    shares = []
+    for _ in range(60):
+        origin = int(rng.integers(5))
+        point, reward = rng.random(2), float(rng.normal(1.0, 0.2)) * (-4.0 if origin == 4 else 1.0)
+        told[origin].append((reward, point))
+        message = Point(point=point, reward=reward)
+        if origin == 0:  # its own
+            assert listening.note(0, 0, message) == "reward"
+            continue
+        rows = []
+        for agent in sorted(told):
+            n = len(told[agent])
+            rows.append([sum(y * x for y, x in zip(ys, xs, strict=True)) / n for ys, xs in _columns(told[agent])])
+        share = plain_share(kind, rows, sorted(told).index(origin))
+        heard = listening.heard(0, origin, message)
+        assert (heard is None) == (share == 0.0)
+        if isinstance(heard, Point):
+            assert heard.reward == pytest.approx(share * reward)
+            assert heard.original is message
+        shares.append((origin, share))
+    assert np.mean([share for origin, share in shares[10:] if origin == 4]) < 0.5
+    assert np.mean([share for origin, share in shares[10:] if origin != 4]) > 0.8
+
+
+def _columns(pulls: list[tuple[float, np.ndarray]]) -> list[tuple[list[float], list[float]]]:
+    """(rewards, what they are multiplied by) for each number that agents are compared by."""
+    rewards = [y for y, _ in pulls]
+    return [(rewards, [1.0] * len(pulls)), *((rewards, [float(x[place]) for _, x in pulls]) for place in range(2))]
+
+
+@pytest.mark.parametrize("kind", ["clip", "reject_outliers"])
+def test_on_a_graph_a_defence_keeps_regret_down(kind: str) -> None:
+    found = {}
+    for aggregate in ("sum", kind):
+        adversaries = [{"agents": [1, 4], "behaviour": {"kind": "sign_flip", "scale": 3}}]
+        parts: dict[str, Any] = {"agents": 8, "schedule": {"kind": "rounds", "turns": 60}, "checks": "cheap"}
+        parts |= {"network": {"topology": {"kind": "complete"}}, "adversaries": adversaries}
+        runs = [run("eager_kernel_ucb", {}, server={"aggregate": aggregate}, seed=seed, **parts) for seed in range(3)]
+        found[aggregate] = sum(made.result.totals["honest_regret"] for made in runs)
+    assert found[kind] < 0.8 * found["sum"]
+
+
+@pytest.mark.parametrize("name", ["club", "dist_kernel_ucb", "naive_coop", "push_gossip_kernel_ucb"])
+@pytest.mark.parametrize("kind", ["clip", "reject_outliers"])
+def test_every_algorithm_on_a_graph_runs_with_a_defence(name: str, kind: str) -> None:
+    """With all checks, over links that delay."""
+    network = {"topology": {"kind": "complete"}, "latency": {"kind": "lognormal", "median": 0.3, "sigma": 0.5}}
+    adversaries = [{"agents": [1], "behaviour": {"kind": "sign_flip", "scale": 3}}]
+    made = run(name, {}, agents=5, network=network, adversaries=adversaries, server={"aggregate": kind})
+    assert math.isfinite(made.result.totals["honest_regret"])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "graph", "why"),
+    [
+        ("fed_pe", "clip", False, "results of arms that each is dealt alone"),
+        ("one_kernel_ucb", "clip", False, "pass on single pulls"),
+        ("n_kernel_ucb", "clip", False, "sends nothing to a server"),
+        ("n_kernel_ucb", "clip", True, "tells neighbours nothing"),
+        ("coop_kernel_ucb", "geometric_median", True, "give clip or reject_outliers"),
+        ("coop_kernel_ucb", "clip", True, ""),
+        ("async_kernel_ucb", "geometric_median", False, ""),
+    ],
+)
+def test_a_defence_without_a_meaning_is_refused(name: str, kind: str, graph: bool, why: str) -> None:
+    found = undefended(algorithm(name), defence(kind), graph)
+    assert why in found
+    assert bool(why) == bool(found)

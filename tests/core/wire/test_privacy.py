@@ -16,9 +16,9 @@ from scipy import integrate, stats
 
 from coband.agents.messages.linear import LinearUpload
 from coband.agents.messages.synchronisation import NewPoints
-from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
+from coband.simulator.conformance.runs import PROBLEM, TASKS, Run, algorithm, batches, registry, run, world
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.nodes.node import UnsupportedScenario
+from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.accounting import gaussian_epsilon, gaussian_sigma
 from coband.simulator.core.wire.config import MessagesConfig
@@ -300,3 +300,39 @@ def test_leaks_are_listed_by_field() -> None:
 def test_epsilon_or_sigma_is_given(given: dict[str, float]) -> None:
     with pytest.raises(ValidationError, match="give either epsilon or sigma"):
         MessagesConfig.model_validate({"privacy": {"mechanism": "gaussian", **given}})
+
+
+def begun(made: Run) -> dict[tuple[str, str], list[tuple[float, int]]]:
+    """When which node sent what is no answer to a message, by kind and direction."""
+    found = defaultdict(list)
+    for row in made.events(tr.SEND):
+        cause = made.rows[row.cause]
+        while cause.event not in (tr.DELIVER, tr.TURN) and cause.cause >= 0:
+            cause = made.rows[cause.cause]
+        if cause.event != tr.DELIVER:
+            direction = "down" if row.node == SERVER else "up" if row.peer == SERVER else "peer"
+            found[made.names[row.kind], direction].append((row.time, row.node))
+    return found
+
+
+def test_messages_whose_times_tell_nothing_come_when_they_come_whatever_rewards_are() -> None:
+    """`MessageSize(due=True)`, of all algorithms: they answer at once, or come at the same times with other rewards."""
+    different, compared = set(), set()
+    for name, one in registry().algorithms.items():
+        graph = "star" not in one.needs.topologies
+        parts: dict[str, Any] = {"network": {"topology": {"kind": "complete"}} if graph else {"latency": 0.1}}
+        if batches(name):
+            worlds: list[dict[str, Any]] = [{"problem": {**TASKS, "gap": gap}} for gap in (0.8, 0.6)]
+        else:
+            poison = {"agents": [0, 1, 2], "behaviour": {"kind": "reward_poisoning", "budget": 1e6, "scale": 0.3}}
+            worlds = [{"adversaries": []}, {"adversaries": [poison]}]
+        first, second = (begun(run(name, {}, checks="cheap", **parts, **world)) for world in worlds)
+        due = {(size.message.kind, size.direction): size.due for size in one.messages}
+        for key in first.keys() | second.keys():
+            if due.get(key):
+                compared.add(name)
+                assert first.get(key) == second.get(key), (name, key)
+            elif first.get(key) != second.get(key):
+                different.add(name)
+    assert {"bpe", "coop_kernel_ucb", "duets", "one_kernel_ucb", "push_gossip_kernel_ucb"} <= compared
+    assert {"async_kernel_ucb", "async_lin_ucb", "dis_lin_ucb", "fed_lin_ucb"} <= different

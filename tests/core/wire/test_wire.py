@@ -12,6 +12,7 @@ import pytest
 from coband.agents.messages.linear import LinearUpload
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.core.wire.values import semidefinite
 from coband.simulator.maths.linalg.gram import Gram
@@ -173,3 +174,14 @@ def test_a_plain_wire_is_none() -> None:
     assert MessagesConfig().plain
     assert not MessagesConfig.model_validate({"counting": "packed"}).plain
     assert not MessagesConfig.model_validate({"counting": "packed"}).lossy
+
+
+@pytest.mark.parametrize(("name", "field"), [("bpe", "RewardSums.sums"), ("duets", "InducingSet.points")])
+def test_what_all_nodes_conclude_the_same_from_must_be_exact(name: str, field: str) -> None:
+    """Server and agents trim the active set by the same message, and then speak of points by their place in it."""
+    half: dict[str, Any] = {"default": "float16"}
+    with pytest.raises(UnsupportedScenario, match=f"nodes of {name} look arms up by {field}, or must conclude"):
+        run(name, {}, messages={"encoding": half})
+    exact = dict.fromkeys(("points", "moment", "weights", "gram"), "float64")
+    half["kinds"] = dict.fromkeys(("RewardSums", "EpochModel", "InducingSet"), exact)
+    assert run(name, {}, messages={"encoding": half}).result.rounds > 0
