@@ -25,8 +25,8 @@ class Form(NamedTuple):
     """The form of one value.
 
     Attributes:
-        code: n for None; u for whole numbers in a unary code; f, i or b for a number; these with C or F, the order in memory, for an array; G or D for a sum
-            of squares or what is left of one.
+        code: n for None; u for whole numbers in a unary code; f, i or b for a number; these with C or F, the order in
+            memory, for an array; G or D for a sum of squares or what is left of one.
         shape: of an array or a matrix; of a unary code, how many numbers and how many bits.
     """
 

@@ -136,7 +136,9 @@ class PayloadCodec(Codec):
         """One value of its codes."""
         if form.code == NOTHING:
             return None
-        if form.code == UNARY:
+        if field.unary != (form.code == UNARY):
+            raise WireError(f"a {field.name} of form {form.code}")
+        if field.unary:
             try:
                 return form.made(from_unary(codes[0], form.shape[0]))
             except ValueError as error:

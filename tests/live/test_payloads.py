@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.conformance.runs import Run, algorithm, registry
 from coband.simulator.conformance.runs import run as simulate
 from coband.simulator.core.audit import trace as tr
@@ -175,6 +175,23 @@ class Told(Message):
 
     which: int = payload(kind="index", of="arms")
     W: FloatArray = payload("d", "d", kind="gram", symmetric=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Levels(Message):
+    levels: IntArray = payload("d", kind="count", code="unary")
+
+
+@given(st.lists(st.integers(-5, 5), min_size=3, max_size=3))
+def test_whole_numbers_in_a_unary_code(levels: list[int]) -> None:
+    codec = PayloadCodec([Levels], 3, PACKED, True)
+    raw = codec.encode(Levels(levels=np.array(levels)))
+    assert codec.decode(raw, 0).levels.tolist() == levels
+    text = "".join("1" * abs(m) + "0" + (str(int(m < 0)) if m else "") for m in levels)
+    assert msgpack.unpackb(raw)[-1] == int(text.ljust(-len(text) % 8 + len(text), "0"), 2).to_bytes(ceil(len(text) / 8))
+    damaged = [*HEADERS], [[False, ["u", [3, len(text) + 8]]]], None, msgpack.unpackb(raw)[-1] + b"\0"
+    with pytest.raises(WireError, match="that are no unary code of 3 numbers"):
+        codec.decode(msgpack.packb(["Levels", *damaged]), 0)
 
 
 PACKED = Layout(MessagesConfig(counting="packed"), {"arms": 4}, 64)

@@ -63,9 +63,8 @@ class Layout:
         if self._packed and declared["kind"] in EXACT:
             whole = {"flag": 2, "index": limit, "count": None if limit is None else limit + 1}[declared["kind"]]
             width = width if whole is None else index_bits(whole)
-        return Field(
-            name, declared["symmetric"], None if encoding.exact else encoding, width, declared["code"] == "unary"
-        )
+        lossy = None if encoding.exact else encoding
+        return Field(name, declared["symmetric"], lossy, width, declared["code"] == "unary")
 
     def kinds(self, kind: type[Message], names: Container[str]) -> dict[str, str]:
         """What the encodings of some fields are called."""
