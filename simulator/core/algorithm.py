@@ -46,6 +46,7 @@ class Needs:
         problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
         horizon: the number of turns must be known; a schedule with a duration needs the parameter ``horizon``.
         schedules: kinds of schedule it can run on.
+        prompt_rewards: the reward of a pull must come before the agent's next turn.
         exact_points: its nodes look arms up by their coordinates, which must arrive as they were sent.
         ends_together: it ends for all of its agents when one of them is lost, since it cannot do without any.
         waits_for_all: condition on the parameters under which nodes wait, without an end, for an agent that has their
@@ -61,6 +62,7 @@ class Needs:
     horizon: bool = False
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")
     ends_together: bool = False
+    prompt_rewards: bool = False
     exact_points: bool = False
     waits_for_all: str = ""
 
@@ -240,6 +242,14 @@ class Algorithm:
             "knowledge": issubclass(self.agent, BatchAgent),
         }
         return frozenset(self.knows).union(name for name, needed in implied.items() if needed)
+
+    @property
+    def needs_rewards(self) -> str:
+        """Why it cannot take a turn before the reward of the last one has come, in words; empty if it can."""
+        if issubclass(self.agent, BatchAgent):
+            return "asks for its pulls in batches, which end with their rewards (agents.compute makes them longer)"
+        plan = "goes through a plan of pulls, in which the reward of one must come before the next turn"
+        return plan if self.needs.prompt_rewards else ""
 
     @property
     def server_class(self) -> type[Server] | None:

@@ -215,14 +215,14 @@ class Assembly:
         together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
         prepares = issubclass(agent, Agent) and agent.prepare_together is not Agent.prepare_together
         prepares = prepares and is_zero(plan.agents.compute) and not together
-        preparing = prepares and plan.share and isinstance(plan.schedule, Rounds)
+        preparing = prepares and plan.share and isinstance(plan.schedule, Rounds) and not plan.late_rewards
         return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, preparing, cohort)
 
     @property
     def _cohorts(self) -> bool:
         """Whether all turns of an instant can be taken by one event: nothing comes between them."""
         plan = self._plan
-        at_once = is_zero(plan.agents.compute) and not plan.intermittent
+        at_once = is_zero(plan.agents.compute) and not (plan.intermittent or plan.late_rewards)
         at_once = at_once and (self._whatif is None or not self._whatif.delays_turns)
         return plan.cohorts and at_once and plan.trace != tr.FULL and isinstance(plan.schedule, Rounds | Recorded)
 
@@ -383,15 +383,21 @@ class Assembly:
             pace = PhaseTiming(schedule.pull_time * factor, compute, schedule.limit, slow_period)
             return PhaseHost(*parts, world=world, pace=pace, progress=around.progress)
         after_turn = around.think if isinstance(schedule, Renewal) else None
-        looks = self._plan.cohorts and type(agent).look_ahead is not Agent.look_ahead
-        return AgentHost(
-            *parts,
-            world=world,
-            compute=compute,
-            progress=around.progress,
-            after_turn=after_turn,
-            upcoming=getattr(world, "upcoming", None) if looks else None,
-        )
+        late = self._plan.late_rewards
+        looks = self._plan.cohorts and not late and type(agent).look_ahead is not Agent.look_ahead
+        rest: dict[str, Any] = {
+            "world": world,
+            "compute": compute,
+            "progress": around.progress,
+            "after_turn": after_turn,
+            "upcoming": getattr(world, "upcoming", None) if looks else None,
+        }
+        if not late:
+            return AgentHost(*parts, **rest)
+        from coband.simulator.core.hosts.late_rewards import LateRewardsHost
+
+        stream = self._streams("compute", agent.context.index, "reward_delay")
+        return LateRewardsHost(*parts, **rest, delay=Draws(self._plan.agents.reward_delay, stream))
 
     def _draws(
         self,

@@ -72,7 +72,7 @@ class Engine:
         population = plan.agents.population
         self._dropped = "" if population is None else population.dropped
         plan = settled(plan, streams)
-        spec = plan.network.graph
+        spec, self._late_rewards = plan.network.graph, plan.late_rewards
         self.world = world
         if plan.altered:  # nodes that are told the same may have heard it differently
             plan = replace(plan, share=False)
@@ -169,7 +169,7 @@ class Engine:
             self._inspection.at_end(self.ledger, float(np.sum(self.progress.regrets)), self._run.down)
         unshared = sum(agent.unshared for agent in made(self.agents))
         applied = self.server.applied if self.server is not None else 0
-        check_pulls(self.progress.made, unshared, applied, self.audit.lost_for_good)
+        check_pulls(self.progress.made - self.progress.outstanding, unshared, applied, self.audit.lost_for_good)
 
     def _ended(self) -> Ended:
         clients = [host for host in made(self._hosts) if isinstance(host, ClientHost)]
@@ -185,6 +185,7 @@ class Engine:
             declared=self._declared,
             dishonest=self._dishonest,
             noising=self._noising,
+            late_rewards=self._late_rewards,
         )
 
 

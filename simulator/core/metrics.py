@@ -58,6 +58,7 @@ ALWAYS: tuple[Metric, ...] = (
 CORE: tuple[Metric, ...] = (
     *ALWAYS,
     Metric("regret_per_agent", "units of the reward", "regret of an average agent"),
+    Metric("outstanding", "pulls", "pulls whose rewards have not reached their agents when the run ends"),
     Metric("dishonest", "agents", "agents that do not send what their protocol says"),
     Metric("honest_regret", "units of the reward", "regret of the honest agents"),
     Metric("honest_regret_per_agent", "units of the reward", "regret of an average honest agent", better="lower"),

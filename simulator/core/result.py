@@ -86,6 +86,7 @@ class Ended:
         declared: the metrics that the algorithm declares, by name.
         dishonest: the agents that do not send what their protocol says.
         noising: the noise of the run; None: there is none.
+        late_rewards: whether rewards come after their turns.
     """
 
     run: RunContext
@@ -99,6 +100,7 @@ class Ended:
     declared: Mapping[str, Metric]
     dishonest: frozenset[int] = frozenset()
     noising: Noising | None = None
+    late_rewards: bool = False
 
     def result(self) -> RunResult:
         """The run summed up."""
@@ -111,7 +113,7 @@ class Ended:
             reward=progress.reward,
             totals={"regret_per_agent": last / len(self.agents), **self._totals()},
             rounds=max(node.rounds for node in self._nodes),
-            simulated_time=max(max(progress.times, default=0.0), self.last_delivery),
+            simulated_time=max(max(progress.times, default=0.0), progress.last_reward, self.last_delivery),
             fingerprint=self.run.trace.fingerprint(),
             graph=None if self.graph is None else self.graph.summary,
             stalled=self.stalled,
@@ -142,6 +144,7 @@ class Ended:
         """The ledger's counts, what was lost, the nodes' own numbers, and how right the answers are."""
         audit, world = self.run.audit, self.world
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
+        totals |= {"outstanding": self.progress.outstanding} if self.late_rewards else {}
         totals |= self._of_honest() | self._spent() | self._reported() | dict(getattr(world, "measures", {}))
         if isinstance(world, BatchWorld):
             batch_agents = [agent for agent in self.agents if isinstance(agent, BatchAgent)]

@@ -197,7 +197,8 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
     agents = _agents(machine, parts)
     audit.at_end()
     applied = 0 if machine.server is None else machine.server.applied
-    check_pulls(progress.made, sum(agent.unshared for agent in agents), applied, audit.lost_for_good)
+    unshared = sum(agent.unshared for agent in agents)
+    check_pulls(progress.made - progress.outstanding, unshared, applied, audit.lost_for_good)
     ended = Ended(
         RunContext(machine.clock, trace, ledger, audit),
         progress,
@@ -208,6 +209,7 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
         max(part.report.last_delivery for part in parts),
         stalled=sum(agent.stalled for part in parts for agent in part.report.agents),
         declared=by_name(entry_of(machine.share.job, machine.share.scenario).algorithm.metrics),
+        late_rewards=machine.plan.late_rewards,
     )
     result = ended.result()
     result.totals |= _overheads(parts)
@@ -274,6 +276,7 @@ def _progress(machine: Machine, parts: Sequence[Part], merged: MergedTrace, ledg
     places, scalars = np.array(merged.sends, dtype=np.int64).reshape(-1, 2).T
     sums = np.concatenate([[0], np.cumsum(scalars)])
     total = Progress(ledger, None, None, False, getattr(machine.world, "realised", False))
+    total.outstanding = sum(part.report.outstanding for part in parts)
     now = 0.0
     for place, agent, count, time, regret, reward in pulls:
         now = max(now, time)

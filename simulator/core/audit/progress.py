@@ -29,6 +29,10 @@ class Progress:
     reward: float = 0.0
     agents: array[int] = field(default_factory=counts)
     made: int = 0
+    outstanding: int = 0
+    """Pulls whose rewards their agents do not have."""
+    last_reward: float = 0.0
+    """When a reward last came after its pull."""
     decisions: Decisions = field(default_factory=Decisions)
 
     def pulled(self, agent: int, now: float, regret: float, reward: float, seq: int, pulls: int = 1) -> None:

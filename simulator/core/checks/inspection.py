@@ -31,6 +31,7 @@ from coband.simulator.core.checks.timing import Timing
 from coband.simulator.core.checks.truth import Truth
 from coband.simulator.core.checks.twins import Post, Twins
 from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.hosts.outstanding import Outstanding
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Node, Server
@@ -216,12 +217,23 @@ class Inspection:
 
     def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
         self._sent(node, outbox, cause)
+        self._twins.pulled(node, arms, arm, reward, outbox, cause, self._seen(node, arm, reward, cause))
+        self._check(node, None, cause)
+
+    def chose(self, node: Agent, arms: ArmSet, arm: int, reward: float, cause: int) -> None:
+        self._twins.chose(node, arms, arm, cause, self._seen(node, arm, reward, cause))
+        self._check(node, None, cause)
+
+    def rewarded(self, node: Agent, pull: Outstanding, outbox: Outbox, cause: int) -> None:
+        self._sent(node, outbox, cause)
+        self._twins.rewarded(node, pull, outbox, cause)
+        self._check(node, None, cause)
+
+    def _seen(self, node: Agent, arm: int, reward: float, cause: int) -> Seen:
         agent, regret = node.context.index, self._progress.regrets[-1]
         self._truth.pulled(agent, arm, reward, regret, cause)
-        seen = Seen(agent, self._clock.now, regret, reward, self._scalars)
-        self._outcome.append(seen)
-        self._twins.pulled(node, arms, arm, reward, outbox, cause, seen)
-        self._check(node, None, cause)
+        self._outcome.append(Seen(agent, self._clock.now, regret, reward, self._scalars))
+        return self._outcome[-1]
 
     def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
         self._sent(node, outbox, cause)
@@ -294,7 +306,7 @@ class Inspection:
         """Pulls that nobody has, less those that somebody has too often."""
         applied = self._server.applied if self._server is not None else 0
         held = sum(agent.unshared for agent in self._agents) + self._audit.underway + applied
-        return self._progress.made - held - self._audit.lost
+        return self._progress.made - self._progress.outstanding - held - self._audit.lost
 
     def at_end(self, ledger: Ledger, regret: float, down: Set[Address]) -> None:
         """When no event is left; ``down``: who is down for good."""

@@ -92,6 +92,8 @@ class AgentsConfig(Config):
     """Drawn once per agent: its compute and handling times are divided by it; null for 1."""
     stragglers: Annotated[BaseStragglers, STRAGGLERS.field(default=Stragglers)] | None = None
     """Agents slower by a factor; null for none."""
+    reward_delay: Annotated[Distribution, TIME] = ZERO
+    """Time from a pull to its reward: the agent goes on with its turns, and learns from a reward when it comes."""
     availability: Availability = Always()
     """When agents are up: an agent that is down starts no turn, and no message reaches it."""
     population: Population | None = None
