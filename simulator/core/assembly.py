@@ -46,6 +46,7 @@ from coband.simulator.core.world import BatchWorld, World
 
 if TYPE_CHECKING:
     from coband.simulator.core.checks.timing import Timing
+    from coband.simulator.core.hosts.batteries import Batteries
     from coband.simulator.core.whatif.changes import WhatIf
     from coband.simulator.core.wire.noising import Noising
     from coband.simulator.core.wire.wire import Wire
@@ -95,7 +96,16 @@ class Assembly:
         audit = self._audit(network.transport == "reliable", clock, down)
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
         kept = sink if plan.trace != tr.OFF else None
-        return RunContext(clock, Trace(kept if timing is None else timing.watching(kept)), ledger, audit, down)
+        trace = Trace(kept if timing is None else timing.watching(kept))
+        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock))
+
+    def _batteries(self, clock: Clock) -> Batteries | None:
+        energy, count = self._plan.agents.energy, self._plan.agents.count
+        if energy is None:
+            return None
+        from coband.simulator.core.hosts.batteries import Batteries
+
+        return Batteries(energy, count, self._streams, clock)
 
     def timing(self, config: BaseModel) -> Timing:
         """What looks at the times of events, with ``checks: full``."""
@@ -111,10 +121,11 @@ class Assembly:
 
         return FullAudit(reliable, clock, down)
 
-    def progress(self, ledger: Ledger, on_pull: Callable[[int], None] | None) -> Progress:
+    def progress(self, run: RunContext, on_pull: Callable[[int], None] | None) -> Progress:
         """What takes note of pulls."""
-        realised = getattr(self._world, "realised", False)
-        return Progress(ledger, self._plan.schedule.duration, on_pull, self._plan.trace == tr.FULL, realised)
+        realised, full = getattr(self._world, "realised", False), self._plan.trace == tr.FULL
+        spend = None if run.energy is None else run.energy.turns
+        return Progress(run.ledger, self._plan.schedule.duration, on_pull, full, realised, spend)
 
     def transport(self, run: RunContext, router: Router) -> Transport:
         """What carries messages over links."""

@@ -100,7 +100,7 @@ class Engine:
             self.world = PrivateWorld(self.world, plan.messages.privacy, self._noising)
             assembly.tells(self.world)
         self.ledger, self.audit = self._run.ledger, self._run.audit
-        self.progress = assembly.progress(self.ledger, on_pull)
+        self.progress = assembly.progress(self._run, on_pull)
         self._declared = by_name(algorithm.metrics)
         self._router = Router(self.clock)
         self.transport = assembly.transport(self._run, self._router)
@@ -135,8 +135,11 @@ class Engine:
         once = plan.network.transport == "reliable" or self.graph is not None or not plan.network.duplicating
         receivers = Receivers(plan.agents.count, self.graph, once, self._router.accepts)
         direct = self.graph if isinstance(local, Direct) else None
+        self.audit.bits_of = lambda message: self.ledger.bits_of(message) + self.ledger.header_bits
         parts = (self.audit, self.progress, self.agents, self.server, twins, receivers, direct)
-        return Inspection(*parts, self.clock, timing, Truth(self.world))
+        inspection = Inspection(*parts, self.clock, timing, Truth(self.world))
+        inspection.energy = self._run.energy
+        return inspection
 
     def run(self) -> RunResult:
         """Run until every turn is taken and every message has arrived.

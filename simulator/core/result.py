@@ -104,7 +104,9 @@ class Ended:
 
     def result(self) -> RunResult:
         """The run summed up."""
-        progress = self.progress
+        progress, energy = self.progress, self.run.energy
+        if energy is not None:
+            energy.at_end(len(self.agents), self._end)
         regret = np.cumsum(progress.regrets)
         last = float(regret[-1]) if regret.size else 0.0
         return RunResult(
@@ -113,7 +115,7 @@ class Ended:
             reward=progress.reward,
             totals={"regret_per_agent": last / len(self.agents), **self._totals()},
             rounds=max(node.rounds for node in self._nodes),
-            simulated_time=max(max(progress.times, default=0.0), progress.last_reward, self.last_delivery),
+            simulated_time=self._end,
             fingerprint=self.run.trace.fingerprint(),
             graph=None if self.graph is None else self.graph.summary,
             stalled=self.stalled,
@@ -131,6 +133,11 @@ class Ended:
             warnings=(*getattr(self.world, "warnings", ()), *warnings_of(self._nodes), *self._overspent()),
         )
 
+    @property
+    def _end(self) -> float:
+        """When the last thing happened."""
+        return max(max(self.progress.times, default=0.0), self.progress.last_reward, self.last_delivery)
+
     def _closest(self) -> list[float | None]:
         """How close the closest decision of each agent was; None of one who has not decided."""
         noted = self.agents[0].context.closest
@@ -145,6 +152,7 @@ class Ended:
         audit, world = self.run.audit, self.world
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
         totals |= {"outstanding": self.progress.outstanding} if self.late_rewards else {}
+        totals |= {} if self.run.energy is None else self.run.energy.totals(len(self.agents))
         totals |= self._of_honest() | self._spent() | self._reported() | dict(getattr(world, "measures", {}))
         if isinstance(world, BatchWorld):
             batch_agents = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
@@ -212,6 +220,7 @@ class Ended:
                 **agent.report_own(),
                 **self._score_of(index),
                 **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
+                **({} if self.run.energy is None else self.run.energy.by_agent(index)),
                 **({} if self.noising is None else self.noising.by_quarter(index, self.run.clock.now)),
             }
             for index, agent in enumerate(each(agents))

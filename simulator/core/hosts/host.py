@@ -67,7 +67,7 @@ class Host:
         self, node: Node, run: RunContext, handling: Draws | None, send: Send, check: Inspector | None
     ) -> None:
         self.node, self.address = node, node.context.index
-        self._clock, self._trace, self._down = run.clock, run.trace, run.down
+        self._clock, self._trace, self._down, self._energy = run.clock, run.trace, run.down, run.energy
         self._handling, self._send, self._check = handling, send, check
         self.busy = False  # in the middle of a turn or of handling a message
         self._inbox: deque[tuple[Packet, int]] | tuple[()] = ()  # until something queues up

@@ -1,0 +1,192 @@
+"""The batteries of a run: what agents spend, and when one is down for want of energy.
+
+Only an agent that does something, or is sent something, has its battery looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.hosts.absence import Ahead
+from coband.simulator.core.hosts.energy import ROUNDING, Battery, EnergyConfig
+from coband.simulator.core.nodes.node import Address
+from coband.simulator.core.randomness.streams import Streams
+
+TURNS, UP, DOWN = "turns", "up", "down"
+
+
+class Batteries:
+    """Books what agents spend.
+
+    Attributes:
+        spent: joules by agent and purpose: ``turns``, ``up``, ``down``.
+        total: of all agents so far.
+        ran_out: when agents fell below their reserve for the first time, of those that did.
+        drained: called with an agent that has spent something, and whether it is below the reserve now.
+    """
+
+    drained: Callable[[Address, bool], None]
+
+    def __init__(self, config: EnergyConfig, agents: int, streams: Streams, clock: Clock) -> None:
+        self._config, self._clock = config, clock
+        self._capacity = np.maximum(config.capacity.draw(streams("faults", 0, "capacity"), agents), 0.0)
+        self._share = np.clip(config.level.draw(streams("faults", 0, "level"), agents), 0.0, 1.0)
+        self._offset = streams("faults", 0, "recharge").random(agents)
+        self._made: dict[Address, Battery] = {}
+        self.spent: dict[Address, dict[str, float]] = defaultdict(lambda: {TURNS: 0.0, UP: 0.0, DOWN: 0.0})
+        self.total = 0.0
+        self.ran_out: dict[Address, float] = {}
+
+    def of(self, agent: Address) -> Battery:
+        found = self._made.get(agent)
+        if found is None:
+            parts = (float(column[agent]) for column in (self._capacity, self._share, self._offset))
+            found = self._made[agent] = Battery(self._config, agent, *parts)
+        return found
+
+    def turns(self, agent: Address, pulls: int) -> None:
+        """An agent has taken a turn."""
+        self._spend(agent, TURNS, self._config.per_turn * pulls)
+
+    def up(self, agent: Address, bits: int) -> None:
+        """An agent has put bits on a link."""
+        if agent >= 0:
+            self._spend(agent, UP, self._config.per_bit_up * bits)
+
+    def down(self, agent: Address, bits: int) -> None:
+        """Bits have reached an agent."""
+        if agent >= 0:
+            self._spend(agent, DOWN, self._config.per_bit_down * bits)
+
+    def _spend(self, agent: Address, what: str, joules: float) -> None:
+        if joules:
+            battery = self.of(agent)
+            battery.settle(self._clock.now)
+            battery.level -= joules
+            self.spent[agent][what] += joules
+            self.total += joules
+            self.drained(agent, battery.level <= battery.floor)
+
+    def due(self, turns: int, up: int, down: int) -> float:
+        """What so many turns, and bits, take."""
+        config = self._config
+        return config.per_turn * turns + config.per_bit_up * up + config.per_bit_down * down
+
+    def spent_by(self, agent: Address) -> float:
+        """What an agent's turns and messages have taken so far."""
+        return sum(self.spent.get(agent, {}).values())
+
+    def is_flat(self, agent: Address) -> bool:
+        """Whether an agent is below its reserve by what it has done last."""
+        battery = self._made.get(agent)
+        return battery is not None and battery.level <= battery.floor
+
+    # --- at the end
+
+    def at_end(self, agents: int, now: float) -> None:
+        """Bring all batteries up to the end.
+
+        Raises:
+            InvariantViolation: a battery does not hold what has come, less what has gone.
+        """
+        for agent in range(agents):
+            battery = self.of(agent)
+            if (flat := battery.flat_at) <= now:
+                self.ran_out.setdefault(agent, flat)
+            battery.settle(now)
+            held = battery.first + battery.charged - battery.idled - self.spent_by(agent)
+            moved = battery.charged + battery.idled
+            if not math.isclose(held, battery.level, rel_tol=ROUNDING, abs_tol=ROUNDING * (1.0 + moved)):
+                text = f"the battery of agent {agent} holds {battery.level:g} J; what came and went makes it {held:g} J"
+                raise InvariantViolation(text)
+
+    def totals(self, agents: int) -> dict[str, int | float]:
+        """Numbers of the result."""
+        batteries = [self.of(agent) for agent in range(agents)]
+        idled = math.fsum(battery.idled for battery in batteries)
+        return {
+            "energy": self.total + idled,
+            **{f"energy_{what}": math.fsum(by[what] for by in self.spent.values()) for what in (TURNS, UP, DOWN)},
+            "energy_idle": idled,
+            "energy_charged": math.fsum(battery.charged for battery in batteries),
+            "ran_out": len(self.ran_out),
+        }
+
+    def by_agent(self, agent: Address) -> dict[str, int | float | None]:
+        """What is known of one agent."""
+        battery = self.of(agent)
+        energy = self.spent_by(agent) + battery.idled
+        return {"energy": energy, "battery": battery.level, "ran_out": self.ran_out.get(agent)}
+
+    def times(self, agent: Address, absences: Sequence[Ahead]) -> Powered:
+        """When an agent will be down."""
+        return Powered(self.of(agent), absences, lambda time: self.ran_out.setdefault(agent, time))
+
+
+class Powered:
+    """The times of one agent that are still to come at which it is down: away, or below its reserve.
+
+    Args:
+        absences: the times at which it is down for other reasons.
+        ran_out: called with the time at which an absence starts for want of energy.
+    """
+
+    def __init__(self, battery: Battery, absences: Sequence[Ahead], ran_out: Callable[[float], object]) -> None:
+        self._battery, self._absences, self._ran_out = battery, absences, ran_out
+        self._known = [deque[tuple[float, float]]() for _ in absences]
+        self._window: tuple[float, float] | None = None
+
+    def changed(self) -> float:
+        """Energy was spent; when the next absence starts now."""
+        self._window = None
+        return self._starts()
+
+    def _starts(self) -> float:
+        return min([self._battery.flat_at, *(start for start, _ in self._away(self._battery.time))])
+
+    def _away(self, time: float) -> list[tuple[float, float]]:
+        """Of each other reason the first window that is not over at a time."""
+        for known, ahead in zip(self._known, self._absences, strict=True):
+            while not known or known[-1][1] <= time:
+                known.append(ahead.window)
+                ahead.drop()
+        return [next(window for window in known if window[1] > time) for known in self._known]
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """The next one."""
+        if self._window is None:
+            start = end = self._starts()
+            if self._battery.flat_at <= start < math.inf:
+                end = self._battery.charged_at(start)
+            while end < math.inf:
+                later = self._battery.ready_at(end)
+                later = max([later, *(over for away, over in self._away(min(later, end)) if away <= end)])
+                if later == end:
+                    break
+                end = later
+            self._window = start, end
+        return self._window
+
+    def drop(self) -> None:
+        """The next one is over."""
+        start, end = self.window
+        if self._battery.flat_at <= start:
+            self._ran_out(start)
+        self._battery.settle(end)
+        for known in self._known:
+            while known and known[0][1] <= end:
+                known.popleft()
+        self._window = None
+
+    def skip(self, now: float) -> tuple[float, float]:
+        """Drop all that are over by now; the next one."""
+        while self.window[1] <= now:
+            self.drop()
+        return self.window
