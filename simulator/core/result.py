@@ -218,7 +218,7 @@ class Ended:
                 "downlink_scalars": ledger.downlink_by_agent[index],
                 "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,
                 **agent.report_own(),
-                **self._score_of(index),
+                **self._score_of(index, agent),
                 **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
                 **({} if self.run.energy is None else self.run.energy.by_agent(index)),
                 **({} if self.noising is None else self.noising.by_quarter(index, self.run.clock.now)),
@@ -226,8 +226,7 @@ class Ended:
             for index, agent in enumerate(each(agents))
         ]
 
-    def _score_of(self, index: int) -> AgentMetrics:
-        agent = self.agents[index]
+    def _score_of(self, index: int, agent: Client) -> AgentMetrics:
         if isinstance(agent, BatchAgent) and isinstance(self.world, BatchWorld):
             return dict(self.world.score_of(index, agent.answer))
         return {}
