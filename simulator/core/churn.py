@@ -19,8 +19,9 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import STATE
 from coband.simulator.core.hosts.absence import Absent, Ahead
 from coband.simulator.core.hosts.availability import Always, BaseAvailability, Windows
-from coband.simulator.core.hosts.batteries import Batteries, Powered
+from coband.simulator.core.hosts.batteries import Batteries
 from coband.simulator.core.hosts.host import Host
+from coband.simulator.core.hosts.powered import Powered
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.node import SERVER, Address
@@ -269,4 +270,4 @@ def _times(
     away = [Ahead(iter([np.array([*nodes[agent]])])) for nodes in outages if agent in nodes]
     if not isinstance(availability, Always):
         away.append(Ahead(availability.blocks(agent, _stream(streams, agent))))
-    return energy.times(agent, away)
+    return Powered(energy.of(agent), away, partial(energy.empty, agent))

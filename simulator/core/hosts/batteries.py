@@ -6,14 +6,13 @@ Only an agent that does something, or is sent something, has its battery looked 
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable
 
 import numpy as np
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.hosts.absence import Ahead
 from coband.simulator.core.hosts.energy import ROUNDING, Battery, EnergyConfig
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.streams import Streams
@@ -124,69 +123,6 @@ class Batteries:
         energy = self.spent_by(agent) + battery.idled
         return {"energy": energy, "battery": battery.level, "ran_out": self.ran_out.get(agent)}
 
-    def times(self, agent: Address, absences: Sequence[Ahead]) -> Powered:
-        """When an agent will be down."""
-        return Powered(self.of(agent), absences, lambda time: self.ran_out.setdefault(agent, time))
-
-
-class Powered:
-    """The times of one agent that are still to come at which it is down: away, or below its reserve.
-
-    Args:
-        absences: the times at which it is down for other reasons.
-        ran_out: called with the time at which an absence starts for want of energy.
-    """
-
-    def __init__(self, battery: Battery, absences: Sequence[Ahead], ran_out: Callable[[float], object]) -> None:
-        self._battery, self._absences, self._ran_out = battery, absences, ran_out
-        self._known = [deque[tuple[float, float]]() for _ in absences]
-        self._window: tuple[float, float] | None = None
-
-    def changed(self) -> float:
-        """Energy was spent; when the next absence starts now."""
-        self._window = None
-        return self._starts()
-
-    def _starts(self) -> float:
-        return min([self._battery.flat_at, *(start for start, _ in self._away(self._battery.time))])
-
-    def _away(self, time: float) -> list[tuple[float, float]]:
-        """Of each other reason the first window that is not over at a time."""
-        for known, ahead in zip(self._known, self._absences, strict=True):
-            while not known or known[-1][1] <= time:
-                known.append(ahead.window)
-                ahead.drop()
-        return [next(window for window in known if window[1] > time) for known in self._known]
-
-    @property
-    def window(self) -> tuple[float, float]:
-        """The next one."""
-        if self._window is None:
-            start = end = self._starts()
-            if self._battery.flat_at <= start < math.inf:
-                end = self._battery.charged_at(start)
-            while end < math.inf:
-                later = self._battery.ready_at(end)
-                later = max([later, *(over for away, over in self._away(min(later, end)) if away <= end)])
-                if later == end:
-                    break
-                end = later
-            self._window = start, end
-        return self._window
-
-    def drop(self) -> None:
-        """The next one is over."""
-        start, end = self.window
-        if self._battery.flat_at <= start:
-            self._ran_out(start)
-        self._battery.settle(end)
-        for known in self._known:
-            while known and known[0][1] <= end:
-                known.popleft()
-        self._window = None
-
-    def skip(self, now: float) -> tuple[float, float]:
-        """Drop all that are over by now; the next one."""
-        while self.window[1] <= now:
-            self.drop()
-        return self.window
+    def empty(self, agent: Address, time: float) -> None:
+        """An agent fell below its reserve at a time."""
+        self.ran_out.setdefault(agent, time)
