@@ -57,6 +57,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
     """The client's side."""
 
     model = GlobalStatistics
+    kept = ("_base_variance",)
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -95,11 +96,12 @@ class ApproxDisKernelUCB(SynchronousAgent):
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma; own new points count."""
         mean, variance = self.posterior.predict(arms)
+        self._base_variance = self.posterior.base_variance
         return self.best(mean + self.config.alpha * np.sqrt(variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when the sum of sigma_last^2 over the new points exceeds D."""
-        self._new_variance += float(self.posterior.base_variance[arm])
+        self._new_variance += float(self._base_variance[arm])
         self.posterior.update(Observations.pull(arms, arm, reward))
         self._data.append(arms.features[arm], reward)
         self.unshared += 1

@@ -48,6 +48,7 @@ class AsyncKernelUCB(Talks, Agent):
     noted: ClassVar[Mapping[str, str]] = {
         "trigger": "variance of the pulls since the last exchange, above the threshold"
     }
+    kept = ("_variance",)
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

@@ -135,6 +135,7 @@ ALGORITHM = Algorithm(
         problems=("fixed_domain", "clusters", "arrays"),
         horizon=True,
         fixed_arms=True,
+        prompt_rewards=True,
         ends_together=True,
         exact=("InducingSet", "EpochModel"),
         waits_for_all="1",

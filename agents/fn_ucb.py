@@ -48,6 +48,7 @@ class FnUcb(SynchronousAgent):
     """The client's side; comments give the lines of algorithm 1."""
 
     model = NeuralModel
+    kept = ("_x", "_g")
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

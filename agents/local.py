@@ -19,6 +19,7 @@ class LocalAgent(Agent):
     """Tells all agents within gamma hops of its pulls, and learns from what reaches it of agents that it accepts."""
 
     accepts: frozenset[Address]
+    kept = ("trial",)
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

@@ -37,6 +37,8 @@ class NeuralUcbConfig(NeuralBandit):
 class NeuralUCB(Alone):
     """Network value plus deviation."""
 
+    kept = ("_features",)
+
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         config: NeuralUcbConfig = context.config

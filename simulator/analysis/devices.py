@@ -20,10 +20,12 @@ class Devices:
     Attributes:
         numbers: by what they set (``core.fleet.table.NUMBERS``), shape (agents,); nan where a device does not say.
         hours: share of devices that are up, by hour of the day; None where none says.
+        shares: share of time for which each is up; likewise.
     """
 
     numbers: Mapping[str, FloatArray]
     hours: FloatArray | None
+    shares: FloatArray | None = None
 
 
 def devices_of(scenario: Mapping[str, Any]) -> Devices | None:
@@ -42,4 +44,6 @@ def devices_of(scenario: Mapping[str, Any]) -> Devices | None:
         return None
     streams = Streams(int(scenario.get("seed", 0)), 0)
     drawn = population.draw(int(agents["count"]), streams("faults", 0, "population")).only(population.sets)
-    return Devices(drawn.numbers, None if drawn.windows is None else drawn.by_hour(population.day))
+    if drawn.windows is None:
+        return Devices(drawn.numbers, None)
+    return Devices(drawn.numbers, drawn.by_hour(population.day), drawn.shares)

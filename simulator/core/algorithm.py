@@ -49,6 +49,7 @@ class Needs:
         schedules: kinds of schedule it can run on.
         exact: what must arrive as it was sent, since nodes look arms up by it or conclude the same from it: classes of
             messages, or what fields hold.
+        prompt_rewards: the reward of a pull must come before the agent's next turn.
         ends_together: it ends for all of its agents when one of them is lost, since it cannot do without any.
         waits_for_all: condition on the parameters under which nodes wait, without an end, for an agent that has their
             question and goes down for good, of which no network tells them; ``1`` for always, empty for never.
@@ -64,6 +65,7 @@ class Needs:
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")
     ends_together: bool = False
     exact: tuple[str, ...] = ()
+    prompt_rewards: bool = False
     waits_for_all: str = ""
 
 
@@ -244,6 +246,14 @@ class Algorithm:
             "knowledge": issubclass(self.agent, BatchAgent),
         }
         return frozenset(self.knows).union(name for name, needed in implied.items() if needed)
+
+    @property
+    def needs_rewards(self) -> str:
+        """Why it cannot take a turn before the reward of the last one has come, in words; empty if it can."""
+        if issubclass(self.agent, BatchAgent):
+            return "asks for its pulls in batches, which end with their rewards (agents.compute makes them longer)"
+        plan = "goes through a plan of pulls, in which the reward of one must come before the next turn"
+        return plan if self.needs.prompt_rewards else ""
 
     @property
     def server_class(self) -> type[Server] | None:

@@ -46,6 +46,7 @@ from coband.simulator.core.world import BatchWorld, World
 
 if TYPE_CHECKING:
     from coband.simulator.core.checks.timing import Timing
+    from coband.simulator.core.hosts.batteries import Batteries
     from coband.simulator.core.whatif.changes import WhatIf
     from coband.simulator.core.wire.noising import Noising
     from coband.simulator.core.wire.privacy import Privacy
@@ -92,7 +93,16 @@ class Assembly:
         audit = self._audit(network.transport == "reliable", clock, down)
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
         kept = sink if plan.trace != tr.OFF else None
-        return RunContext(clock, Trace(kept if timing is None else timing.watching(kept)), ledger, audit, down)
+        trace = Trace(kept if timing is None else timing.watching(kept))
+        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock))
+
+    def _batteries(self, clock: Clock) -> Batteries | None:
+        energy, count = self._plan.agents.energy, self._plan.agents.count
+        if energy is None:
+            return None
+        from coband.simulator.core.hosts.batteries import Batteries
+
+        return Batteries(energy, count, self._streams, clock)
 
     def timing(self, config: BaseModel) -> Timing:
         """What looks at the times of events, with ``checks: full``."""
@@ -108,10 +118,11 @@ class Assembly:
 
         return FullAudit(reliable, clock, down)
 
-    def progress(self, ledger: Ledger, on_pull: Callable[[int], None] | None) -> Progress:
+    def progress(self, run: RunContext, on_pull: Callable[[int], None] | None) -> Progress:
         """What takes note of pulls."""
-        realised = getattr(self._world, "realised", False)
-        return Progress(ledger, self._plan.schedule.duration, on_pull, self._plan.trace == tr.FULL, realised)
+        realised, full = getattr(self._world, "realised", False), self._plan.trace == tr.FULL
+        spend = None if run.energy is None else run.energy.turns
+        return Progress(run.ledger, self._plan.schedule.duration, on_pull, full, realised, spend)
 
     def transport(self, run: RunContext, router: Router) -> Transport:
         """What carries messages over links."""
@@ -220,14 +231,14 @@ class Assembly:
         together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
         prepares = issubclass(agent, Agent) and agent.prepare_together is not Agent.prepare_together
         prepares = prepares and is_zero(plan.agents.compute) and not together
-        preparing = prepares and plan.share and isinstance(plan.schedule, Rounds)
+        preparing = prepares and plan.share and isinstance(plan.schedule, Rounds) and not plan.late_rewards
         return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, preparing, cohort)
 
     @property
     def _cohorts(self) -> bool:
         """Whether all turns of an instant can be taken by one event: nothing comes between them."""
         plan = self._plan
-        at_once = is_zero(plan.agents.compute) and not plan.intermittent
+        at_once = is_zero(plan.agents.compute) and not (plan.intermittent or plan.late_rewards)
         at_once = at_once and (self._whatif is None or not self._whatif.delays_turns)
         return plan.cohorts and at_once and plan.trace != tr.FULL and isinstance(plan.schedule, Rounds | Recorded)
 
@@ -395,15 +406,21 @@ class Assembly:
             pace = PhaseTiming(schedule.pull_time * factor, compute, schedule.limit, slow_period)
             return PhaseHost(*parts, world=world, pace=pace, progress=around.progress)
         after_turn = around.think if isinstance(schedule, Renewal) else None
-        looks = self._plan.cohorts and type(agent).look_ahead is not Agent.look_ahead
-        return AgentHost(
-            *parts,
-            world=world,
-            compute=compute,
-            progress=around.progress,
-            after_turn=after_turn,
-            upcoming=getattr(world, "upcoming", None) if looks else None,
-        )
+        late = self._plan.late_rewards
+        looks = self._plan.cohorts and not late and type(agent).look_ahead is not Agent.look_ahead
+        rest: dict[str, Any] = {
+            "world": world,
+            "compute": compute,
+            "progress": around.progress,
+            "after_turn": after_turn,
+            "upcoming": getattr(world, "upcoming", None) if looks else None,
+        }
+        if not late:
+            return AgentHost(*parts, **rest)
+        from coband.simulator.core.hosts.late_rewards import LateRewardsHost
+
+        stream = self._streams("compute", agent.context.index, "reward_delay")
+        return LateRewardsHost(*parts, **rest, delay=Draws(self._plan.agents.reward_delay, stream))
 
     def _draws(
         self,

@@ -9,7 +9,7 @@ longer by as much. So an agent that has nothing to do costs nothing while it com
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,9 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import STATE
 from coband.simulator.core.hosts.absence import Absent, Ahead
 from coband.simulator.core.hosts.availability import Always, BaseAvailability, Windows
+from coband.simulator.core.hosts.batteries import Batteries
 from coband.simulator.core.hosts.host import Host
+from coband.simulator.core.hosts.powered import Powered
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.node import SERVER, Address
@@ -63,18 +65,22 @@ class Churn:
             for number, outage in enumerate(plan.network.outages)
         ]
         switch = Switch(self)
-        if not isinstance(availability, Always):
-            attendance = Attendance(self, self._run, self._hosts, partial(_times, availability, streams))
+        if self._run.energy is not None or not isinstance(availability, Always):
+            times = partial(_times, self._run.energy, availability, outages, streams)
+            attendance = Attendance(self, self._run, self._hosts, times)
             apart = {node for nodes in outages for node in nodes}
             for agent in range(count):
-                leaves = None if agent in apart else availability.leaves(agent)
-                if leaves is None:
+                leaves = availability.leaves(agent)
+                if self._run.energy is not None:
+                    attendance.expect(agent, math.inf if leaves is None else leaves)
+                elif leaves is None or agent in apart:
                     switch.follow(agent, availability.windows(agent, _stream(streams, agent)))
                 else:
                     attendance.expect(agent, leaves)
         for nodes in outages:
             for node, windows in nodes.items():
-                switch.follow(node, iter(windows))
+                if node == SERVER or self._run.energy is None:
+                    switch.follow(node, iter(windows))
 
     # --- changes
 
@@ -166,11 +172,16 @@ class Attendance:
         times: the times of an agent.
     """
 
-    def __init__(self, churn: Churn, run: RunContext, hosts: Sequence[Host], times: Callable[[Address], Ahead]) -> None:
+    def __init__(
+        self, churn: Churn, run: RunContext, hosts: Sequence[Host], times: Callable[[Address], Ahead | Powered]
+    ) -> None:
         assert isinstance(run.down, Absent)
         self._churn, self._clock, self._down, self._hosts, self._times = churn, run.clock, run.down, hosts, times
-        self._ahead: dict[Address, Ahead] = {}
+        self._ahead: dict[Address, Ahead | Powered] = {}
+        self._gone: set[Address] = set()
         self._down.catch_up, self._down.is_away = self._catch_up, self._is_away
+        if run.energy is not None:
+            run.energy.drained = self._drained
 
     def expect(self, agent: Address, leaves: float) -> None:
         """Answer for an agent, which goes down for good at a time."""
@@ -178,7 +189,20 @@ class Attendance:
         if math.isfinite(leaves):
             self._churn.at(leaves, agent, self._leave, agent)
 
-    def _times_of(self, agent: Address) -> Ahead:
+    def _drained(self, agent: Address, flat: bool) -> None:
+        """An agent has spent energy; one that is below its reserve ends what it is doing at this moment."""
+        times, now = self._times_of(agent), self._clock.now
+        assert isinstance(times, Powered)
+        self._down.until[agent] = max(times.changed(), math.nextafter(now, math.inf))
+        if flat:
+            self._churn.at(now, agent, self._flat, agent)
+
+    def _flat(self, event: Any) -> None:
+        agent = self._churn.due(event)
+        if not set.__contains__(self._down, agent):
+            self._catch_up(agent)
+
+    def _times_of(self, agent: Address) -> Ahead | Powered:
         ahead = self._ahead.get(agent)
         if ahead is None:
             ahead = self._ahead[agent] = self._times(agent)
@@ -208,11 +232,13 @@ class Attendance:
         self._churn.go_down(agent, start)
         if math.isfinite(end):
             self._churn.at(end, agent, self._come_up, agent)
+        elif isinstance(ahead, Powered):
+            self._leaves(agent)
 
     def _come_up(self, event: Any) -> None:
         agent = self._churn.due(event)
-        self._churn.come_up(agent, self._clock.now)
         self._ahead[agent].drop()
+        self._churn.come_up(agent, self._clock.now)
         self._down.until[agent] = self._clock.now
 
     def _leave(self, event: Any) -> None:
@@ -220,6 +246,11 @@ class Attendance:
         if self._churn.idle:
             self._down.until[agent] = math.inf
         elif agent in self._down:
+            self._leaves(agent)
+
+    def _leaves(self, agent: Address) -> None:
+        if agent not in self._gone:
+            self._gone.add(agent)
             self._churn.gone(agent)
 
 
@@ -227,5 +258,16 @@ def _stream(streams: Streams, agent: Address) -> np.random.Generator:
     return streams("faults", agent, "availability")
 
 
-def _times(availability: BaseAvailability, streams: Streams, agent: Address) -> Ahead:
-    return Ahead(availability.blocks(agent, _stream(streams, agent)))
+def _times(
+    energy: Batteries | None,
+    availability: BaseAvailability,
+    outages: Sequence[Mapping[Address, Iterable[tuple[float, float]]]],
+    streams: Streams,
+    agent: Address,
+) -> Ahead | Powered:
+    if energy is None:
+        return Ahead(availability.blocks(agent, _stream(streams, agent)))
+    away = [Ahead(iter([np.array([*nodes[agent]])])) for nodes in outages if agent in nodes]
+    if not isinstance(availability, Always):
+        away.append(Ahead(availability.blocks(agent, _stream(streams, agent))))
+    return Powered(energy.of(agent), away, partial(energy.empty, agent))

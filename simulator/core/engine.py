@@ -72,7 +72,7 @@ class Engine:
         population = plan.agents.population
         self._dropped = "" if population is None else population.dropped
         plan = settled(plan, streams)
-        spec = plan.network.graph
+        spec, self._late_rewards = plan.network.graph, plan.late_rewards
         if plan.altered:  # nodes that are told the same may have heard it differently
             plan = replace(plan, share=False)
         if plan.checks == "full":
@@ -88,7 +88,7 @@ class Engine:
             follow_clock(lambda: self.clock.now)
         self.world, self._noising = assembly.veil(algorithm, self.clock)
         self.ledger, self.audit = self._run.ledger, self._run.audit
-        self.progress = assembly.progress(self.ledger, on_pull)
+        self.progress = assembly.progress(self._run, on_pull)
         self._declared, self._private = by_name(algorithm.metrics), algorithm.private
         self._router = Router(self.clock)
         self.transport = assembly.transport(self._run, self._router)
@@ -123,8 +123,11 @@ class Engine:
         once = plan.network.transport == "reliable" or self.graph is not None or not plan.network.duplicating
         receivers = Receivers(plan.agents.count, self.graph, once, self._router.accepts)
         direct = self.graph if isinstance(local, Direct) else None
+        self.audit.bits_of = lambda message: self.ledger.bits_of(message) + self.ledger.header_bits
         parts = (self.audit, self.progress, self.agents, self.server, twins, receivers, direct)
-        return Inspection(*parts, self.clock, timing, Truth(self.world))
+        inspection = Inspection(*parts, self.clock, timing, Truth(self.world))
+        inspection.energy = self._run.energy
+        return inspection
 
     def run(self) -> RunResult:
         """Run until every turn is taken and every message has arrived.
@@ -158,7 +161,7 @@ class Engine:
             self._inspection.at_end(self.ledger, float(np.sum(self.progress.regrets)), self._run.down)
         unshared = sum(agent.unshared for agent in made(self.agents))
         applied = self.server.applied if self.server is not None else 0
-        check_pulls(self.progress.made, unshared, applied, self.audit.lost_for_good)
+        check_pulls(self.progress.made - self.progress.outstanding, unshared, applied, self.audit.lost_for_good)
 
     def _ended(self) -> Ended:
         clients = [host for host in made(self._hosts) if isinstance(host, ClientHost)]
@@ -175,6 +178,7 @@ class Engine:
             dishonest=self._dishonest,
             noising=self._noising,
             private=self._private,
+            late_rewards=self._late_rewards,
         )
 
 

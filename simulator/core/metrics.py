@@ -58,6 +58,16 @@ ALWAYS: tuple[Metric, ...] = (
 CORE: tuple[Metric, ...] = (
     *ALWAYS,
     Metric("regret_per_agent", "units of the reward", "regret of an average agent"),
+    Metric(
+        "energy", "joules", "what agents have taken from their batteries", better="lower", verb="takes the least energy"
+    ),
+    Metric("energy_turns", "joules", "what turns have taken"),
+    Metric("energy_up", "joules", "what sending has taken"),
+    Metric("energy_down", "joules", "what receiving has taken"),
+    Metric("energy_idle", "joules", "what idling has taken"),
+    Metric("energy_charged", "joules", "what chargers have put into batteries"),
+    Metric("ran_out", "agents", "agents that were below their reserve for want of energy at some time"),
+    Metric("outstanding", "pulls", "pulls whose rewards have not reached their agents when the run ends"),
     Metric("dishonest", "agents", "agents that do not send what their protocol says"),
     Metric("honest_regret", "units of the reward", "regret of the honest agents"),
     Metric("honest_regret_per_agent", "units of the reward", "regret of an average honest agent", better="lower"),

@@ -44,6 +44,11 @@ class Plan:
         return self.agents.intermittent or bool(self.network.outages)
 
     @property
+    def late_rewards(self) -> bool:
+        """Whether agents take other turns before a reward comes."""
+        return not is_zero(self.agents.reward_delay)
+
+    @property
     def wired(self) -> bool:
         """Whether anything is done to messages."""
         return not self.messages.plain or self.altered

@@ -88,6 +88,7 @@ class Ended:
         dishonest: the agents that do not send what their protocol says.
         noising: the noise of the wire; None: there is none.
         private: what finds the noise of the nodes' own; None: they have none.
+        late_rewards: whether rewards come after their turns.
     """
 
     run: RunContext
@@ -102,10 +103,13 @@ class Ended:
     dishonest: frozenset[int] = frozenset()
     noising: Noising | None = None
     private: Callable[[NodeContext], OwnNoise] | None = None
+    late_rewards: bool = False
 
     def result(self) -> RunResult:
         """The run summed up."""
-        progress = self.progress
+        progress, energy = self.progress, self.run.energy
+        if energy is not None:
+            energy.at_end(len(self.agents), self._end)
         regret = np.cumsum(progress.regrets)
         last = float(regret[-1]) if regret.size else 0.0
         return RunResult(
@@ -134,8 +138,8 @@ class Ended:
 
     @property
     def _end(self) -> float:
-        """When the last pull was made or the last message reached a node."""
-        return max(max(self.progress.times, default=0.0), self.last_delivery)
+        """When the last thing happened."""
+        return max(max(self.progress.times, default=0.0), self.progress.last_reward, self.last_delivery)
 
     def _closest(self) -> list[float | None]:
         """How close the closest decision of each agent was; None of one who has not decided."""
@@ -150,6 +154,8 @@ class Ended:
         """The ledger's counts, what was lost, the nodes' own numbers, and how right the answers are."""
         audit, world = self.run.audit, self.world
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
+        totals |= {"outstanding": self.progress.outstanding} if self.late_rewards else {}
+        totals |= {} if self.run.energy is None else self.run.energy.totals(len(self.agents))
         totals |= self._of_honest() | self._spent() | self._reported() | dict(getattr(world, "measures", {}))
         if isinstance(world, BatchWorld):
             batch_agents = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
@@ -231,15 +237,15 @@ class Ended:
                 "downlink_scalars": ledger.downlink_by_agent[index],
                 "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,
                 **agent.report_own(),
-                **self._score_of(index),
+                **self._score_of(index, agent),
                 **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
                 **self._spent_by(index),
+                **({} if self.run.energy is None else self.run.energy.by_agent(index)),
             }
             for index, agent in enumerate(each(agents))
         ]
 
-    def _score_of(self, index: int) -> AgentMetrics:
-        agent = self.agents[index]
+    def _score_of(self, index: int, agent: Client) -> AgentMetrics:
         if isinstance(agent, BatchAgent) and isinstance(self.world, BatchWorld):
             return dict(self.world.score_of(index, agent.answer))
         return {}

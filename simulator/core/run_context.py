@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.nodes.node import Address
+
+if TYPE_CHECKING:
+    from coband.simulator.core.hosts.batteries import Batteries
 
 
 class Down(set[Address]):
@@ -29,6 +33,7 @@ class RunContext:
         ledger: what was sent.
         audit: the fate of every copy.
         down: the nodes that are down now.
+        energy: the batteries; None: agents have as much energy as it takes.
     """
 
     clock: Clock
@@ -36,3 +41,4 @@ class RunContext:
     ledger: Ledger
     audit: Audit
     down: Down = field(default_factory=Down)
+    energy: Batteries | None = None

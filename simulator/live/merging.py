@@ -197,7 +197,8 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
     agents = _agents(machine, parts)
     audit.at_end()
     applied = 0 if machine.server is None else machine.server.applied
-    check_pulls(progress.made, sum(agent.unshared for agent in agents), applied, audit.lost_for_good)
+    unshared = sum(agent.unshared for agent in agents)
+    check_pulls(progress.made - progress.outstanding, unshared, applied, audit.lost_for_good)
     if machine.noising is not None:
         for part in parts[1:]:
             machine.noising.tell(part.report.spent, part.report.clipped)
@@ -213,6 +214,7 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
         declared=by_name(entry_of(machine.share.job, machine.share.scenario).algorithm.metrics),
         dishonest=frozenset() if machine.wire is None else machine.wire.dishonest,
         noising=machine.noising,
+        late_rewards=machine.plan.late_rewards,
     )
     result = ended.result()
     result.totals |= _overheads(parts)
@@ -279,6 +281,7 @@ def _progress(machine: Machine, parts: Sequence[Part], merged: MergedTrace, ledg
     places, scalars = np.array(merged.sends, dtype=np.int64).reshape(-1, 2).T
     sums = np.concatenate([[0], np.cumsum(scalars)])
     total = Progress(ledger, None, None, False, getattr(machine.world, "realised", False))
+    total.outstanding = sum(part.report.outstanding for part in parts)
     now = 0.0
     for place, agent, count, time, regret, reward in pulls:
         now = max(now, time)

@@ -36,6 +36,11 @@ def refusal(variant: Variant) -> str | None:
             "live the agents are processes on machines, which have the speed, the links and the availability that they "
             "have; agents.population is for `coband run` (--set agents.population=null, or leave it out)"
         )
+    if scenario.agents.energy is not None:
+        return (
+            "live the agents are processes on machines, whose batteries no simulator empties; agents.energy is for "
+            "`coband run` (--set agents.energy=null, or leave it out)"
+        )
     if scenario.agents.intermittent or scenario.network.outages:
         return (
             "in a live run nodes go down when their processes are killed; agents.availability and network.outages are "

@@ -207,6 +207,7 @@ class Report(NamedTuple):
     ledger: Accounts
     copies: dict[Name, tuple[Count, Count, Count, Count, Count, Count]]
     pulls: Pulls
+    outstanding: Count
     last_delivery: Time
     bytes: Count
     lateness: Many[float]

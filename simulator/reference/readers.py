@@ -53,6 +53,12 @@ def _needs(entry: Entry, index: Index, algorithms: Mapping[str, Algorithm]) -> I
             yield "need the parameter horizon with it", _those(algorithms, lambda found: found.needs.horizon)
         elif path[0] == "schedule" and kinds:
             yield f"run on {' or '.join(kinds)}", _those(algorithms, lambda found: {*kinds} & {*found.needs.schedules})
+        elif _under(path, [("agents", "reward_delay")]):
+            yield (
+                f"{ALL}; but refused, for want of rewards before the next turn",
+                _those(algorithms, lambda found: found.needs_rewards),
+            )
+            return
         elif path[0] == "problem" and kinds:
             yield f"run on {' or '.join(kinds)}", _those(algorithms, lambda found: _solves(found, kinds))
         for places, need, word in (

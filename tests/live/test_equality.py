@@ -21,6 +21,7 @@ DELAYS = (
     "network.latency={kind: lognormal, median: 0.3, sigma: 0.4}",
     "network.bandwidth=500",
 )
+LATE = (*DELAYS, "agents.reward_delay={kind: exponential, rate: 0.3}")
 LOSS = (*DELAYS, "network.loss=0.2", "network.duplicate=0.1")
 
 
@@ -53,7 +54,7 @@ def test_other_algorithms_too(label: str) -> None:
     assert measured.totals | predicted.totals == measured.totals
 
 
-@pytest.mark.parametrize("changes", [DELAYS, LOSS], ids=["delays", "losses"])
+@pytest.mark.parametrize("changes", [DELAYS, LATE, LOSS], ids=["delays", "late rewards", "losses"])
 @pytest.mark.parametrize("label", ["Async", "Dis"])
 def test_delays_and_losses_are_those_of_the_simulator(label: str, changes: tuple[str, ...]) -> None:
     one = live(SERIAL, label, changes, share=2)

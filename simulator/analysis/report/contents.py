@@ -190,7 +190,8 @@ DRAWINGS = (
     ),
     Drawing(
         "population",
-        "Devices of the first replication: share below each number, and share that is up by hour of the day.",
+        "Devices of the first replication: share below each number, share that is up by hour of the day; regret of the "
+        "slow and the seldom up, and who ran out of energy.",
         population_figure,
     ),
     Drawing(

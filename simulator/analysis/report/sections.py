@@ -18,6 +18,7 @@ from coband.simulator.analysis.report import contents, critical, diagram, hover,
 from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP
 from coband.simulator.analysis.report.embedding import json_text
+from coband.simulator.analysis.report.fates import fates_table
 from coband.simulator.analysis.report.figures import MAX_BANDS
 from coband.simulator.analysis.report.frontier import standing_table
 from coband.simulator.analysis.report.palette import TIMES, VARIABLES
@@ -205,6 +206,7 @@ def _times(sheet: Sheet) -> Section:
         "times",
         timed=bool(timings),
         found=sheet.table(lambda one: tables.shares(one.timings), missing="0"),
+        fates=sheet.table(fates_table),
         untraced=["All variants"] if everything else untraced,
         untraced_many=sheet.analysis.swept,
         meanings=[(one, VARIABLES[TIMES[one.key]]) for one in times.MEANINGS if _occurs(timings, one.key)],

@@ -31,7 +31,7 @@ def _dimension(problem: Mapping[str, Any]) -> int | None:
 
 def _delays(scenario: Mapping[str, Any]) -> bool:
     agents, network, server = (scenario.get(key) or {} for key in ("agents", "network", "server"))
-    times = [agents.get("compute"), agents.get("handling"), server.get("handling"), network.get("latency")]
+    times = [*map(agents.get, ("compute", "handling", "reward_delay")), server.get("handling"), network.get("latency")]
     rates = [network.get("bandwidth"), *(network.get("server") or {}).values()]
     again = bool(network.get("loss")) and network.get("transport") == "reliable"  # what is lost is sent again later
     slow = bool(agents.get("population")) or any(map(_takes_time, times)) or any(rate is not None for rate in rates)

@@ -15,13 +15,14 @@ from coband.simulator.core.audit.ledger import Ledger
 
 @dataclass
 class Progress:
-    """What the engine notes of every pull or batch of pulls."""
+    """What the engine notes of every pull or batch of pulls; ``spend`` books the energy of an agent's pulls."""
 
     ledger: Ledger
     duration: float | None
     on_pull: Callable[[int], None] | None
     full: bool
     realised: bool = False
+    spend: Callable[[int, int], None] | None = None
     times: array[float] = field(default_factory=numbers)
     regrets: array[float] = field(default_factory=numbers)
     scalars: array[int] = field(default_factory=counts)
@@ -29,12 +30,18 @@ class Progress:
     reward: float = 0.0
     agents: array[int] = field(default_factory=counts)
     made: int = 0
+    outstanding: int = 0
+    """Pulls whose rewards their agents do not have."""
+    last_reward: float = 0.0
+    """When a reward last came after its pull."""
     decisions: Decisions = field(default_factory=Decisions)
 
     def pulled(self, agent: int, now: float, regret: float, reward: float, seq: int, pulls: int = 1) -> None:
         """Take note of an agent's pull or batch of ``pulls``; its messages are in the ledger already."""
         if regret < 0 and not self.realised:
             raise InvariantViolation(f"the pseudo-regret of a turn is {regret}, which must not be negative", seq)
+        if self.spend is not None:
+            self.spend(agent, pulls)
         self.agents.append(agent)
         self.pulls.append(pulls)
         self.made += pulls

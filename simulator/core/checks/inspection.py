@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from weakref import WeakKeyDictionary
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit.invariants import Audit, Copies, InvariantViolation
-from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.audit.ledger import DOWN, UP, Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import NONE
 from coband.simulator.core.checks.accounts import Accounts
@@ -31,6 +31,8 @@ from coband.simulator.core.checks.timing import Timing
 from coband.simulator.core.checks.truth import Truth
 from coband.simulator.core.checks.twins import Post, Twins
 from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.hosts.batteries import Batteries
+from coband.simulator.core.hosts.outstanding import Outstanding
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Node, Server
@@ -50,6 +52,8 @@ class FullAudit(Audit):
         accounts: the ledger, kept a second time.
         acknowledges: whether nodes acknowledge copies.
         draws: the replays of links; None where none are recorded.
+        bits: that nodes have put on links (UP), and that have reached them (DOWN).
+        bits_of: of a copy of a message, with its header.
     """
 
     full = True
@@ -64,6 +68,8 @@ class FullAudit(Audit):
         self.acknowledges = False
         self.draws: LinkDraws | None = None
         self.underway = self.lost = 0
+        self.bits: Counter[tuple[Address, str]] = Counter()
+        self.bits_of: Callable[[Message], int] = lambda message: 0
 
     def _link(self, packet: Packet) -> Copies:
         return self._links[packet.source, packet.destination, packet.message.kind]
@@ -71,6 +77,8 @@ class FullAudit(Audit):
     def sent(self, packet: Packet) -> None:
         super().sent(packet)
         self._link(packet).sent += 1
+        if not packet.withheld:
+            self.bits[packet.source, UP] += self.bits_of(packet.message)
         self.accounts.put(packet, self.size(packet.message))
         if not packet.attempts and packet.destination == SERVER:
             self.underway += packet.message.pulls
@@ -102,6 +110,8 @@ class FullAudit(Audit):
         if not self._due[key]:
             text = f"a copy of {packet.message.kind!r} arrived at {now:g}, which is not its sending time and its delays"
             raise InvariantViolation(text, packet.send)
+        if packet.destination not in self._down:
+            self.bits[packet.destination, DOWN] += self.bits_of(packet.message)
         self._due[key] -= 1
         if not self._due[key]:
             del self._due[key]
@@ -181,6 +191,8 @@ class Inspection:
     as_sent = False
     """Whether agents may lie: what nodes say of their statistics need not hold, and sums are those of what was sent."""
 
+    energy: Batteries | None = None
+
     # --- what nodes do
 
     def handled(self, node: Node, packet: Packet, outbox: Outbox, cause: int) -> None:
@@ -221,12 +233,23 @@ class Inspection:
 
     def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
         self._sent(node, outbox, cause)
+        self._twins.pulled(node, arms, arm, reward, outbox, cause, self._seen(node, arm, reward, cause))
+        self._check(node, None, cause)
+
+    def chose(self, node: Agent, arms: ArmSet, arm: int, reward: float, cause: int) -> None:
+        self._twins.chose(node, arms, arm, cause, self._seen(node, arm, reward, cause))
+        self._check(node, None, cause)
+
+    def rewarded(self, node: Agent, pull: Outstanding, outbox: Outbox, cause: int) -> None:
+        self._sent(node, outbox, cause)
+        self._twins.rewarded(node, pull, outbox, cause)
+        self._check(node, None, cause)
+
+    def _seen(self, node: Agent, arm: int, reward: float, cause: int) -> Seen:
         agent, regret = node.context.index, self._progress.regrets[-1]
         self._truth.pulled(agent, arm, reward, regret, cause)
-        seen = Seen(agent, self._clock.now, regret, reward, self._scalars)
-        self._outcome.append(seen)
-        self._twins.pulled(node, arms, arm, reward, outbox, cause, seen)
-        self._check(node, None, cause)
+        self._outcome.append(Seen(agent, self._clock.now, regret, reward, self._scalars))
+        return self._outcome[-1]
 
     def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
         self._sent(node, outbox, cause)
@@ -299,7 +322,7 @@ class Inspection:
         """Pulls that nobody has, less those that somebody has too often."""
         applied = self._server.applied if self._server is not None else 0
         held = sum(agent.unshared for agent in self._agents) + self._audit.underway + applied
-        return self._progress.made - held - self._audit.lost
+        return self._progress.made - self._progress.outstanding - held - self._audit.lost
 
     def at_end(self, ledger: Ledger, regret: float, down: Set[Address]) -> None:
         """When no event is left; ``down``: who is down for good."""
@@ -311,11 +334,25 @@ class Inspection:
         self._audit.check_links(ledger)
         self._timing.at_end()
         self._truth.at_end()
+        self._check_energy()
         if not math.isclose(math.fsum(self._progress.regrets), regret, rel_tol=ROUNDING, abs_tol=ROUNDING):
             raise InvariantViolation(f"the total regret is {regret}, the sum over all turns another number")
         if self._server is not None:
             for sentence in self._server.discrepancies(self._uploads):
                 raise InvariantViolation(sentence)
+
+    def _check_energy(self) -> None:
+        """Every agent has paid for its pulls and for its bits."""
+        if self.energy is None:
+            return
+        turns = Counter[Address]()
+        for seen in self._outcome:
+            turns[seen.agent] += seen.pulls
+        for agent in range(len(self._agents)):
+            due = self.energy.due(turns[agent], self._audit.bits[agent, UP], self._audit.bits[agent, DOWN])
+            paid = self.energy.spent_by(agent)
+            if not math.isclose(due, paid, rel_tol=ROUNDING, abs_tol=ROUNDING):
+                raise InvariantViolation(f"agent {agent} has paid {paid:g} J; its pulls and bits take {due:g} J")
 
     def summed_up(self, result: RunResult, due: int | None) -> None:
         nodes = [*self._agents, *([] if self._server is None else [self._server])]

@@ -46,7 +46,7 @@ class Outcome(list[Seen]):
         """One sentence for each number of the result that is another here.
 
         Args:
-            last_delivery: when a message last reached a node.
+            last_delivery: when a message or a reward last reached a node.
             due: turns that the schedule has; None where it does not say.
         """
         ledger = result.ledger

@@ -65,6 +65,8 @@ class Timing:
         self._exact = self._prompt and steady
         self._slowness = self._factors() if self._exact else []
         self._compute: dict[Address, Iterator[float]] = {}
+        self._late: dict[Address, Iterator[float]] = {}
+        self._rewards: dict[int, float] = {}  # when rewards are due, by the event of the choice
         self._away: dict[Address, Absences] = {}
         self._turns: dict[int, tuple[float, Address]] = {}  # turns under way, by the event of their start
         self._answers: dict[int, set[Address]] = defaultdict(set)
@@ -97,8 +99,13 @@ class Timing:
             yield f"node {row.node} did something at {row.time:g} ({tr.EVENTS[row.event]}), when it is down"
         if row.event == tr.TURN:
             yield from self._begun(row)
-        elif row.event == tr.CHOOSE and row.cause in self._turns:
-            yield from self._ended(row)
+        elif row.event == tr.CHOOSE:
+            if row.cause in self._turns:
+                yield from self._ended(row)
+            if self._plan.late_rewards:
+                self._rewards[row.seq] = row.time + next(self._delays(row.node))
+        elif row.event == tr.REWARD:
+            yield from self._rewarded(row)
         elif row.event == tr.DELIVER:
             self.last_delivery = row.time
             if row.node == SERVER:
@@ -124,9 +131,21 @@ class Timing:
             took = row.time - start
             yield f"a turn of agent {agent} took {took:g}, by its stream and its slowness it takes {expected:g}"
 
+    def _rewarded(self, row: tr.Row) -> Iterator[str]:
+        """A reward comes when its delay is over, or after that when its agent is free."""
+        due = self._rewards.pop(row.cause, -math.inf)
+        self.last_delivery = row.time
+        if row.time < due - ROUNDING * (1.0 + due):
+            yield f"agent {row.node} had a reward at {row.time:g}, which by its stream comes at {due:g}"
+
+    def _delays(self, agent: Address) -> Iterator[float]:
+        if agent not in self._late:
+            self._late[agent] = _drawn(self._plan.agents.reward_delay, self._streams, agent, "reward_delay")
+        return self._late[agent]
+
     def _times(self, agent: Address) -> Iterator[float]:
         if agent not in self._compute:
-            self._compute[agent] = _drawn(self._plan.agents.compute.of(agent), self._streams, agent)
+            self._compute[agent] = _drawn(self._plan.agents.compute.of(agent), self._streams, agent, "compute")
         return self._compute[agent]
 
     def _factors(self) -> list[float]:
@@ -205,7 +224,7 @@ class Timing:
             raise InvariantViolation(f"{len(self._timers)} timers never rang")
 
 
-def _drawn(distribution: Any, streams: Streams, agent: Address) -> Iterator[float]:
-    stream = streams("compute", agent, "compute")
+def _drawn(distribution: Any, streams: Streams, agent: Address, purpose: str) -> Iterator[float]:
+    stream = streams("compute", agent, purpose)
     while True:
         yield 0.0 if is_zero(distribution) else float(distribution.draw(stream, 1)[0])

@@ -9,6 +9,7 @@ A twin follows some steps behind its node, so that what nodes leave for each oth
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.checks.outcome import NEVER, Seen
 from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
+from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
 from coband.simulator.core.nodes.timers import Silence
@@ -92,6 +94,7 @@ class Twins:
         self._steps: deque[Step] = deque()
         self._own: WeakKeyDictionary[Message, Message] = WeakKeyDictionary()  # the twin's, by the node's
         self._scores: dict[Address, tuple[FloatArray, int]] = {}
+        self._outstanding: dict[int, Outstanding] = {}  # the twins', by the event of the choice
         for twin in twins:
             if isinstance(twin, Client):
                 vars(twin)["best"] = self._noted(twin)
@@ -166,17 +169,49 @@ class Twins:
     ) -> None:
         """An agent has chosen an arm and learnt from its reward; ``seen`` takes note of what its twin knew."""
         chosen: ArmSet = getattr(arms, "offered", arms)
-        fixed, features = arms is node.context.domain, np.array(chosen.features)
         learnt = None if chosen is arms else np.array(arms.features)
+        choose = self._chooses(node, chosen, arm, cause, seen)
 
         def turn(twin: Agent) -> Outbox:
+            offered = choose(twin)
+            return twin.observe(offered if learnt is None else ArmSet(learnt), arm, reward)
+
+        self._follow(node, turn, outbox, cause)
+
+    def chose(self, node: Agent, arms: ArmSet, arm: int, cause: int, seen: Seen) -> None:
+        """An agent has chosen an arm, whose reward comes later; ``cause`` is the choice."""
+        choose = self._chooses(node, arms, arm, cause, seen)
+
+        def turn(twin: Agent) -> Outbox:
+            offered = choose(twin)
+            self._outstanding[cause] = Outstanding(offered, arm, math.nan, cause, kept_of(twin))
+            return []
+
+        self._follow(node, turn, [], cause)
+
+    def rewarded(self, node: Agent, pull: Outstanding, outbox: Outbox, cause: int) -> None:
+        """An agent was told the reward of an earlier pull."""
+        learnt = np.array(pull.arms.features) if hasattr(pull.arms, "offered") else None
+
+        def observe(twin: Agent) -> Outbox:
+            own = self._outstanding.pop(pull.choice)
+            own.reward, own.arms = pull.reward, own.arms if learnt is None else ArmSet(learnt)
+            return observe_late(twin, own)
+
+        self._follow(node, observe, outbox, cause)
+
+    def _chooses(self, node: Agent, arms: ArmSet, arm: int, cause: int, seen: Seen) -> Callable[[Agent], ArmSet]:
+        """Has a twin choose, and compares; gives what it has chosen from."""
+        fixed, features = arms is node.context.domain, np.array(arms.features)
+
+        def choose(twin: Agent) -> ArmSet:
             offered = twin.context.domain if fixed and twin.context.domain is not None else ArmSet(features)
             self._compare_choice(twin, twin.choose(offered), arm, cause)
             seen.known = twin.pulls_in_model
             seen.newest = self._newest[twin.context.index]
-            return twin.observe(offered if learnt is None else ArmSet(learnt), arm, reward)
+            return offered
 
-        self._follow(node, turn, outbox, cause)
+        return choose
 
     def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
         """A batch agent has asked for pulls and learnt from their means."""

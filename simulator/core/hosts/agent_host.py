@@ -241,3 +241,5 @@ class AgentHost(ClientHost):
             self.due -= 1
             if self._progress.may_start(self._clock.now):
                 self._start_turn()
+            if self._energy is not None and self._energy.is_flat(self.address):
+                return  # it goes down at this moment

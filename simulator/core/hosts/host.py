@@ -18,6 +18,7 @@ from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.clock import DELIVERY, TIMER
+from coband.simulator.core.hosts.outstanding import Outstanding
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
 from coband.simulator.core.nodes.timers import Silence, Timer
@@ -43,6 +44,12 @@ class Inspector(Protocol):
     def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
         """An agent has taken a turn."""
 
+    def chose(self, node: Agent, arms: ArmSet, arm: int, reward: float, cause: int) -> None:
+        """An agent has pulled an arm, and will be told the reward later."""
+
+    def rewarded(self, node: Agent, pull: Outstanding, outbox: Outbox, cause: int) -> None:
+        """An agent was told the reward of an earlier pull."""
+
     def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
         """A batch agent has ended a phase."""
 
@@ -60,7 +67,7 @@ class Host:
         self, node: Node, run: RunContext, handling: Draws | None, send: Send, check: Inspector | None
     ) -> None:
         self.node, self.address = node, node.context.index
-        self._clock, self._trace, self._down = run.clock, run.trace, run.down
+        self._clock, self._trace, self._down, self._energy = run.clock, run.trace, run.down, run.energy
         self._handling, self._send, self._check = handling, send, check
         self.busy = False  # in the middle of a turn or of handling a message
         self._inbox: deque[tuple[Packet, int]] | tuple[()] = ()  # until something queues up

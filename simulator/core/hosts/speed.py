@@ -13,6 +13,7 @@ from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.fleet.kinds import Population
 from coband.simulator.core.fleet.table import AVAILABILITY
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
+from coband.simulator.core.hosts.energy import EnergyConfig
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.defences import SUM, Defence
@@ -92,8 +93,12 @@ class AgentsConfig(Config):
     """Drawn once per agent: its compute and handling times are divided by it; null for 1."""
     stragglers: Annotated[BaseStragglers, STRAGGLERS.field(default=Stragglers)] | None = None
     """Agents slower by a factor; null for none."""
+    reward_delay: Annotated[Distribution, TIME] = ZERO
+    """Time from a pull to its reward: the agent goes on with its turns, and learns from a reward when it comes."""
     availability: Availability = Always()
     """When agents are up: an agent that is down starts no turn, and no message reaches it."""
+    energy: EnergyConfig | None = None
+    """Batteries, and what turns and messages take from them; null: as much as it takes."""
     population: Population | None = None
     """Where devices come from: each row of it sets, jointly, the turns, the speed, the links and the availability of an
     agent, in the place of these keys and of ``network.latency`` and ``network.bandwidth``; null for none."""
@@ -115,7 +120,7 @@ class AgentsConfig(Config):
     def intermittent(self) -> bool:
         """True when agents can be down."""
         devices = self.population is not None and AVAILABILITY in self.population.sets
-        return devices or not isinstance(self.availability, Always)
+        return devices or self.energy is not None or not isinstance(self.availability, Always)
 
     def slowness(self, streams: Streams) -> list[float]:
         """The factor on each agent's compute and handling times.

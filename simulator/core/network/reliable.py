@@ -112,6 +112,8 @@ class ReliableTransport(Transport):
         if packet.destination in self._down:
             self._lost(packet, "down")
             return
+        if self._energy is not None:
+            self._energy.down(packet.destination, self._bits(packet))
         receiving = self._receiving.setdefault(packet.pair, Receiving())
         self._acknowledge(packet)
         if packet.number < receiving.expected or packet.number in receiving.held or packet.number in receiving.skipped:

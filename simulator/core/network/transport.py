@@ -48,7 +48,7 @@ class Transport:
         self, run: RunContext, network: Network, handler: PacketHandler, describe: Describe, ordered: bool
     ) -> None:
         self._clock, self._trace, self._down = run.clock, run.trace, run.down
-        self._ledger, self._audit = run.ledger, run.audit
+        self._ledger, self._audit, self._energy = run.ledger, run.audit, run.energy
         self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
         self._partitioned = bool(network.config.partitions)
         self._ideal = network.config.ideal and network.ingress is None and network.egress is None
@@ -138,6 +138,8 @@ class Transport:
         if self.withholds and packet.withheld:
             self._lost(packet, "silent")
             return now
+        if self._energy is not None:
+            self._energy.up(packet.source, self._bits(packet))
         if self._ideal:  # what leaves in order arrives in order
             self._schedule(packet, now)
             return now
@@ -145,7 +147,7 @@ class Transport:
         if self._partitioned and network.cut_off(source, packet.destination, now):
             self._lost(packet, "partition")
             return now
-        bits = self._ledger.bits_of(packet.message) + self._ledger.header_bits
+        bits = self._bits(packet)
         if source == SERVER and network.egress is not None:
             start = network.egress.leave(now, packet.scalars, bits)
         link = network.link(source, packet.destination)
@@ -163,6 +165,10 @@ class Transport:
         for arrival in arrivals:
             self._arrive_at(packet, arrival)
         return left
+
+    def _bits(self, packet: Packet) -> int:
+        """Bits of one copy, with its header."""
+        return self._ledger.bits_of(packet.message) + self._ledger.header_bits
 
     def _arrive_at(self, packet: Packet, arrival: float) -> None:
         """A copy leaves its link at ``arrival``; at the server it may have to wait for the shared capacity."""
@@ -183,8 +189,7 @@ class Transport:
     def _enter_server(self, event: Any) -> None:
         packet: Packet = event.value
         assert self._network.ingress is not None
-        bits = self._ledger.bits_of(packet.message) + self._ledger.header_bits
-        self._schedule(packet, self._network.ingress.leave(self._clock.now, packet.scalars, bits))
+        self._schedule(packet, self._network.ingress.leave(self._clock.now, packet.scalars, self._bits(packet)))
 
     def _schedule(self, packet: Packet, arrival: float) -> None:
         if self._audit.full:
@@ -202,6 +207,8 @@ class Transport:
         if packet.destination in self._down:
             self._lost(packet, "down")
             return
+        if self._energy is not None:
+            self._energy.down(packet.destination, self._bits(packet))
         self._audit.delivered(packet, self._clock.now)
         self._handler.deliver(packet)
 

@@ -180,9 +180,12 @@ class Agent(Client):
 
     Attributes:
         accepts: origins of the LOCAL messages that it looks at; None for all. ``receive_all`` may be given these alone.
+        kept: names of attributes that ``choose`` sets and ``observe`` reads. Where rewards come late, they are during
+            ``observe`` what they were after that ``choose``.
     """
 
     accepts: frozenset[Address] | None = None
+    kept: ClassVar[tuple[str, ...]] = ()
 
     @property
     def pulls_in_model(self) -> int | None:

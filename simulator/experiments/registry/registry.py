@@ -19,6 +19,7 @@ from coband.simulator.core.clock.schedule import SCHEDULES
 from coband.simulator.core.fleet.kinds import POPULATIONS
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.hosts.availability import AVAILABILITIES
+from coband.simulator.core.hosts.energy import RECHARGES
 from coband.simulator.core.hosts.speed import STRAGGLERS
 from coband.simulator.core.metrics import CORE, CORE_NAMES, METRICS
 from coband.simulator.core.network.bandwidth import BANDWIDTHS
@@ -209,6 +210,7 @@ CLASSES: tuple[Kinds[Any], ...] = (
     DEFENCES,
     MECHANISMS,
     POPULATIONS,
+    RECHARGES,
     DRIFTS,
 )
 """The lists whose members are classes, which scenarios name by their ``kind``."""

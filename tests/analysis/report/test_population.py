@@ -5,13 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+import coband
 from coband.simulator.analysis.devices import devices_of
-from coband.simulator.analysis.report.population import draw
+from coband.simulator.analysis.report import data
+from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.fates import fates_table, found_in, groupings
+from coband.simulator.analysis.report.population import draw, population_figure
 from coband.simulator.core.plan import settled
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs.job import plan
 from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.experiments.store.store import open_run
 
 SCENARIO = """\
 name: fleet
@@ -40,6 +46,36 @@ def test_the_figure_shows_the_devices_of_the_run() -> None:
         "availability",
     ]
     np.testing.assert_array_equal(turns.lines[0].get_xdata(), np.sort(times))
+
+
+def test_below_devices_stands_what_became_of_them(tmp_path: Path) -> None:
+    """Regret per turn by fifths of turn times and of availability, and who has run out; the table has the same."""
+    energy = "{kind: preset, name: phones, time_unit: minutes}, energy: {capacity: 90, per_turn: 80, "
+    energy += "recharge: {kind: rate, power: 1}}"
+    file = tmp_path / "fleet.yaml"
+    file.write_text(SCENARIO.format(population=energy))
+    coband.run(file, out=tmp_path / "run", workers=1)
+    with open_run(tmp_path / "run") as opened:
+        analysis = Analysis(data.load([opened]))
+        devices, (fate,) = found_in(analysis)
+        drawn, table = population_figure(analysis), fates_table(analysis)
+    assert devices is not None
+    assert drawn is not None
+    assert table is not None
+    axes = drawn.axes
+    assert [axis.get_title() for axis in axes[3:]] == [
+        "regret and speed",
+        "regret and availability",
+        "share that has run out of energy",
+    ]
+    groups = groupings(devices)
+    assert {name: np.bincount(of).tolist() for name, of in groups.items()} == {"slow": [6] * 5, "there": [6] * 5}
+    slowest = np.argsort(devices.numbers["compute"])[-6:]
+    by_hand = np.nanmean(fate.regret[slowest])
+    assert axes[3].lines[0].get_ydata()[-1] == pytest.approx(by_hand)
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    assert row["slowest"] == f"{by_hand:.3g}"
+    assert row["ran out"] == str(np.isfinite(fate.ran_out).sum())
 
 
 def test_without_the_file_there_is_no_figure(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from coband import (
     BaseOutage,
     BasePartition,
     BasePopulation,
+    BaseRecharge,
     BaseSchedule,
     BaseStragglers,
     Columns,
@@ -92,6 +93,8 @@ midrange = open_lists_plugin:Midrange
 flat_noise = open_lists_plugin:FlatNoise
 [coband.populations]
 two_classes = open_lists_plugin:TwoClasses
+[coband.recharges]
+daylight = open_lists_plugin:Daylight
 [coband.drifts]
 flip = open_lists_plugin:Flip
 [coband.metrics]
@@ -403,6 +406,19 @@ class TwoClasses(BasePopulation):
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
         speed = np.where(np.arange(count) % 2, 1 / self.slower[0], 1.0)
         return Fleet(count, {"speed": speed, "uplink": 64e3 * speed})
+
+
+class Daylight(BaseRecharge):
+    """A solar cell: half of the time."""
+
+    kind: Literal["daylight"]
+    power: float = 1.0
+
+    def charging(self, agent: int, now: float, offset: float) -> Iterator[tuple[float, float]]:
+        half = int(now // 4.0)
+        while True:
+            yield 0.0 if half % 2 else self.power, 4.0 * (half + 1)
+            half += 1
 
 
 class Flip(BaseDrift):

@@ -53,6 +53,14 @@ adversaries: [{agents: [1], behaviour: {kind: mirror}}]
 expect:
   - {label: first_arm, count: worst_agent, at_least: 0.001}
 """
+ADRIFT = """\
+name: adrift
+agents: {count: 3, energy: {capacity: 9, per_turn: 2, recharge: {kind: daylight}}}
+schedule: {kind: rounds, turns: 9}
+problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: cosine}, drift: {kind: flip}}
+algorithms: [{algorithm: first_arm}, {algorithm: lin_ucb}]
+expect: [{label: first_arm, count: ran_out, equals: 3}, {label: lin_ucb, count: variation, at_least: 0.1}]
+"""
 GRAPH = """\
 name: graph
 agents: {count: 5}
@@ -66,7 +74,7 @@ expect: [{label: first_arm, count: turns, equals: 15}]
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the distribution, and two scenarios."""
+    """A folder with the distribution, and scenarios."""
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / PLUGIN.name).write_text(PLUGIN.read_text(encoding="utf-8"), encoding="utf-8")
     metadata = folder / "open_lists_plugin-1.0.dist-info"
@@ -75,6 +83,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
     (folder / "star.yaml").write_text(STAR)
     (folder / "graph.yaml").write_text(GRAPH)
+    (folder / "adrift.yaml").write_text(ADRIFT)
     return folder
 
 
@@ -92,7 +101,7 @@ def test_the_distribution_has_one_of_each_list() -> None:
     assert {*LISTS} == {one.name for one in OPEN_LISTS} | {"functions"}  # which come from Python alone
 
 
-@pytest.mark.parametrize("name", ["star", "graph"])
+@pytest.mark.parametrize("name", ["star", "graph", "adrift"])
 def test_they_run(elsewhere: Path, name: str) -> None:
     ended = coband(elsewhere, "check", f"{name}.yaml", "--workers", "2", "--out", name)
     assert ended.returncode == 0, ended.stderr + ended.stdout

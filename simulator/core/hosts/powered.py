@@ -1,0 +1,73 @@
+"""When an agent with a battery is down: away, or below its reserve."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from coband.simulator.core.hosts.absence import Ahead
+from coband.simulator.core.hosts.energy import Battery
+
+
+class Powered:
+    """The times of one agent that are still to come at which it is down: away, or below its reserve.
+
+    Args:
+        absences: the times at which it is down for other reasons.
+        ran_out: called with the time at which an absence starts for want of energy.
+    """
+
+    def __init__(self, battery: Battery, absences: Sequence[Ahead], ran_out: Callable[[float], None]) -> None:
+        self._battery, self._absences, self._ran_out = battery, absences, ran_out
+        self._known = [deque[tuple[float, float]]() for _ in absences]
+        self._window: tuple[float, float] | None = None
+
+    def changed(self) -> float:
+        """Energy was spent; when the next absence starts now."""
+        self._window = None
+        return self._starts()
+
+    def _starts(self) -> float:
+        return min([self._battery.flat_at, *(start for start, _ in self._away(self._battery.time))])
+
+    def _away(self, time: float) -> list[tuple[float, float]]:
+        """Of each other reason the first window that is not over at a time."""
+        for known, ahead in zip(self._known, self._absences, strict=True):
+            while not known or known[-1][1] <= time:
+                known.append(ahead.window)
+                ahead.drop()
+        return [next(window for window in known if window[1] > time) for known in self._known]
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """The next one."""
+        if self._window is None:
+            start = end = self._starts()
+            if self._battery.flat_at <= start < math.inf:
+                end = self._battery.charged_at(start)
+            while end < math.inf:
+                later = self._battery.ready_at(end)
+                later = max([later, *(over for away, over in self._away(min(later, end)) if away <= end)])
+                if later == end:
+                    break
+                end = later
+            self._window = start, end
+        return self._window
+
+    def drop(self) -> None:
+        """The next one is over."""
+        start, end = self.window
+        if self._battery.flat_at <= start:
+            self._ran_out(start)
+        self._battery.settle(end)
+        for known in self._known:
+            while known and known[0][1] <= end:
+                known.popleft()
+        self._window = None
+
+    def skip(self, now: float) -> tuple[float, float]:
+        """Drop all that are over by now; the next one."""
+        while self.window[1] <= now:
+            self.drop()
+        return self.window

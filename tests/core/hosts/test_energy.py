@@ -1,0 +1,215 @@
+"""Energy: batteries by hand and against a plain loop, every algorithm, what checks notice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.conformance import graphs, kit, runs
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.hosts.batteries import Batteries
+from coband.simulator.core.hosts.energy import Battery, EnergyConfig
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.live.refusals import refusal
+from tests.core.hosts.test_late_rewards import FIRST
+
+NIGHTLY: dict[str, Any] = {"kind": "windows", "power": 1.0, "every": 20.0, "lasts": 6.0}
+PHONE: dict[str, Any] = {
+    "capacity": 10.0,
+    "per_turn": 1.0,
+    "per_bit_up": 1e-3,
+    "per_bit_down": 5e-4,
+    "idle": 0.05,
+    "recharge": NIGHTLY,
+}
+
+
+def _down(run: runs.Run, agent: int) -> list[tuple[str, float]]:
+    return [(tr.EVENTS[row.event], row.time - row.value) for row in run.events(tr.DOWN, tr.UP) if row.node == agent]
+
+
+# --- one battery
+
+
+def test_a_battery_by_hand() -> None:
+    config = EnergyConfig.model_validate(
+        {"capacity": 10, "reserve": 0.2, "resume": 0.5, "idle": 0.5, "recharge": NIGHTLY}
+    )
+    battery = Battery(config, 0, 10.0, 0.8, 0.5)  # 8 J; connected from 10 to 16, from 30 to 36, ...
+    assert battery.flat_at == pytest.approx(24.0)  # 3 J at 10, 6 at 16, of which 4 are gone
+    assert battery.ready_at(24.5) == float("inf")  # empty at 28, 3 J at 36, empty at 42: it never holds 5
+    battery.settle(10.0)
+    assert battery.level == pytest.approx(3.0)
+    battery.settle(16.0)
+    assert battery.level == pytest.approx(6.0)
+    assert (battery.charged, battery.idled) == (pytest.approx(6.0), pytest.approx(8.0))
+    battery.settle(29.0)
+    assert (battery.level, battery.idled) == (0.0, pytest.approx(14.0))  # an empty one has nothing to give
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_batteries_are_those_of_a_plain_loop(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    energy = PHONE | {"level": float(rng.uniform(0.3, 1)), "idle": float(rng.uniform(0, 0.1)), "resume": 0.3}
+    energy |= {"per_turn": float(rng.uniform(1, 2)), "recharge": NIGHTLY | {"spread": 0.0}}
+    schedule = {"kind": "rounds", "turns": 40, "interval": 1.3}
+    run = runs.run("lin_ucb", {}, agents=1, agent={"energy": energy}, schedule=schedule)
+    expected, turns = _plain_loop(energy, 40, 1.3)
+    found = [time for _, time in _down(run, 0)]
+    assert len(found) > 1
+    np.testing.assert_allclose(found[: len(expected)], expected, atol=0.02)
+    np.testing.assert_allclose([row.time for row in run.events(tr.TURN)], turns, atol=0.02)
+
+
+def _plain_loop(energy: dict[str, Any], turns: int, interval: float) -> tuple[list[float], list[float]]:
+    """Times of going down and coming up, and of turns, of one agent that sends nothing; in steps of 0.001."""
+    level, up, due, taken, changes, starts = energy["level"] * 10.0, True, 0, 0, list[float](), list[float]()
+    for step in range(1, 500_000):
+        time = step / 1000
+        change = ((1.0 if time % 20.0 < 6.0 else 0.0) - energy["idle"]) / 1000
+        level = min(level + change, 10.0) if change > 0 else max(level + change, min(level, 0.0))
+        while taken + due < turns and time >= (taken + due + 1) * interval:
+            due += 1
+        if not up and level >= 3.0:
+            up = True
+            changes.append(time)
+        if up and level < 0.5:
+            up = False
+            changes.append(time)
+        while up and due:
+            due, taken, level = due - 1, taken + 1, level - energy["per_turn"]
+            starts.append(time)
+            if level < 0.5:
+                up = False
+                changes.append(time)
+        if taken == turns:
+            break
+    return changes, starts
+
+
+# --- runs
+
+
+def test_energy_is_booked_by_purpose() -> None:
+    energy = {"capacity": 1e6, "per_turn": 2.0, "per_bit_up": 0.5, "per_bit_down": 0.25, "idle": 0.125}
+    network = {"scalar_bits": 32, "header_bits": 8}
+    run = runs.run(
+        "fed_lin_ucb", {"threshold": 0.0}, agents=2, agent={"energy": energy}, network=network,
+        schedule={"kind": "rounds", "turns": 5},
+    )  # fmt: skip
+    totals, bits = run.result.totals, 10 * (12 * 32 + 8)  # of each direction: an exchange of d^2 + d per pull
+    assert totals["messages"] == 20
+    assert (totals["energy_turns"], totals["energy_up"], totals["energy_down"]) == (20.0, bits * 0.5, bits * 0.25)
+    assert totals["energy_idle"] == pytest.approx(2 * 5 * 0.125)
+    assert totals["energy"] == pytest.approx(20.0 + bits * 0.75 + 1.25)
+    assert (totals["ran_out"], totals["energy_charged"]) == (0, 0.0)
+    assert sum(one["energy"] or 0 for one in run.result.by_agent) == pytest.approx(totals["energy"])
+
+
+def test_who_ran_out_when_and_what_is_never_charged_stalls() -> None:
+    energy = {"capacity": 10.0, "per_turn": 3.0, "reserve": 0.2}
+    run = runs.run("lin_ucb", {}, agents=2, agent={"energy": energy}, schedule={"kind": "rounds", "turns": 5})
+    assert (run.result.turns, run.result.stalled, run.result.totals["ran_out"]) == (6, 4, 2)  # 10, 7, 4, 1
+    assert [one["ran_out"] for one in run.result.by_agent] == [3.0, 3.0]
+    assert [one["battery"] for one in run.result.by_agent] == [1.0, 1.0]
+
+
+def test_agents_that_only_idle_have_no_events_and_run_out_all_the_same() -> None:
+    energy = {"capacity": 10.0, "idle": 0.5}
+    schedule = {"kind": "one_at_a_time", "turns": 18, "order": "weighted", "weights": [0.0, 1.0]}
+    run = runs.run("lin_ucb", {}, agents=2, agent={"energy": energy}, schedule=schedule, checks="cheap")
+    assert not run.events(tr.DOWN, tr.UP)
+    assert [one["battery"] for one in run.result.by_agent] == pytest.approx([1.0, 1.0])
+    batteries = Batteries(EnergyConfig.model_validate(energy), 2, Streams(0), Clock())
+    batteries.at_end(2, 30.0)
+    assert batteries.ran_out == pytest.approx({0: 19.0, 1: 19.0})
+    assert batteries.totals(2)["energy"] == pytest.approx(20.0)  # an empty battery has nothing to give
+
+
+@pytest.mark.parametrize("away", ["availability", "outages"])
+def test_who_is_away_and_flat_is_back_when_neither(away: str, tmp_path: Path) -> None:
+    (tmp_path / "up.csv").write_text("agent,up,down\n0,0,2.5\n0,6.5,\n")
+    energy = {"capacity": 10.0, "per_turn": 4.0, "reserve": 0.31, "recharge": {"kind": "rate", "power": 1.0}}
+    agent: dict[str, Any] = {"energy": energy}
+    network: dict[str, Any] = {}
+    if away == "availability":
+        agent["availability"] = {"kind": "trace", "file": str(tmp_path / "up.csv")}
+    else:
+        network["outages"] = [{"start": 2.5, "end": 6.5, "nodes": [0]}]
+    run = runs.run("lin_ucb", {}, agents=1, agent=agent, network=network, schedule={"kind": "rounds", "turns": 6})
+    # 10 at 1 -> 6; 7 at 2 -> 3, below; 7.1, the reserve and a turn, at 6.1; away from 2.5 to 6.5
+    assert _down(run, 0)[:2] == [("down", 2.0), ("up", 6.5)]
+    assert [row.time for row in run.events(tr.TURN)][:3] == [1.0, 2.0, 6.5]
+
+
+def test_every_algorithm_runs_on_batteries() -> None:
+    wrong = {}
+    for name, config in FIRST:
+        batches = runs.batches(name)
+        energy = PHONE | {"per_turn": 0.02, "capacity": 1.0} if batches else PHONE
+        network = (kit.GRAPH_NETWORKS if graphs.on_graph(name) else kit.NETWORKS)["lossy" if not batches else "narrow"]
+        try:
+            run = graphs.run_anywhere(
+                name, config, agent={"energy": energy, "compute": 0.1}, network={} if batches else network,
+                schedule={"kind": "phases", "pull_time": 1e-3} if batches else {"kind": "rounds", "turns": 15}, seed=1,
+            )  # fmt: skip
+        except InvariantViolation as violation:
+            wrong[name] = str(violation)
+            continue
+        if not run.result.totals["ran_out"]:
+            wrong[name] = "nobody ran out"
+    assert not wrong, "\n".join(f"{name}: {complaint}" for name, complaint in wrong.items())
+
+
+# --- what is noticed
+
+
+def test_checks_notice_who_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario: dict[str, Any] = {"agent": {"energy": PHONE}, "schedule": {"kind": "rounds", "turns": 3}}
+    with monkeypatch.context() as patch:
+        patch.setattr(Batteries, "down", lambda batteries, agent, bits: None)
+        with pytest.raises(InvariantViolation, match="has paid .* J; its pulls and bits take .* J"):
+            runs.run("fed_lin_ucb", {"threshold": 0.0}, **scenario)
+    monkeypatch.setattr(Battery, "_along", lambda *given: given[1])
+    with pytest.raises(InvariantViolation, match=r"agent 0 holds .* J; what came and went makes it .* J"):
+        runs.run("lin_ucb", {}, **scenario)
+
+
+SCENARIO = """
+name: phones
+agents: {{count: 2, energy: {energy}}}
+schedule: {{kind: rounds, turns: 3}}
+problem: {{kind: contextual, arms: {{kind: ball, dimension: 2, count: 3}}, reward: {{kind: cosine}}}}
+algorithms: [{{algorithm: lin_ucb}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("energy", "says"),
+    [
+        ("{capacity: 5, reserve: 0.5, resume: 0.2}", "resume(=0.2) must be >= reserve(=0.5)"),
+        ("{capacity: 5, recharge: {kind: windows, power: 1, every: 4, lasts: 4}}", "lasts(=4) must be < every(=4)"),
+        ("{capacity: 5, per_turns: 2}", "per_turn"),
+        ("{capacity: 5, recharge: {kind: window, power: 1}}", "windows"),
+        ("{level: 0.5}", "agents.energy: capacity is missing"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_said_with_their_place(energy: str, says: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        loads(SCENARIO.format(energy=energy))
+    assert says in str(error.value)
+
+
+def test_live_runs_refuse_batteries() -> None:
+    scenario = loads(SCENARIO.format(energy="{capacity: 5}"))
+    reason = refusal(SimpleNamespace(scenario=scenario))  # type: ignore[arg-type]
+    assert reason is not None
+    assert "agents.energy is for `coband run`" in reason
