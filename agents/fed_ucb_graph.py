@@ -139,7 +139,7 @@ ALGORITHM = Algorithm(
     config=FedUcbGraphConfig,
     summary="Linear bandit on a graph; agents flood sums under differential privacy, with an estimator for each hop.",
     reference="Dubey and Pentland 2020, decentralised FedUCB, section 5",
-    needs=Needs(topologies=("graph",), reliable=False, horizon=True),
+    needs=Needs(prompt_rewards=True, topologies=("graph",), reliable=False, horizon=True),
     messages=(MessageSize(FloodedSums, "peer", "d^2 + d + 3", "to all within gamma hops"),),
     counts=(
         ClosedForm("peer_scalars", "transmissions*(d^2 + d + 3)"),

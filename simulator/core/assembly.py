@@ -419,8 +419,10 @@ class Assembly:
             return AgentHost(*parts, **rest)
         from coband.simulator.core.hosts.late_rewards import LateRewardsHost
 
+        delay = self._plan.agents.reward_delay
+        assert delay is not None
         stream = self._streams("compute", agent.context.index, "reward_delay")
-        return LateRewardsHost(*parts, **rest, delay=Draws(self._plan.agents.reward_delay, stream))
+        return LateRewardsHost(*parts, **rest, delay=Draws(delay, stream))
 
     def _draws(
         self,

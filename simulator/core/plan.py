@@ -46,7 +46,7 @@ class Plan:
     @property
     def late_rewards(self) -> bool:
         """Whether agents take other turns before a reward comes."""
-        return not is_zero(self.agents.reward_delay)
+        return self.agents.late_rewards
 
     @property
     def wired(self) -> bool:

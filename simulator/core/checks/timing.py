@@ -140,6 +140,7 @@ class Timing:
 
     def _delays(self, agent: Address) -> Iterator[float]:
         if agent not in self._late:
+            assert self._plan.agents.reward_delay is not None
             self._late[agent] = _drawn(self._plan.agents.reward_delay, self._streams, agent, "reward_delay")
         return self._late[agent]
 

@@ -14,7 +14,7 @@ from coband.simulator.core.fleet.kinds import Population
 from coband.simulator.core.fleet.table import AVAILABILITY
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.hosts.energy import EnergyConfig
-from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws
+from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.defences import SUM, Defence
 from coband.simulator.plugins.kinds import Kinds
@@ -93,8 +93,9 @@ class AgentsConfig(Config):
     """Drawn once per agent: its compute and handling times are divided by it; null for 1."""
     stragglers: Annotated[BaseStragglers, STRAGGLERS.field(default=Stragglers)] | None = None
     """Agents slower by a factor; null for none."""
-    reward_delay: Annotated[Distribution, TIME] = ZERO
-    """Time from a pull to its reward: the agent goes on with its turns, and learns from a reward when it comes."""
+    reward_delay: Annotated[Distribution, TIME] | None = None
+    """Time from a pull to its reward: the agent goes on with its turns, and learns from rewards as they come; null: at
+    once."""
     availability: Availability = Always()
     """When agents are up: an agent that is down starts no turn, and no message reaches it."""
     energy: EnergyConfig | None = None
@@ -115,6 +116,11 @@ class AgentsConfig(Config):
         if self.population is not None and (misfit := self.population.misfit(self.count)):
             raise ValueError(f"population: {misfit}")
         return self
+
+    @property
+    def late_rewards(self) -> bool:
+        """Whether agents take other turns before a reward comes."""
+        return self.reward_delay is not None and not is_zero(self.reward_delay)
 
     @property
     def intermittent(self) -> bool:

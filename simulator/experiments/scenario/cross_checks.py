@@ -11,7 +11,6 @@ from coband.simulator.core.clock.schedule import SCHEDULES, Recorded
 from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.partitions import Outage, Partition
-from coband.simulator.core.randomness.distributions import is_zero
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
 from coband.simulator.experiments.scenario.nodes import MappingNode, Node, ScalarNode, SequenceNode, descend
@@ -181,7 +180,7 @@ def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: in
         allowed = ", ".join(needs.schedules)
         yield _at(root, place, f"{name} cannot run on schedule.kind {schedule.kind}; it runs on: {allowed}")
     agents = valid.get("agents")
-    if agents is not None and not is_zero(agents.reward_delay) and (reason := algorithm.needs_rewards):
+    if agents is not None and agents.late_rewards and (reason := algorithm.needs_rewards):
         yield _at(root, place, f"{name} {reason}; leave out agents.reward_delay, or run it in a scenario of its own")
     entries = valid.get("algorithms")
     timed = schedule is not None and schedule.duration is not None

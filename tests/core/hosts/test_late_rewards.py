@@ -77,6 +77,8 @@ def _drive(name: str, config: dict[str, Any], block: int) -> list[Outbox]:
             node.choose(arms)
             pulls.append(Outstanding(arms, turn % 5, float(rng.standard_normal()), turn, kept_of(node)))
         for pull in pulls:
+            same = type(node.context.rng.bit_generator)(pull.choice)  # what it draws depends on the pull alone
+            node.context.rng.bit_generator.state = same.state
             outbox = [(to, frozen(message)) for to, message in observe_late(node, pull) if type(to) is not Later]
             found.append(outbox)
             answered = answered and not (outbox and not graphs.on_graph(name))
