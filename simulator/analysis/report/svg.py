@@ -45,7 +45,7 @@ def inline(figure: Figure, name: str, title: str) -> str:
 
 
 def colours() -> str:
-    """The part of the page's style sheet that a figure of algorithms alone needs: colours of its variables, light and dark."""
+    """What a figure of algorithms in a file of its own needs of the style sheet: colours, light and dark, and a font."""
     sheet = resources.files(__package__).joinpath("static", "report.css").read_text(encoding="utf-8")
     return _OTHERS.sub("", sheet[: sheet.index("* {")]) + "svg { background: var(--paper); }"
 
