@@ -45,8 +45,7 @@ def svgs(figure: Mapping[str, Any]) -> list[str]:
         for one, _ in drawn:
             one.set_size_inches(PANEL[0], height)
         return [
-            _file(one, f"{figure['title']}, {panel['title']}")
-            for (one, _), panel in zip(drawn, panels, strict=True)
+            _file(one, f"{figure['title']}, {panel['title']}") for (one, _), panel in zip(drawn, panels, strict=True)
         ]
 
 

@@ -45,7 +45,7 @@ def inline(figure: Figure, name: str, title: str) -> str:
 
 
 def colours() -> str:
-    """What a figure of algorithms in a file of its own needs of the style sheet: colours, light and dark, and a font."""
+    """What a figure in a file of its own needs of the style sheet: colours, light and dark, and a font."""
     sheet = resources.files(__package__).joinpath("static", "report.css").read_text(encoding="utf-8")
     return _OTHERS.sub("", sheet[: sheet.index("* {")]) + "svg { background: var(--paper); }"
 
