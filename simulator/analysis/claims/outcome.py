@@ -164,6 +164,7 @@ class Outcome:
                 one["rows"],
                 one["setting"],
                 one.get("given", False),
+                None if one.get("before") is None else Evidence(**one["before"]),
             )
             for one in data["findings"]
         ]

@@ -176,8 +176,8 @@ def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict) -> li
     for setting, part in ({} if outcome is None else outcome.parts()).items():
         lines += [f"At {setting}:", ""] if setting else []
         lines += ["| condition | estimate | 95 % interval | effect size | replications |", "|---|---|---|---|---|"]
-        lines += [_finding(one) for one in part]
-        lines.append("")
+        lines += [*map(_finding, part), ""]
+        lines += [wording.first(part), ""] if part[0].before and part[0].rows else []
     if outcome is not None and is_of_other_settings(outcome, placed):
         lines += ["*Of other settings:* the claim or its scenario has changed since; the command tries it anew.", ""]
     lines += list(_remarks(claim, outcome, verdict))
@@ -240,7 +240,7 @@ def _remarks(claim: Claim, outcome: Outcome | None, verdict: Verdict) -> Iterato
         yield f"*Not run, or not to the end:* {reason.rstrip('.')}."
         yield ""
     if outcome is not None and verdict == "undecided" and outcome.replications:
-        yield f"*Forecast:* {wording.forecast(outcome, claim)}."
+        yield f"*Forecast:* {wording.forecast(outcome)}."
         yield ""
     if outcome is not None and outcome.chosen:
         yield f"*Chosen on seeds of their own:* {'; '.join(wording.in_settings(claim, outcome))}."
