@@ -46,13 +46,8 @@ class StudyProgress:
 
     def seconds(self, number: int, key: Seconds = "cpu_seconds") -> float:
         """Seconds of one replication of a variant; 0 before the first."""
-        count = len(self.found(number))
-        return self.spent([number], key=key) / count if count else 0.0
-
-    def spent(self, numbers: Iterable[int], start: int = 0, key: Seconds = "cpu_seconds") -> float:
-        """Seconds of all replications of some variants from a start on."""
-        found = [one for number in numbers for replication, one in self.found(number).items() if replication >= start]
-        return sum(float(one.record[key] or 0.0) for one in found)
+        found = self.found(number).values()
+        return sum(float(one.record[key] or 0.0) for one in found) / len(found) if found else 0.0
 
     def left(self, numbers: Iterable[int], end: int, start: int = 0, key: Seconds = "cpu_seconds") -> float:
         """Seconds until some variants have the replications from a start to an end; one that has none is free."""
