@@ -49,8 +49,8 @@ def test_from_claims_to_pages(coband: Coband, tmp_path: Path) -> None:
     assert "| [A small paper](small.md) | 1 | 1 |  |  |  |" in index.read_text()
     assert "- ✗ [false, sharing needs messages](small.md#small-false)\n" in index.read_text()
     assert "scalars: N is at least 1 | 0 | 0 to 0 |" in page.read_text()
-    assert "![Curves](small_1.svg)" in page.read_text()
-    assert "<svg" in (tmp_path / "pages" / "small_1.svg").read_text()
+    assert "](small_1_1.svg)" in page.read_text()
+    assert "<svg" in (tmp_path / "pages" / "small_1_1.svg").read_text()
     assert dict(pages.texts(tmp_path / "runs/reproduce/results")) == {
         file.name: file.read_text() for file in (tmp_path / "pages").iterdir()
     }  # the same pages again, to the last byte
@@ -208,7 +208,7 @@ def test_another_seed_gives_other_jobs_and_is_said(coband: Coband) -> None:
     assert len(own) == len(other) == 3
     assert not own & other
     assert "; seed 11; e" in Path("pages/small.md").read_text()
-    assert "<svg" in Path("pages/small_1.svg").read_text()
+    assert "<svg" in Path("pages/small_1_1.svg").read_text()
     assert coband("reproduce", "true", "--verify", "2", "--seed", "11", "--results", "others")[0] == 0
     status, _, err = coband("reproduce", "true", "--verify", "2", "--results", "others")
     assert (status, "has no results of these claims" in err) == (2, True)

@@ -67,6 +67,7 @@ class Finding:
         rows: what each replication gave, from which all the rest follows; empty where it was not kept.
         setting: of what the paper leaves open; empty where nothing is tried.
         given: that a comparison presupposes it; where it is not shown, neither verdict is.
+        before: evidence of replications that came first and whose numbers were not kept; they are part of ``count``.
     """
 
     text: str
@@ -78,6 +79,21 @@ class Finding:
     rows: Sequence[Sequence[float]] = ()
     setting: str = ""
     given: bool = False
+    before: Evidence | None = None
+
+    @property
+    def start(self) -> int:
+        """How many replications came before those with numbers."""
+        return self.count - len(self.rows)
+
+    def after(self, old: Finding) -> Finding:
+        """This finding, of an old one's rows and later ones, with the evidence of what came before these rows."""
+        if old.before is None:
+            return self
+        if not self.rows:
+            return old
+        evidence = self.evidence.after(old.before, self.count, old.start)
+        return replace(self, evidence=evidence, count=self.count + old.start, before=old.before)
 
 
 class BaseCondition(BaseModel):

@@ -1,10 +1,9 @@
-"""A paper's figure as SVG, from the numbers in a results file."""
+"""The panels of a paper's figure as SVG, from the numbers in a results file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from io import StringIO
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -13,16 +12,18 @@ from matplotlib.ticker import FuncFormatter
 
 from coband.simulator.analysis.claims.condition import short_name
 from coband.simulator.analysis.report.drawing import styled, tick
-from coband.simulator.analysis.report.palette import PAPER, LineStyle, variant_style
+from coband.simulator.analysis.report.palette import LineStyle, variant_style
+from coband.simulator.analysis.report.svg import colours, inline
 
-COLUMNS = 3
 PARAMETER = re.compile(r"\s+([-+.\d]+(e[-+]?\d+)?|\([\w.]+ = [^()]+\))$")
 """What tells variants of an algorithm apart at the end of a label: DUETS 0.2, FN-UCB (count = 5)."""
 MOST_COLUMNS = 4
 LEGEND_LINE = 0.22
 """Inches."""
 PANEL = (3.6, 2.7)
-"""Inches."""
+"""Inches, without the legend."""
+PIXELS = 96
+"""Of an inch."""
 AXIS_TITLES = {
     "turns": "turns",
     "turns_per_agent": "turns per agent",
@@ -31,28 +32,34 @@ AXIS_TITLES = {
 }
 
 
-def svg(figure: Mapping[str, Any]) -> str:
-    """The panels of a figure with one legend; the same text for the same numbers."""
+def svgs(figure: Mapping[str, Any]) -> list[str]:
+    """The panels of a figure, each with a legend of its own, as files of one size; the same text for the same numbers.
+
+    A panel is as wide as a phone's page. Its colours follow the reader's light or dark scheme.
+    """
     panels = figure["panels"]
-    columns = min(COLUMNS, len(panels))
-    rows = -(-len(panels) // columns)
     styles = styles_of(line["label"] for panel in panels for line in panel["lines"])
-    labels = list(styles)
-    width, height = PANEL[0] * max(columns, 2), PANEL[1] * rows + 0.3
     with styled():
-        drawn = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
-        for number, panel in enumerate(panels):
-            _panel(drawn.add_subplot(rows, columns, number + 1), panel, styles)
-        handles = {label: handle for axes in drawn.axes for handle, label in zip(*_entries(axes), strict=True)}
-        lines = _legend(drawn, {label: handles[label] for label in labels})
-        drawn.set_size_inches(width, height + LEGEND_LINE * lines)
-        out = StringIO()
-        drawn.savefig(out, format="svg", facecolor=PAPER, metadata={"Date": None, "Creator": None})
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+        drawn = [_panel(panel, styles) for panel in panels]
+        height = PANEL[1] + LEGEND_LINE * max(lines for _, lines in drawn)
+        for one, _ in drawn:
+            one.set_size_inches(PANEL[0], height)
+        return [
+            _file(one, f"{figure['title']}, {panel['title']}") for (one, _), panel in zip(drawn, panels, strict=True)
+        ]
 
 
-def _legend(drawn: Figure, entries: Mapping[str, Any]) -> int:
+def _file(drawn: Figure, title: str) -> str:
+    """A figure as an SVG document with the colours of reports."""
+    width, height = drawn.get_size_inches() * PIXELS
+    head, _, body = inline(drawn, "p", title).partition(">")
+    size = f'xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"'
+    return f"{head.replace('<svg', f'<svg {size}')}><style>{colours()}</style>{body.rstrip()}\n"
+
+
+def _legend(drawn: Figure) -> int:
     """A legend with as many columns as fit into the figure; returns its lines."""
+    entries = dict(zip(*reversed(drawn.axes[0].get_legend_handles_labels()), strict=True))
     for columns in range(min(MOST_COLUMNS, len(entries)), 0, -1):
         legend = drawn.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
         drawn.draw_without_rendering()
@@ -74,12 +81,10 @@ def styles_of(labels: Iterable[str]) -> dict[str, LineStyle]:
     }
 
 
-def _entries(axes: Axes) -> tuple[Sequence[Any], Sequence[str]]:
-    handles, labels = axes.get_legend_handles_labels()
-    return handles, [str(label) for label in labels]
-
-
-def _panel(axes: Axes, panel: Mapping[str, Any], styles: Mapping[str, LineStyle]) -> None:
+def _panel(panel: Mapping[str, Any], styles: Mapping[str, LineStyle]) -> tuple[Figure, int]:
+    """A panel with its legend, and how many lines that has."""
+    drawn = Figure(figsize=PANEL, layout="constrained")
+    axes = drawn.add_subplot()
     curves = panel["against"] in AXIS_TITLES
     for line in panel["lines"]:
         style = styles[line["label"]]
@@ -101,6 +106,7 @@ def _panel(axes: Axes, panel: Mapping[str, Any], styles: Mapping[str, LineStyle]
     axes.xaxis.set_major_formatter(FuncFormatter(tick))
     axes.yaxis.set_major_formatter(FuncFormatter(tick))
     axes.grid(visible=True)
+    return drawn, _legend(drawn)
 
 
 def _bars(axes: Axes, line: Mapping[str, Any], colour: str) -> None:

@@ -32,7 +32,7 @@ class Outcome:
         size: full, quick or toy.
         findings: one per condition.
         replications: of the study with the fewest.
-        cpu_hours: of all its jobs.
+        cpu_hours: of all its replications; jobs that claims share count for each of them.
         reason: why it was not run, or not to the end; empty if it was.
         cost_hours: estimate of what a verdict still costs, where that is known.
         fingerprints: study -> variant -> one for each replication.
@@ -164,6 +164,7 @@ class Outcome:
                 one["rows"],
                 one["setting"],
                 one.get("given", False),
+                None if one.get("before") is None else Evidence(**one["before"]),
             )
             for one in data["findings"]
         ]

@@ -67,7 +67,12 @@ def texts(where: Path) -> Iterator[tuple[str, str]]:
         claims = [one for one in placed if one.paper == name]
         yield f"{name}.md", _paper(name, paper, claims, outcomes, found, figures)
         for number, figure in enumerate(figures, start=1):
-            yield f"{name}_{number}.svg", drawing.svg(figure)
+            yield from zip(_pictures(name, number, figure), drawing.svgs(figure), strict=True)
+
+
+def _pictures(name: str, number: int, figure: Mapping[str, Any]) -> list[str]:
+    """The file of each panel of a paper's figure."""
+    return [f"{name}_{number}_{place}.svg" for place in range(1, len(figure["panels"]) + 1)]
 
 
 def badge(where: Path) -> str:
@@ -151,7 +156,9 @@ def _paper(
     for number, figure in enumerate(figures, start=1):
         counts = sorted({line["replications"] for panel in figure["panels"] for line in panel["lines"]})
         n = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        lines += [f"## {figure['title']}", "", f"![{figure['title']}]({name}_{number}.svg)", ""]
+        titles = (f"{figure['title']}, {panel['title']}" for panel in figure["panels"])
+        files = _pictures(name, number, figure)
+        lines += [f"## {figure['title']}", "", *map("![{}]({})".format, titles, files), ""]
         lines += [f"Drawn as {figure['where']}: means over {n} replications, 95 % Student intervals.", ""]
         lines += _published(figure, paper)
     for one in claims:
@@ -169,8 +176,8 @@ def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict) -> li
     for setting, part in ({} if outcome is None else outcome.parts()).items():
         lines += [f"At {setting}:", ""] if setting else []
         lines += ["| condition | estimate | 95 % interval | effect size | replications |", "|---|---|---|---|---|"]
-        lines += [_finding(one) for one in part]
-        lines.append("")
+        lines += [*map(_finding, part), ""]
+        lines += [wording.first(part), ""] if part[0].before and part[0].rows else []
     if outcome is not None and is_of_other_settings(outcome, placed):
         lines += ["*Of other settings:* the claim or its scenario has changed since; the command tries it anew.", ""]
     lines += list(_remarks(claim, outcome, verdict))
@@ -233,7 +240,7 @@ def _remarks(claim: Claim, outcome: Outcome | None, verdict: Verdict) -> Iterato
         yield f"*Not run, or not to the end:* {reason.rstrip('.')}."
         yield ""
     if outcome is not None and verdict == "undecided" and outcome.replications:
-        yield f"*Forecast:* {wording.forecast(outcome, claim)}."
+        yield f"*Forecast:* {wording.forecast(outcome)}."
         yield ""
     if outcome is not None and outcome.chosen:
         yield f"*Chosen on seeds of their own:* {'; '.join(wording.in_settings(claim, outcome))}."

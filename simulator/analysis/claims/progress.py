@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from coband.simulator.analysis.claims.samples import Sample, StudySamples
 from coband.simulator.analysis.claims.studies import Needed
+from coband.simulator.experiments.runs.costs import Memories
 from coband.simulator.experiments.sweep.directory import ResultCache
 
 Seconds = Literal["wall_seconds", "cpu_seconds"]
@@ -22,12 +25,14 @@ class StudyProgress:
         starts: replications from which on claims need it; those before are known from results files.
         failures: why variants cannot go on, by their numbers.
         samples: what is finished.
+        usual: seconds that replications of variants usually take, as far as they were asked for.
     """
 
     study: Needed
     starts: set[int] = field(default_factory=lambda: {0})
     failures: dict[int, str] = field(default_factory=dict)
     samples: StudySamples | None = None
+    usual: dict[int, float] = field(default_factory=dict)
 
     def read(self, cache: ResultCache) -> None:
         """Take in what is finished."""
@@ -45,19 +50,27 @@ class StudyProgress:
         return start
 
     def seconds(self, number: int, key: Seconds = "cpu_seconds") -> float:
-        """Seconds of one replication of a variant; 0 before the first."""
-        count = len(self.found(number))
-        return self.spent([number], key=key) / count if count else 0.0
+        """Seconds of one replication of a variant; before the first what its algorithm usually takes, if known."""
+        found = self.found(number).values()
+        return sum(float(one.record[key] or 0.0) for one in found) / len(found) if found else self._usual(number)
 
-    def spent(self, numbers: Iterable[int], start: int = 0, key: Seconds = "cpu_seconds") -> float:
-        """Seconds of all replications of some variants from a start on."""
-        found = [one for number in numbers for replication, one in self.found(number).items() if replication >= start]
-        return sum(float(one.record[key] or 0.0) for one in found)
+    def _usual(self, number: int) -> float:
+        if number not in self.usual:
+            variant = self.study.sweep.variants[number]
+            found = _memories().predict(variant.scenario, variant.configured)
+            self.usual[number] = 0.0 if found is None else math.exp(min(found[0], 700.0))
+        return self.usual[number]
 
     def left(self, numbers: Iterable[int], end: int, start: int = 0, key: Seconds = "cpu_seconds") -> float:
-        """Seconds until some variants have the replications from a start to an end; one that has none is free."""
+        """Seconds until some variants have the replications from a start to an end."""
         return sum(self.seconds(number, key) * max(0, end - self.done(number, start)) for number in numbers)
 
     def behind(self, numbers: Iterable[int], end: int, start: int = 0) -> list[int]:
         """Which of some variants do not have the replications from a start to an end."""
         return [number for number in sorted(numbers) if self.done(number, start) < end]
+
+
+@cache
+def _memories() -> Memories:
+    """What algorithms usually take."""
+    return Memories()

@@ -140,7 +140,12 @@ class Reproduction:
         for trial in own:
             for study, variants in trial.fingerprints().items():
                 prints.setdefault(study, {}).update(variants)
-        spent = {id(one): one.spent(numbers) for trial in own for one, numbers in trial.used}
+        spent = {
+            (id(one), number): one.seconds(number) * (trial.done() - trial.start)
+            for trial in own
+            for one, numbers in trial.used
+            for number in numbers
+        }
         before = earlier.cpu_hours if earlier is not None and any(trial.start for trial in own) else 0.0
         found = Outcome(
             placed.key,

@@ -9,12 +9,14 @@ from typing import Any
 from coband.simulator.analysis.claims import levels
 from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Setting, Size
 from coband.simulator.analysis.claims.conditions import Find, Finding, Term
-from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
+from coband.simulator.analysis.claims.outcome import DIGITS, Outcome, fails_of, holds_of
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
 from coband.simulator.analysis.claims.samples import Sample, SampleError, blended
 from coband.simulator.analysis.claims.studies import Key, key_of
 from coband.simulator.experiments.statistics import estimates
 
+ALONE = 1.0
+"""The log e-value from which on evidence without the numbers behind it is worth to go on with."""
 Prints = dict[str, dict[str, list[str]]]
 """Study -> variant -> fingerprints by replication."""
 
@@ -46,12 +48,12 @@ class Trial:
     start: int = 0
 
     def begin_at(self, earlier: Outcome | None) -> None:
-        """Take over what a results file says, if it has the numbers of all replications."""
+        """Take over what a results file says, if it has the numbers of replications, or much evidence without them."""
         found = [] if earlier is None else [one for one in earlier.findings if one.setting == self.setting]
-        counts = {len(one.rows) for one in found}
-        if earlier is None or len(found) != len(self.claim.conditions) or len(counts) != 1 or counts == {0}:
+        if earlier is None or len(found) != len(self.claim.conditions) or not goes_on(found):
             return
-        self.findings, self.prints, self.start = found, earlier.fingerprints, counts.pop()
+        self.findings = [one if one.rows else replace(one, before=one.before or one.evidence) for one in found]
+        self.prints, self.start = earlier.fingerprints, found[0].count
         for progress, _ in self.used:
             progress.starts.add(self.start)
 
@@ -73,6 +75,8 @@ class Trial:
         if self.findings:
             rows = [[*old.rows, *new] for old, new in zip(self.findings, rows, strict=True)]  # type: ignore[list-item]
         judged = [one.judge(found) for one, found in zip(self.claim.conditions, rows, strict=True)]
+        if self.findings:
+            judged = [one.after(old) for one, old in zip(judged, self.findings, strict=True)]
         return [replace(one, setting=self.setting) for one in judged]
 
     def find(self) -> Find:
@@ -125,6 +129,17 @@ class Trial:
                     old = (self.prints or {}).get(progress.study.name, {}).get(variant.label, ())[: self.start]
                     variants[variant.label] = [*old, *_new(progress, variant.number, self.start)]
         return found
+
+
+def goes_on(part: Sequence[Finding]) -> bool:
+    """Whether replications of a results file count, of a claim at one setting: those with numbers, or much evidence.
+
+    Evidence alone is a factor of that of later replications, which have to find the spread of their numbers anew;
+    little of it is not worth that, and the claim begins anew.
+    """
+    if len({one.count for one in part}) != 1 or len({bool(one.rows) for one in part}) != 1:
+        return False
+    return bool(part[0].rows) or max(holds_of(part), fails_of(part)) >= ALONE
 
 
 def _new(progress: StudyProgress, number: int, start: int) -> list[str]:

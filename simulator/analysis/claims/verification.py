@@ -107,7 +107,7 @@ def disagreements(
             if len(part) != len(claim.conditions) or not all(one.rows for one in part):
                 continue
             for condition, stored in zip(claim.conditions, part, strict=True):
-                if not _alike(condition.judge(stored.rows), stored):
+                if not _alike(condition.judge(stored.rows).after(stored), stored):
                     yield f"{where}: what the file says of {stored.text!r} does not follow from its replications"
             assert outcome is not None
             yield from _other_rows(where, claim, part, outcome.size, again, cache)
@@ -121,9 +121,10 @@ def _other_rows(
         progress.read(cache)
     for replication in sorted(again):
         trial = Trial(claim, "", variants_of(claim, size, studies), size, start=replication)
-        if replication < part[0].count and trial.done() > replication:
+        if part[0].start <= replication < part[0].count and trial.done() > replication:
             rows = [one.rows(trial.find())[0] for one in claim.conditions]
-            if not all(np.allclose(row, one.rows[replication]) for row, one in zip(rows, part, strict=True)):
+            known = [one.rows[replication - one.start] for one in part]
+            if not all(map(np.allclose, rows, known)):
                 yield f"{where}: replication {replication} gives other numbers than the file says"
 
 

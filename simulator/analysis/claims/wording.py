@@ -7,7 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from coband.simulator.analysis.claims import trials
 from coband.simulator.analysis.claims.claim import Claim
+from coband.simulator.analysis.claims.conditions import Finding
 from coband.simulator.analysis.claims.outcome import LEVEL, Outcome, Verdict, fails_of, holds_of
+from coband.simulator.experiments.statistics.evidence import ENOUGH, PRIOR_GROWTH
+
+USUAL = math.ceil(ENOUGH / PRIOR_GROWTH)
+"""Replications that decide an effect of half a standard deviation."""
 
 
 def in_words(outcome: Outcome, claim: Claim, verdict: Verdict) -> str:
@@ -60,15 +65,27 @@ def _count(number: int) -> str:
     return words[number] if number < len(words) else str(number)
 
 
-def forecast(outcome: Outcome, claim: Claim) -> str:
+def forecast(outcome: Outcome) -> str:
     """What a verdict still takes, at the cost of the replications so far."""
-    done, first = outcome.replications, claim.replications.first
-    wanted = first if done < min(first, 2) else outcome.needed
+    done = outcome.replications
+    wanted, counted = (USUAL, 0) if done < 2 else (outcome.needed, done)
     if wanted is None:
         return "none, since what was measured is too near the border, or some settings have not run twice"
-    more = max(1, wanted - done)
-    what = f"a first look needs {more}" if done < 2 else f"needs about {more}"
-    return f"{what} more replication{'s' if more > 1 else ''}, {more * outcome.cpu_hours / done:.2g} CPU hours"
+    if not all(map(trials.goes_on, outcome.parts().values())):
+        counted = 0
+    more = max(1, wanted - counted)
+    what = f"needs about {more} more replication{'s' if more > 1 else ''}"
+    again = f" (the {done} on file run again, since their numbers were not kept)" if done > 1 and not counted else ""
+    guess = "" if done > 1 else ", if its effect is half a standard deviation"
+    return f"{what}{again}, {more * outcome.cpu_hours / done:.2g} CPU hours{guess}"
+
+
+def first(part: Sequence[Finding]) -> str:
+    """What there is to say of replications without numbers."""
+    return (
+        f"*The first {part[0].start} replications:* their numbers were not kept, and their evidence is a factor; "
+        f"estimates are of the other {len(part[0].rows)}."
+    )
 
 
 def in_settings(claim: Claim, outcome: Outcome) -> Iterator[str]:

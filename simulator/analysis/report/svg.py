@@ -6,6 +6,7 @@ import io
 import re
 import warnings
 from html import escape
+from importlib import resources
 
 from matplotlib.figure import Figure
 
@@ -17,10 +18,12 @@ _SIZE = re.compile(r' (?:width|height)="[\d.]+pt"')
 _NAMES = re.compile(r'(\bid="|url\(#|xlink:href="#)')
 _NAMESPACES = re.compile(r' xmlns(?::\w+)?="[^"]*"| version="[^"]*"')
 _FONT = re.compile(r"font: ((?:\w+ )?)([\d.]+)px 'DejaVu Sans'[^;\"]*")
+_FAMILY = re.compile(r"font-family: 'DejaVu Sans'[^;\"]*")
 _LINE_ENDS = re.compile(r"\s*\n\s*")
 _PATHS = re.compile(r' d="([^"]*)"')
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _LINES = re.compile(r"(?<=\d) L ")
+_OTHERS = re.compile(r"\s*--(?!paper|ink|muted|rule|series|sans)[\w-]+: [^;]*;")
 
 
 def inline(figure: Figure, name: str, title: str) -> str:
@@ -34,11 +37,17 @@ def inline(figure: Figure, name: str, title: str) -> str:
     head, _, body = text.partition(">")
     head = _SIZE.sub("", _NAMESPACES.sub("", head))
     body = _NAMES.sub(rf"\g<1>{name}-", body).replace("xlink:href", "href")
-    body = _FONT.sub(r"font: \1\2px var(--sans)", body)
+    body = _FAMILY.sub("font-family: var(--sans)", _FONT.sub(r"font: \1\2px var(--sans)", body))
     for colour, variable in VARIABLES.items():
         body = body.replace(colour, variable)
     body = _PATHS.sub(_short, _LINE_ENDS.sub("\n", body))
     return f'{head} role="img" aria-label="{escape(title)}">{body}'
+
+
+def colours() -> str:
+    """What a figure in a file of its own needs of the style sheet: colours, light and dark, and a font."""
+    sheet = resources.files(__package__).joinpath("static", "report.css").read_text(encoding="utf-8")
+    return _OTHERS.sub("", sheet[: sheet.index("* {")]) + "svg { background: var(--paper); }"
 
 
 def _short(path: re.Match[str]) -> str:

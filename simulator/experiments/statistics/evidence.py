@@ -38,6 +38,23 @@ class Evidence:
     same: float | None = None
     needed: int | None = None
 
+    def after(self, before: Evidence, n: int, earlier: int) -> Evidence:
+        """The evidence of n replications and of those before them: e-values of parts that follow one another multiply.
+
+        Args:
+            before: of the earlier ones; what it does not say counts as 1.
+            n: replications of this evidence.
+            earlier: replications before.
+        """
+        holds, fails = self.holds + before.holds, self.fails + before.fails
+        same = None if self.same is None else self.same + (before.same or 0.0)
+        needed = before.needed
+        if n > 1:
+            missing = max(0.0, ENOUGH - max(self.holds, self.fails))
+            share = max(0.0, ENOUGH - max(holds, fails)) / missing if missing else 0.0
+            needed = None if self.needed is None else earlier + n + math.ceil(share * (self.needed - n))
+        return Evidence(holds, fails, same, needed)
+
 
 UNKNOWN = Evidence(0.0, 0.0)
 """Of fewer than two replications."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.analysis.claims.drawing import styles_of, svg
+from coband.simulator.analysis.claims.drawing import styles_of, svgs
 
 
 def test_an_algorithm_has_one_colour_whatever_its_parameter() -> None:
@@ -41,11 +41,24 @@ def figure_of(labels: list[str], panels: int) -> dict[str, Any]:
     return {"title": "t", "where": "w", "panels": [panel] * panels}
 
 
-@pytest.mark.parametrize("panels", [1, 2, 3])
-@pytest.mark.parametrize("length", [3, 24, 60])
-def test_a_legend_fits_into_its_figure(panels: int, length: int) -> None:
-    drawn = svg(figure_of([f"{letter}{'x' * length}" for letter in "abcde"], panels))
-    legend = drawn[drawn.index('<g id="legend_1">') :]
+@pytest.mark.parametrize("length", [3, 15, 30])
+def test_a_panel_is_a_file_as_wide_as_a_phone_with_a_legend_that_fits(length: int) -> None:
+    panels = svgs(figure_of([f"{letter}{'x' * length}" for letter in "abcde"], 2))
+    assert len(panels) == 2
+    assert panels[0] == panels[1]
+    legend = panels[0][panels[0].index('<g id="p-legend_1">') :]
     starts = [float(x) for x in re.findall(r'<text [^>]*x="(-?[0-9.]+)"', legend)]
     assert len(starts) == 5
     assert min(starts) > HANDLE  # it is centred, so what fits on the left fits on the right
+    assert re.search(r'^<svg [^>]*width="346" ', panels[0])
+
+
+def test_a_panel_has_the_readers_colours() -> None:
+    (panel,) = svgs(figure_of(["a", "b"], 1))
+    style, _, body = panel.partition("</style>")
+    light, _, dark = style.partition("(prefers-color-scheme: dark)")
+    used = set(re.findall(r"var\((--[\w-]+)\)", panel))
+    assert {"--series-0", "--series-1", "--ink", "--paper"} <= used
+    assert used <= set(re.findall(r"(--[\w-]+):", light))
+    assert used - {"--sans"} <= set(re.findall(r"(--[\w-]+):", dark))
+    assert not re.search(r"(?:fill|stroke): #", body)

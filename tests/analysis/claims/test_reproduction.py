@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import coband
+from coband.simulator.analysis.claims import verification
 from coband.simulator.analysis.claims.claim import PlacedClaim
 from coband.simulator.analysis.claims.jobs import Stopped
 from coband.simulator.analysis.claims.outcome import Outcome, verdicts
@@ -18,10 +19,12 @@ from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
 from coband.simulator.analysis.claims.reading import read_claim
 from coband.simulator.analysis.claims.reproduction import Reproduction
 from coband.simulator.analysis.claims.samples import SampleError
+from coband.simulator.analysis.claims.studies import needed
 from coband.simulator.analysis.claims.wording import in_words
 from coband.simulator.experiments.runs import driver
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.statistics.evidence import Evidence
 from coband.simulator.experiments.sweep.directory import ResultCache
 
 SCENARIO = """\
@@ -126,7 +129,7 @@ def test_the_claim_that_costs_least_comes_first(tmp_path: Path, monkeypatch: pyt
     claims = [placed(tmp_path, CLAIM + condition, name) for name, condition in (("dear", TRUE), ("cheap", FALSE))]
     costs = {"One": 50.0, "N": 1.0}
 
-    def seconds(progress: StudyProgress, number: int, key: Seconds) -> float:
+    def seconds(progress: StudyProgress, number: int, key: Seconds = "cpu_seconds") -> float:
         return costs[progress.study.sweep.variants[number].entry] if progress.done(number) else 0.0
 
     monkeypatch.setattr(StudyProgress, "seconds", seconds)
@@ -367,3 +370,31 @@ def test_replications_of_a_results_file_count_only_with_their_fingerprints(
     reproduction.run()
     (outcome,) = reproduction.outcomes()
     assert (pool.jobs, outcome.replications, len(outcome.findings[0].rows)) == (jobs, 7, 7)
+
+
+@pytest.mark.parametrize("holds", [2.5, 0.5])
+def test_evidence_without_its_numbers_is_a_factor_if_there_is_much_of_it(tmp_path: Path, holds: float) -> None:
+    (before,), _ = reproduced(tmp_path, placed(tmp_path, CLAIM + OPEN))
+    start = before.replications if holds > 1 else 0
+    without = [replace(one, rows=(), evidence=Evidence(holds, -3.0)) for one in before.findings]
+    known = replace(before, findings=without, origin={"git": "of before"})
+    (tmp_path / "elsewhere").mkdir()
+    more, pool = placed(tmp_path, CLAIM.replace("most: 6", "most: 9") + OPEN), Counted()
+    reproduction = Reproduction([more], tmp_path / "elsewhere", pool, earlier={known.claim: known})
+    reproduction.run()
+    (outcome,) = reproduction.outcomes()
+    (found,) = Outcome.from_json(outcome.to_json()).findings
+    later = more.claim.conditions[0].judge(found.rows).evidence
+    assert (found.start, found.count) == (start, outcome.replications)
+    assert found.rows
+    assert pool.jobs == 2 * (len(found.rows) + (start > 0))  # one of those on file runs again, for its fingerprint
+    assert found.evidence.holds == pytest.approx(later.holds + (holds if start else 0.0))
+    assert found.evidence.fails == pytest.approx(later.fails - (3.0 if start else 0.0))
+    assert not list(verification.disagreements([more], {known.claim: outcome}, [], tmp_path / "elsewhere"))
+
+
+def test_a_variant_that_has_not_run_costs_what_its_algorithm_usually_takes(tmp_path: Path) -> None:
+    (study,) = needed([placed(tmp_path, CLAIM + TRUE).claim], "full").values()
+    progress = StudyProgress(study)
+    assert progress.seconds(0) > 0
+    assert progress.left([0], 5) == pytest.approx(5 * progress.seconds(0))

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics.anytime import share_process, t_process
-from coband.simulator.experiments.statistics.evidence import ENOUGH, UNKNOWN, Requirement, fieller, together
+from coband.simulator.experiments.statistics.evidence import ENOUGH, UNKNOWN, Evidence, Requirement, fieller, together
 
 RNG = np.random.default_rng(7)
 
@@ -66,6 +67,25 @@ def test_about_as_many_replications_decide_as_is_forecast() -> None:
     spread = np.sqrt((np.square(x).cumsum(axis=1) - n * mean**2) / np.maximum(n - 1, 1))[:, 1:]
     decided = (t_process(mean[:, 1:] * np.sqrt(n[1:]) / spread, n[1:]) >= ENOUGH).argmax(axis=1) + 2
     assert 0.6 * needed < np.median(decided) < 1.6 * needed
+
+
+def test_parts_that_follow_one_another_multiply_and_are_seldom_wrong() -> None:
+    first, second = RNG.normal(size=(4000, 6)), RNG.normal(size=(4000, 40))  # at the border, where any verdict is wrong
+
+    def logs(x: FloatArray) -> FloatArray:
+        n = np.arange(1, x.shape[1] + 1)
+        mean = x.cumsum(axis=1) / n
+        spread = np.sqrt((np.square(x).cumsum(axis=1) - n * mean**2)[:, 1:] / (n - 1)[1:])
+        return np.asarray(t_process(mean[:, 1:] * np.sqrt(n[1:]) / spread, n[1:]))
+
+    start = logs(first)[:, -1:]
+    assert (start + logs(second) >= np.log(20)).any(axis=1).mean() < 0.05
+    values = second[0, :9].tolist()
+    before, later = Requirement(first[0].tolist()).evidence(), Requirement(values).evidence()
+    both = later.after(before, 9, 6)
+    assert both.holds == pytest.approx(before.holds + later.holds)
+    assert both.fails == pytest.approx(before.fails + later.fails)
+    assert later.after(Evidence(0.0, 0.0), 9, 6).needed == (later.needed or 0) + 6
 
 
 def test_a_mean_at_the_border_needs_more_and_more() -> None:
