@@ -137,8 +137,11 @@ def test_results_files_are_gone_on_with(coband: Coband) -> None:
     assert len(list(Path("runs/reproduce/jobs").rglob("*.json.gz"))) == 3  # two new ones, and one of the six before
 
 
-def test_a_budget_may_have_a_unit(coband: Coband) -> None:
+def test_a_budget_may_have_a_unit(coband: Coband, monkeypatch: pytest.MonkeyPatch) -> None:
+    priorities = list[int]()
+    monkeypatch.setattr("os.nice", priorities.append)  # what this process lowers it cannot raise again
     assert coband("reproduce", "true", "--budget", "90m", "--nice")[0] == 0
+    assert priorities == [19]
     status, _, err = coband("reproduce", "true", "--budget", "soon")
     assert (status, "soon" in err) == (2, True)
 
