@@ -88,13 +88,13 @@ class Regions(FtsConfig):
     high: float = 1.0
     """Where it ends."""
     a: float = Field(default=16.0, ge=0)
-    """Agents count exp(a) in the region that they explore first,"""
+    """An agent counts exp(a), to begin with, in the region that it explores first."""
     b: float = Field(default=1.0, ge=0)
-    """and exp(b) elsewhere."""
+    """An agent counts exp(b) in the other regions, and in the end everywhere."""
     constant: int = Field(default=10, ge=0)
-    """Rounds for which a stays,"""
+    """Rounds in which a stays as it is."""
     decay: int = Field(default=30, ge=2)
-    """and in which it then falls to b."""
+    """Rounds after these in which a falls to b."""
 
     @property
     def regions(self) -> int:

@@ -26,7 +26,7 @@ QUICK = "_quick"
 
 @click.command()
 @click.argument("names", metavar="[PAPER|FIGURE]...", nargs=-1)
-@click.option("--list", "listed", is_flag=True, help="Say what the figures need, and do nothing else.")
+@click.option("--list", "listed", is_flag=True, help="List the figures with what they take, and do nothing else.")
 @click.option("--quick", is_flag=True, help="Scaled-down studies instead of the papers' sizes.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="pdf", help="Format of the figures.")
 @placed

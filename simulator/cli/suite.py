@@ -94,7 +94,10 @@ def run(name: str, algorithms: tuple[str, ...], quick: bool, out: Path, force: b
 @ALONE
 @JSON
 def rank(files: tuple[Path, ...], alone: bool, as_json: bool) -> None:
-    """Print scores and places of results files, and of coband's own algorithms."""
+    """Print scores and places of results files.
+
+    Those of the algorithms that come with coband stand beside them.
+    """
     found, submissions = _read(files, alone)
     _show(found, submissions, as_json)
 
@@ -105,7 +108,10 @@ def rank(files: tuple[Path, ...], alone: bool, as_json: bool) -> None:
 @out_file("The HTML file; by default NAME.html.")
 @FORCE
 def page(files: tuple[Path, ...], alone: bool, out: Path | None, force: bool) -> None:
-    """Write one HTML page about results files, and those of coband's own algorithms."""
+    """Write one HTML page about results files.
+
+    Those of the algorithms that come with coband stand beside them.
+    """
     with extra():
         from coband.simulator.analysis.suite.page import page as text_of
     from coband.simulator.experiments.store.directory import keep_file

@@ -15,6 +15,7 @@ from tests.cli.fake_cli import Program, install
 from tests.every import every
 
 ORDER = (
+    "--list",
     "--set",
     "--quick",
     "--replications",
@@ -24,6 +25,7 @@ ORDER = (
     "--seed",
     "--only",
     "--against",
+    "--alone",
     "--trace",
     "--check",
     "--workers",
@@ -37,7 +39,21 @@ ORDER = (
     "--json",
 )
 """The order of options that several commands have; a command's own stand anywhere among them."""
-ARGUMENTS = ("FILE", "RUN", "NAME", "DIR", "KIND", "PAPER|CLAIM", "A", "B", "SEQ", "MESSAGE", "SQL", "tcp://HOST:PORT")
+ARGUMENTS = (
+    "FILE",
+    "RUN",
+    "NAME",
+    "DIR",
+    "KIND",
+    "PAPER|CLAIM",
+    "PAPER|FIGURE",
+    "A",
+    "B",
+    "SEQ",
+    "MESSAGE",
+    "SQL",
+    "tcp://HOST:PORT",
+)
 """The arguments in their order: what is read comes first."""
 OTHER_NAMES = {"-o", "--output", "--output-dir", "--dest", "--format-json", "--jobs", "--overwrite", "--algorithm"}
 """Names for what has another name in other commands."""

@@ -208,7 +208,7 @@ WRONG: list[tuple[Any, str]] = [
         "rows whose rows.0.12 is wrong: input should be a valid number",
     ),
     (["f", 1, "rows", [ROW]], "rows before it was asked to report"),
-    (["f", 1, "report", {"a": 1}], "a report with 1 fields instead of 11"),
+    (["f", 1, "report", {"a": 1}], "a report with 1 fields instead of 12"),
     (["f", 1, "failed", "somehow", ""], "a failed whose how is wrong: input should be 'violated' or 'failed'"),
     ([*COPY[:3], 1, *COPY[4:], GOOD], "a copy of node 1, which is not of this station"),
     ([*COPY[:4], 99, *COPY[5:], GOOD], "a copy between nodes 0 and 99, which there are not"),

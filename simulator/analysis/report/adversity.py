@@ -6,10 +6,8 @@ drawn; means of the others are over all replications.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -25,39 +23,14 @@ from coband.simulator.analysis.report.communication import fields
 from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.report.drawing import figure, plain
 from coband.simulator.analysis.report.hover import note
+from coband.simulator.analysis.report.lies import Lie, first_lies
 from coband.simulator.analysis.report.palette import MUTED, PAPER, SERIES
 from coband.simulator.analysis.report.rows import LONG_LABEL, label_rows
-from coband.simulator.experiments.store.store import StoredJob
 
 MOST = 24
 """Rows of lying agents; the first ones are drawn."""
 SHARES = {"epsilon_25": 25, "epsilon_50": 50, "epsilon_75": 75, "epsilon": 100}
 """Number of an agent -> percent of the time by which it was spent."""
-
-
-@dataclass(frozen=True)
-class Lie:
-    """One message that was changed."""
-
-    time: float
-    agent: int
-    behaviour: str
-
-
-def lies(job: StoredJob) -> list[Lie]:
-    """The lies of a job, in order; none without a trace."""
-    query = "SELECT time, node, detail FROM events WHERE job = ? AND detail LIKE '%\"adversary\"%' ORDER BY seq"
-    found = []
-    for time, node, detail in job.part.execute(query, (job.id,)) if job.trace != "off" else ():
-        done = json.loads(detail).get("wire", {})
-        if "adversary" in done:
-            found.append(Lie(float(time), int(node), str(done["adversary"])))
-    return found
-
-
-def first_lies(contender: Contender) -> list[Lie]:
-    """The lies of the first replication that has any."""
-    return next((found for job in contender.jobs if (found := lies(job))), [])
 
 
 def adversity_figure(analysis: Analysis) -> Figure | None:

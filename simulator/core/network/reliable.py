@@ -97,8 +97,8 @@ class ReliableTransport(Transport):
             receiving = self._receiving.setdefault(packet.pair, Receiving())
             if packet.number >= receiving.expected and packet.number not in receiving.held:
                 self._expire(packet, "down")
-        for receiving in self._receiving.values():
-            for packet in receiving.held.values():
+        for pair, receiving in self._receiving.items():
+            for packet in receiving.held.values() if self._down.intersection(pair) else ():
                 self._lost(packet, "down")
                 self._expire(packet, "down")
 

@@ -68,6 +68,7 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("bpe"),
             entry("delb", C=0.001),
             entry("pls", C=0.002),
+            *(entry(name, features=20, initial=3) for name in ("fts", "fts_de", "dp_fts", "dp_fts_de")),
             entry("gp_ucb"),
         ],
     },
@@ -102,6 +103,7 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("push_gossip_kernel_ucb"),
             entry("gob_lin"),
             entry("club"),
+            entry("fed_ucb_graph", B=1),
         ],
     },
 }
