@@ -157,10 +157,10 @@ LAST_WORDS: list[tuple[str, Callable[[list[Any]], list[Any]], str]] = [
         lambda fields: [*fields[:3], [*fields[3][:5], [0] * len(fields[3][5])], *fields[4:]],
         "without their events",
     ),
-    ("report", lambda fields: [*fields[:8], fields[8][1:], *fields[9:]], "or not about all of this one's"),
+    ("report", lambda fields: [*fields[:9], fields[9][1:], *fields[10:]], "or not about all of this one's"),
     ("report", lambda fields: [fields[0], [*fields[1][:2], [0], *fields[1][3:]], *fields[2:]], "not one of 3 agents"),
-    ("report", lambda fields: [*fields[:9], [[1.0, 2, 1.0]], fields[10]], "about the privacy of other agents"),
-    ("report", lambda fields: [*fields[:10], [0]], "about the privacy of other agents"),
+    ("report", lambda fields: [*fields[:10], [[1.0, 2, 1.0]], fields[11]], "about the privacy of other agents"),
+    ("report", lambda fields: [*fields[:11], [0]], "about the privacy of other agents"),
 ]
 
 
