@@ -140,7 +140,14 @@ ALGORITHM = Algorithm(
     config=DelbConfig,
     summary="Distributed elimination for linear bandits: phases of an optimal design, dealt out to the agents.",
     reference="Wang et al. 2020, DELB",
-    needs=Needs(horizon=True, fixed_arms=True, prompt_rewards=True, ends_together=True, waits_for_all="1"),
+    needs=Needs(
+        schedules=("rounds", "renewal"),
+        horizon=True,
+        fixed_arms=True,
+        prompt_rewards=True,
+        ends_together=True,
+        waits_for_all="1",
+    ),
     messages=(
         MessageSize(DealtMeans, "up", "n", "from each agent"),
         MessageSize(PhaseOrder, "down", "d + 2*n", "to each agent"),

@@ -183,7 +183,14 @@ ALGORITHM = Algorithm(
     config=FedPEConfig,
     summary="Federated linear bandit: agents with arms of their own, phased elimination by a common optimal design.",
     reference="Huang et al. 2021, Algorithms 1 and 2",
-    needs=Needs(horizon=True, steady_arms=True, prompt_rewards=True, ends_together=True, waits_for_all="1"),
+    needs=Needs(
+        schedules=("rounds", "renewal"),
+        horizon=True,
+        steady_arms=True,
+        prompt_rewards=True,
+        ends_together=True,
+        waits_for_all="1",
+    ),
     messages=(
         MessageSize(PhaseEstimates, "up", "n*(d + (variant == 'collaborative'))", "from each agent"),
         MessageSize(PhaseModel, "down", "b*(d^2 + d + (parameters == 'per_arm'))", "to all"),

@@ -185,7 +185,14 @@ ALGORITHM = Algorithm(
     config=PlsConfig,
     summary="Progressive learning and sharing: linear bandits that send changes of estimates in about d bits an epoch.",
     reference="Salgia and Zhao 2022, PLS",
-    needs=Needs(horizon=True, steady_arms=True, prompt_rewards=True, ends_together=True, waits_for_all="1"),
+    needs=Needs(
+        schedules=("rounds", "renewal"),
+        horizon=True,
+        steady_arms=True,
+        prompt_rewards=True,
+        ends_together=True,
+        waits_for_all="1",
+    ),
     messages=(
         MessageSize(EstimateLevels, "up", "d", "from each agent"),
         MessageSize(ModelLevels, "down", "d", "to all"),

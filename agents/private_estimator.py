@@ -46,7 +46,7 @@ class PrivateConfig(Config):
 
     def calibration(self, context: NodeContext, estimators: int = 1) -> Calibration:
         """The noise of an agent's sums, each of every so manieth turn."""
-        releases = -(-known_turns(self.horizon, context) // estimators)
+        releases = max(1, -(-known_turns(self.horizon, context) // estimators))
         sizes = self.epsilon, self.delta, self.points, self.rewards, self.confidence
         return Calibration(context.dimension, releases, *sizes, self.noise == "exact")
 
