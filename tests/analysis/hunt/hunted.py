@@ -103,7 +103,7 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("push_gossip_kernel_ucb"),
             entry("gob_lin"),
             entry("club"),
-            entry("fed_ucb_graph", B=1),
+            entry("fed_ucb_graph", threshold=20.0),
         ],
     },
 }
