@@ -32,7 +32,7 @@ from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.context import DeclaredContext, NodeContext
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
-from coband.simulator.core.nodes.later import Later
+from coband.simulator.core.nodes.lazy_sequence import LazySequence
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Node, Server, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import SERVER, Address
@@ -308,7 +308,7 @@ class Assembly:
             return algorithm.agent(context_of(index))
 
         later = self._later and made is None
-        agents: Sequence[Client] = Later(count, agent) if later else list(map(agent, range(count)[:made]))
+        agents: Sequence[Client] = LazySequence(count, agent) if later else list(map(agent, range(count)[:made]))
         if algorithm.server_class is None:
             return agents, None
         server, defence = algorithm.server_class(context_of(SERVER)), self._plan.server.aggregate
@@ -385,7 +385,7 @@ class Assembly:
             return self._client_host(agent, factor, slow_period, compute, parts, around)
 
         count = len(agents) + (server is not None)
-        return Later(count, host) if self._later else list(map(host, range(count)))
+        return LazySequence(count, host) if self._later else list(map(host, range(count)))
 
     def _client_host(
         self,

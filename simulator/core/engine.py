@@ -20,7 +20,7 @@ from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.nodes.graphs import Graph
-from coband.simulator.core.nodes.later import made
+from coband.simulator.core.nodes.lazy_sequence import made
 from coband.simulator.core.nodes.node import SERVER, Node
 from coband.simulator.core.plan import Plan, settled
 from coband.simulator.core.randomness.streams import Streams

@@ -17,7 +17,7 @@ from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.nodes.graphs import Graph
-from coband.simulator.core.nodes.later import each
+from coband.simulator.core.nodes.lazy_sequence import each
 from coband.simulator.core.nodes.node import BatchAgent, Client, Node, NodeContext, Server
 from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.core.run_context import RunContext

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Later(Sequence[T]):
+class LazySequence(Sequence[T]):
     """A sequence whose members are made when they are first asked for; the first one, at once, since it may build what
     others share, and complains of what none can do.
 
@@ -45,9 +45,9 @@ class Later(Sequence[T]):
 
 def made(members: Iterable[T]) -> Iterable[T]:
     """The members that there are; of another sequence, all."""
-    return members.made.values() if isinstance(members, Later) else members
+    return members.made.values() if isinstance(members, LazySequence) else members
 
 
 def each(members: Iterable[T]) -> Iterable[T]:
     """All members, without keeping those that are made for it."""
-    return members.each() if isinstance(members, Later) else members
+    return members.each() if isinstance(members, LazySequence) else members

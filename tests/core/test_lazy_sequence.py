@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coband.simulator.conformance import runs
-from coband.simulator.core.nodes.later import Later, each, made
+from coband.simulator.core.nodes.lazy_sequence import LazySequence, each, made
 
 FLEET: dict[str, Any] = {
     "agents": 50,
@@ -18,7 +18,7 @@ FLEET: dict[str, Any] = {
 
 def test_a_member_is_made_once_when_it_is_asked_for() -> None:
     asked: list[int] = []
-    later = Later(5, lambda place: asked.append(place) or f"node {place}")
+    later = LazySequence(5, lambda place: asked.append(place) or f"node {place}")
     assert (len(later), asked) == (5, [0])  # the first one, which complains of what none can do
     assert (later[3], later[3], later[-1], later[1:3]) == ("node 3", "node 3", "node 4", ["node 1", "node 2"])
     assert asked == [0, 3, 4, 1, 2]
@@ -29,7 +29,7 @@ def test_a_member_is_made_once_when_it_is_asked_for() -> None:
 
 def test_looking_at_all_keeps_none() -> None:
     asked: list[int] = []
-    later = Later(4, lambda place: asked.append(place) or place)
+    later = LazySequence(4, lambda place: asked.append(place) or place)
     assert list(each(later)) == [0, 1, 2, 3]
     assert list(later.made) == [0]
     assert list(made([1, 2])) == list(each([1, 2])) == [1, 2]
@@ -39,8 +39,8 @@ def test_looking_at_all_keeps_none() -> None:
 def test_runs_are_those_of_nodes_that_are_all_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = runs.run(name, {}, **FLEET)
     agents, hosts = run.engine.agents, run.engine._hosts
-    assert isinstance(agents, Later)
-    assert isinstance(hosts, Later)
+    assert isinstance(agents, LazySequence)
+    assert isinstance(hosts, LazySequence)
     acting = {agent for agent, *_ in run.pulls} | {0}
     if name in ("fed_lin_ucb", "lin_ucb"):  # whose server writes to nobody else
         assert set(agents.made) == acting
