@@ -24,7 +24,8 @@ from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.runs.study import Study, load_run
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store import directory
-from coband.simulator.experiments.store.directory import SCENARIO, RunDirectory
+from coband.simulator.experiments.store.directory import RunDirectory
+from coband.simulator.experiments.store.files import SCENARIO
 from coband.simulator.experiments.sweep import directory as sweep_directory
 from coband.simulator.experiments.sweep.job_queue import cluster_of, require_one_place
 from coband.simulator.experiments.sweep.study import load_study

@@ -24,7 +24,7 @@ from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.plots import Plots
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.table import Table
-from coband.simulator.experiments.store.directory import SCENARIO, keep_file
+from coband.simulator.experiments.store.files import SCENARIO, keep_file
 from coband.simulator.experiments.store.store import Event, Filter, StoredRun, open_run
 from coband.simulator.experiments.store.summaries import summary
 

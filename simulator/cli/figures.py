@@ -54,7 +54,7 @@ def figures(
         return
     with extra():
         from coband.simulator.analysis.report import contents  # noqa: F401 - without it nothing could be drawn later
-    from coband.simulator.experiments.store.directory import replace_bytes
+    from coband.simulator.experiments.store.files import replace_bytes
 
     done = list[list[str]]()
     with pool(**place) as workers:

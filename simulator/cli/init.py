@@ -52,7 +52,7 @@ def init(directory: Path, template: str, name: str | None) -> None:
 
     DIR is by default the current directory. Files that exist are never replaced.
     """
-    from coband.simulator.experiments.store.directory import writing_to
+    from coband.simulator.experiments.store.files import writing_to
 
     if name is not None and not (name.isidentifier() and name.isascii()):
         raise BadInput(f"--name {name}: a name has letters, digits and _, and begins with no digit.")

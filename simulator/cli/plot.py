@@ -95,7 +95,7 @@ def plot(
     """Draw figures of a report as PDF, SVG or PNG, or panels in any size."""
     with extra():
         from coband.simulator.analysis.report import contents
-    from coband.simulator.experiments.store.directory import keep_file
+    from coband.simulator.experiments.store.files import keep_file
 
     if panels:
         if names:

@@ -32,7 +32,7 @@ def report(
     """Write a report about one or several runs: one self-contained HTML file."""
     with extra():
         from coband.simulator.analysis.report.page import page
-    from coband.simulator.experiments.store.directory import keep_file
+    from coband.simulator.experiments.store.files import keep_file
 
     with analysed(paths, against) as analysis:
         known = sorted({number for one in analysis.contenders for number in one.records})

@@ -114,7 +114,7 @@ def page(files: tuple[Path, ...], alone: bool, out: Path | None, force: bool) ->
     """
     with extra():
         from coband.simulator.analysis.suite.page import page as text_of
-    from coband.simulator.experiments.store.directory import keep_file
+    from coband.simulator.experiments.store.files import keep_file
 
     found, submissions = _read(files, alone)
     target = out or Path(f"{found.name}.html")

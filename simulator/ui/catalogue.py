@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from coband.simulator.experiments.store import damage
-from coband.simulator.experiments.store.directory import DATABASE
+from coband.simulator.experiments.store.files import DATABASE
 from coband.simulator.experiments.store.finding import runs_below
 from coband.simulator.ui.entries import DAMAGED, KILLED, RUNNING, Entry, Signature, read, signature
 

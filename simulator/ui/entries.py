@@ -14,7 +14,7 @@ from typing import Any
 
 from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.store import damage
-from coband.simulator.experiments.store.directory import DATABASE, JOBS, MANIFEST, SCENARIO
+from coband.simulator.experiments.store.files import DATABASE, JOBS, MANIFEST, SCENARIO
 from coband.simulator.experiments.store.finding import manifest_of
 from coband.simulator.experiments.sweep.status import FILE as STATUS
 

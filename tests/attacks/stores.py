@@ -21,7 +21,7 @@ from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.reporting import Commands
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.store import directory
+from coband.simulator.experiments.store import directory, files
 from coband.simulator.experiments.store.recording import Recording
 from tests.analysis.traces.runs import STAR
 
@@ -183,7 +183,7 @@ def attack(original: Path, folder: Path, seed: int, names: tuple[str, ...] = tup
         what = damage(copy, random.Random(seed))
         if not what:
             return None
-        sealed = not (original / directory.JOBS).exists()
+        sealed = not (original / files.JOBS).exists()
         statuses, shown = {}, ""
         for name in names:
             arguments = [{"RUN": str(copy), "WHOLE": str(original)}.get(word, word) for word in COMMANDS[name]]
@@ -228,10 +228,10 @@ def _call(arguments: list[str], writing: int) -> None:
 
 def _is_harmless(copy: Path, original: Path) -> bool:
     """Whether all rows of the run's store are what they were, and those of a job under way are so as far as they go."""
-    if _rows(copy / directory.DATABASE) != _rows(original / directory.DATABASE):
+    if _rows(copy / files.DATABASE) != _rows(original / files.DATABASE):
         return False
-    for file in sorted((original / directory.JOBS).glob("*.sqlite")):
-        before, after = _rows(file), _rows(copy / directory.JOBS / file.name)
+    for file in sorted((original / files.JOBS).glob("*.sqlite")):
+        before, after = _rows(file), _rows(copy / files.JOBS / file.name)
         if any(rows != before[table][: len(rows)] for table, rows in after.items()):
             return False
     return True

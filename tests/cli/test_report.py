@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.experiments.store.directory import OutputError, keep_file
+from coband.simulator.experiments.store.files import OutputError, keep_file
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fake_runs import perform
 

@@ -25,7 +25,7 @@ from coband.simulator.experiments.runs.variant import Variant
 from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.shipped import is_shipped
-from coband.simulator.experiments.store import directory
+from coband.simulator.experiments.store import directory, files
 from coband.simulator.experiments.sweep.study import Sweep, load_study
 from coband.simulator.scenario_errors import RequestError
 
@@ -177,7 +177,7 @@ class LockFile:
             **self.counts,
             HARDWARE: {name: self._hardware[name] for name in self.counts if name in self._hardware},
         }
-        directory.replace_text(self.path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        files.replace_text(self.path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def _read(path: Path) -> dict[str, Counts]:

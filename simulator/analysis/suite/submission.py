@@ -19,7 +19,7 @@ from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.reporting import Listener
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
-from coband.simulator.experiments.store.directory import replace_bytes
+from coband.simulator.experiments.store.files import replace_bytes
 from coband.simulator.experiments.sweep.address import address
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 from coband.simulator.experiments.sweep.foreign_code import code_of

@@ -9,7 +9,7 @@ from typing import Any
 from coband.simulator.analysis.traces import recomputed
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.runs.status import ENDED
-from coband.simulator.experiments.store import damage, digests, directory, wal
+from coband.simulator.experiments.store import damage, digests, files, wal
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
 from coband.simulator.experiments.store.summaries import is_changed
 
@@ -70,12 +70,12 @@ def _event_names(run: StoredRun) -> Iterator[str]:
 def _beside(run: StoredRun) -> Iterator[str]:
     """What the other files of the directory say, and the store does not, and which of them are missing."""
     checks = {
-        directory.SCENARIO: _scenario,
-        directory.MANIFEST: _manifest,
-        directory.RESULTS: _results,
+        files.SCENARIO: _scenario,
+        files.MANIFEST: _manifest,
+        files.RESULTS: _results,
         STATUS: _status,
     }
-    written = {directory.SCENARIO: run.scenario, directory.MANIFEST: run.manifest, directory.RESULTS: _has_ended(run)}
+    written = {files.SCENARIO: run.scenario, files.MANIFEST: run.manifest, files.RESULTS: _has_ended(run)}
     for name, check in checks.items():
         file = run.path / name
         try:
@@ -89,24 +89,24 @@ def _beside(run: StoredRun) -> Iterator[str]:
 
 def _scenario(run: StoredRun, content: bytes) -> Iterator[str]:
     if content.decode("utf-8") != run.scenario:
-        yield f"{directory.SCENARIO} and the copy of it in {run.file.name} differ"
+        yield f"{files.SCENARIO} and the copy of it in {run.file.name} differ"
 
 
 def _manifest(run: StoredRun, content: bytes) -> Iterator[str]:
     found = json.loads(content) if content or _has_ended(run) else {}
     if found != run.manifest and _has_ended(run):
-        yield f"{directory.MANIFEST} and the copy of it in {run.file.name} differ"
+        yield f"{files.MANIFEST} and the copy of it in {run.file.name} differ"
 
 
 def _results(run: StoredRun, content: bytes) -> Iterator[str]:
     if is_changed(run, content):
-        yield f"{directory.RESULTS} is not what the run wrote when it ended"
+        yield f"{files.RESULTS} is not what the run wrote when it ended"
     found, finished = json.loads(content), _finished(run)
     for entry in found["results"]:
         for record in entry["replications"]:
             key = str(entry["label"]), int(record["replication"])
             if finished.get(key) != record:
-                yield f"{directory.RESULTS} has another result of {key[0]}, replication {key[1]}, or it is missing here"
+                yield f"{files.RESULTS} has another result of {key[0]}, replication {key[1]}, or it is missing here"
     yield from recomputed.in_results(found, run.metrics)
 
 

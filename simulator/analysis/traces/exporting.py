@@ -13,7 +13,7 @@ from typing import IO
 
 from coband.simulator.analysis.traces import perfetto, shiviz, tables
 from coband.simulator.analysis.traces.reading import traced
-from coband.simulator.experiments.store.directory import writing_to
+from coband.simulator.experiments.store.files import writing_to
 from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
 
 Write = Callable[[str], object]

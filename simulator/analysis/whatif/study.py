@@ -15,9 +15,9 @@ from coband.simulator.experiments.runs.job import plan
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH, Variant
-from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.manifest import Manifest
+from coband.simulator.experiments.store.places import new_place
 from coband.simulator.experiments.store.store import StoredRun
 
 
@@ -54,7 +54,7 @@ def place(study: WhatIfStudy, out: Path | None) -> WhatIfDirectory:
     Raises:
         OutputError: ``out`` holds something already, or no directory can be made there.
     """
-    return WhatIfDirectory(directory.create(study.name, out).path)
+    return WhatIfDirectory(new_place(study.name, out))
 
 
 def study_of(

@@ -27,7 +27,8 @@ from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.work import JobResult, PickledScenario, Work
 from coband.simulator.experiments.runs.workers import WorkerPool, WorkerPoolError, workers_for
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
-from coband.simulator.experiments.store.directory import RunDirectory, StorageError, writing
+from coband.simulator.experiments.store.directory import RunDirectory
+from coband.simulator.experiments.store.files import StorageError, writing
 from coband.simulator.experiments.store.manifest import manifest
 from coband.simulator.metrics import by_name
 from coband.simulator.plugins.session import given

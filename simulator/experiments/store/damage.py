@@ -13,8 +13,8 @@ from pathlib import Path
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.store import digests, seal
-from coband.simulator.experiments.store.directory import MANIFEST
 from coband.simulator.experiments.store.errors import DamagedStoreError, StoreError
+from coband.simulator.experiments.store.files import MANIFEST
 from coband.simulator.experiments.store.finding import manifest_of
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.uri import address

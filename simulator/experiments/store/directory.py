@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
 import sqlite3
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coband.simulator.experiments.runs.job import Job, Outcome
 from coband.simulator.experiments.runs.planner import Task
@@ -20,44 +18,26 @@ from coband.simulator.experiments.runs.status import Status, now
 from coband.simulator.experiments.scenario import attachments
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.store import digests, recording, schema, seal
+from coband.simulator.experiments.store.files import (
+    DATABASE,
+    JOBS,
+    MANIFEST,
+    RESULTS,
+    SCENARIO,
+    OutputError,
+    replace_text,
+)
 from coband.simulator.experiments.store.manifest import Manifest
-from coband.simulator.experiments.store.uri import address, is_too_long
-from coband.simulator.scenario_errors import RequestError
+from coband.simulator.experiments.store.places import new_place
+from coband.simulator.experiments.store.uri import address
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
     from coband.simulator.experiments.runs.work import JobResult
 
-RUNS = Path("runs")
-SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
 OFTEN, SELDOM = 20, 10
 """results.json is written anew, with all records, after ``OFTEN`` times the seconds that the last write took, or when
 it lacks one in ``SELDOM`` of the jobs that have ended."""
-
-
-class OutputError(RequestError):
-    """The run directory cannot be made; the text says why and what to do."""
-
-
-class StorageError(RequestError):
-    """Results cannot be written; the text says why."""
-
-
-@contextmanager
-def writing(where: Path) -> Iterator[None]:
-    """Turn what may go wrong with files into one error, which names the file, or ``where`` it lies.
-
-    Raises:
-        StorageError: no room, no permission, a disk that has gone.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(f"{error.filename or where}: {error.strerror or error}") from error
-    except MemoryError as error:
-        raise StorageError("no memory was left to write the store") from error
-    except sqlite3.Error as error:
-        raise StorageError(f"{where / DATABASE} cannot be written: {error}") from error
 
 
 class RunDirectory:
@@ -270,97 +250,4 @@ def create(name: str, out: Path | None = None) -> RunDirectory:
     Raises:
         OutputError: ``out`` holds something already, or no directory can be made there.
     """
-    if is_too_long(out or RUNS / name):
-        raise OutputError(
-            f"no run directory can be made: {out or RUNS / name}: SQLite cannot open files with so long a path. "
-            "Choose a shorter one with --out DIR."
-        )
-    try:
-        return RunDirectory(_numbered(name) if out is None else _given(out))
-    except OSError as error:
-        place = error.filename or out or RUNS
-        raise OutputError(
-            f"no run directory can be made: {place}: {error.strerror}. Choose another place with --out DIR."
-        ) from error
-
-
-def _given(out: Path) -> Path:
-    out.mkdir(parents=True, exist_ok=True)
-    if any(out.iterdir()):
-        raise OutputError(f"{out} is not empty, and a run overwrites nothing. Remove it, or choose another --out DIR.")
-    return out
-
-
-def stem(name: str) -> str:
-    """The start of the names of a scenario's run directories."""
-    return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "run"
-
-
-def _numbered(name: str) -> Path:
-    start = stem(name)
-    RUNS.mkdir(exist_ok=True)
-    pattern = re.compile(re.escape(start) + r"-(\d+)")
-    taken = [int(match[1]) for entry in RUNS.iterdir() if (match := pattern.fullmatch(entry.name))]
-    number = max(taken, default=0) + 1
-    while True:
-        path = RUNS / f"{start}-{number:04d}"
-        try:
-            path.mkdir()  # fails when another run was quicker, so no two runs share a directory
-            return path
-        except FileExistsError:
-            number += 1
-
-
-def replace_text(file: Path, text: str) -> None:
-    """Write a file so that a reader sees the old or the new text, never a part."""
-    replace_bytes(file, text.encode())
-
-
-def replace_bytes(file: Path, content: bytes) -> None:
-    """Write a file whole, or not at all.
-
-    Raises:
-        OSError: there is no room, or no permission.
-    """
-    draft = file.with_name(f".{file.name}.new")
-    try:
-        draft.write_bytes(content)
-        os.replace(draft, file)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
-
-
-def keep_file(file: Path, content: bytes, *, force: bool = False) -> None:
-    """Write a file that users asked for; an existing file with other content is replaced only with ``force``.
-
-    Raises:
-        OutputError: another file exists, or the file cannot be written.
-    """
-    if file.is_file() and file.read_bytes() == content:
-        return
-    if file.exists() and not force:
-        raise OutputError(
-            f"{file} is there already and differs. Choose another place with --out, or replace it with --force."
-        )
-    with writing_to(file, "Choose another place with --out."):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-
-
-@contextmanager
-def writing_to(file: Path, advice: str) -> Iterator[None]:
-    """A block that writes a file; errors of the system name it.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{file} cannot be written: {error.strerror}. {advice}") from error
-
-
-def read_json(file: Path) -> Any:
-    """The value in a JSON file."""
-    return json.loads(file.read_text(encoding="utf-8"))
+    return RunDirectory(new_place(name, out))

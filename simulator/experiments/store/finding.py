@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from coband.simulator.experiments.store.directory import DATABASE, MANIFEST, RUNS, SCENARIO
 from coband.simulator.experiments.store.errors import StoreError
+from coband.simulator.experiments.store.files import DATABASE, MANIFEST, SCENARIO
 from coband.simulator.experiments.store.manifest import Manifest
+from coband.simulator.experiments.store.places import RUNS
 
 LATEST = "latest"
 """What users write for the newest run below ``runs``."""

@@ -19,7 +19,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit.trace import EVENTS
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.results import Failure, Record, Results
-from coband.simulator.experiments.store import damage, directory, schema
+from coband.simulator.experiments.store import damage, files, schema
 from coband.simulator.experiments.store.errors import DamagedStoreError as DamagedStoreError
 from coband.simulator.experiments.store.errors import StoreError as StoreError
 from coband.simulator.experiments.store.manifest import Manifest, declared
@@ -285,8 +285,8 @@ def open_run(path: Path, *, changed: bool = False) -> StoredRun:
         StoreError: there is no run, its store is of another version, it is damaged or was changed.
     """
     if path.is_dir():
-        file = path / directory.DATABASE
-        jobs = sorted((path / directory.JOBS).glob("*.sqlite"))
+        file = path / files.DATABASE
+        jobs = sorted((path / files.JOBS).glob("*.sqlite"))
     else:
         file, jobs = path, []
     if not file.is_file():

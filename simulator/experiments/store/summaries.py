@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from coband.simulator.experiments.runs.results import Results
-from coband.simulator.experiments.store.directory import RESULTS
+from coband.simulator.experiments.store.files import RESULTS
 from coband.simulator.experiments.store.store import StoredRun, StoreError
 
 

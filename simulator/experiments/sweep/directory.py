@@ -18,8 +18,9 @@ from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
-from coband.simulator.experiments.store import directory, recording, schema
-from coband.simulator.experiments.store.directory import DATABASE, MANIFEST, OutputError, RunDirectory, replace_bytes
+from coband.simulator.experiments.store import places, recording, schema
+from coband.simulator.experiments.store.directory import RunDirectory
+from coband.simulator.experiments.store.files import DATABASE, MANIFEST, OutputError, replace_bytes
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
 from coband.simulator.experiments.sweep import lock, status
@@ -214,7 +215,7 @@ def new(name: str, out: Path | None) -> SweepDirectory:
     """
     if out is not None and is_sweep(out):
         raise OutputError(f"{out} holds a sweep already; go on with it by --resume, or choose another --out DIR.")
-    return SweepDirectory(directory.create(name, out).path)
+    return SweepDirectory(places.new_place(name, out))
 
 
 def earlier(name: str, out: Path | None) -> SweepDirectory:
@@ -224,13 +225,13 @@ def earlier(name: str, out: Path | None) -> SweepDirectory:
         OutputError: there is none, or ``out`` holds something else.
     """
     if out is not None:
-        return SweepDirectory(out if is_sweep(out) else directory.create(name, out).path)
-    stem = directory.stem(name)
-    found = sorted(path for path in directory.RUNS.glob(f"{stem}-*") if path.name[len(stem) + 1 :].isdecimal())
+        return SweepDirectory(out if is_sweep(out) else places.new_place(name, out))
+    stem = places.stem(name)
+    found = sorted(path for path in places.RUNS.glob(f"{stem}-*") if path.name[len(stem) + 1 :].isdecimal())
     sweeps = [path for path in found if is_sweep(path)]
     if not sweeps:
         raise OutputError(
-            f"there is no sweep {directory.RUNS / stem}-... to go on with; name its directory with --out DIR."
+            f"there is no sweep {places.RUNS / stem}-... to go on with; name its directory with --out DIR."
         )
     return SweepDirectory(max(sweeps, key=lambda path: int(path.name[len(stem) + 1 :])))
 

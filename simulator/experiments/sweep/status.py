@@ -7,7 +7,7 @@ from pathlib import Path
 
 from coband.simulator.experiments.runs.results import dump
 from coband.simulator.experiments.runs.status import EntryStatus, Status
-from coband.simulator.experiments.store.directory import OutputError, read_json, replace_text
+from coband.simulator.experiments.store.files import OutputError, read_json, replace_text
 from coband.simulator.experiments.sweep import lock
 
 FILE = "status.json"

@@ -12,8 +12,9 @@ from coband.simulator.analysis.traces.reading import TraceReader, one_job
 from coband.simulator.core.audit.trace import CODES, Trace
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.recording import Recording
-from coband.simulator.experiments.store.store import StoreError, directory, open_run
+from coband.simulator.experiments.store.store import StoreError, open_run
 from tests.analysis.traces import runs
 
 

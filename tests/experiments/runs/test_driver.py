@@ -24,7 +24,7 @@ from coband.simulator.experiments.runs.work import JobResult
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.store import directory, store
+from coband.simulator.experiments.store import directory, files, store
 from coband.simulator.experiments.store.recording import sampled_turns
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, perform, results_of, started, wait_until
@@ -344,17 +344,15 @@ def test_run_directories_are_numbered(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_run_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    with pytest.raises(directory.OutputError, match="is not empty, and a run overwrites nothing"):
+    with pytest.raises(files.OutputError, match="is not empty, and a run overwrites nothing"):
         directory.create("x", tmp_path / "full")
-    with pytest.raises(
-        directory.OutputError, match=r"no run directory can be made: .*Choose another place with --out DIR"
-    ):
+    with pytest.raises(files.OutputError, match=r"no run directory can be made: .*Choose another place with --out DIR"):
         directory.create("x", tmp_path / "full" / "file")
     (tmp_path / "empty").mkdir()
     first, second = directory.create("x", tmp_path / "empty"), directory.create("x", tmp_path / "empty")
     fake: Any = FakeScenario()
     first.open(study_of(fake))
-    with pytest.raises(directory.OutputError, match="another run has just started"):
+    with pytest.raises(files.OutputError, match="another run has just started"):
         second.open(study_of(fake))
     first.close()
 

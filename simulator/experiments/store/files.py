@@ -1,0 +1,95 @@
+"""The files of a run directory: their names, and writing them whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.scenario_errors import RequestError
+
+SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
+
+
+class OutputError(RequestError):
+    """The run directory cannot be made; the text says why and what to do."""
+
+
+class StorageError(RequestError):
+    """Results cannot be written; the text says why."""
+
+
+@contextmanager
+def writing(where: Path) -> Iterator[None]:
+    """Turn what may go wrong with files into one error, which names the file, or ``where`` it lies.
+
+    Raises:
+        StorageError: no room, no permission, a disk that has gone.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{error.filename or where}: {error.strerror or error}") from error
+    except MemoryError as error:
+        raise StorageError("no memory was left to write the store") from error
+    except sqlite3.Error as error:
+        raise StorageError(f"{where / DATABASE} cannot be written: {error}") from error
+
+
+def replace_text(file: Path, text: str) -> None:
+    """Write a file so that a reader sees the old or the new text, never a part."""
+    replace_bytes(file, text.encode())
+
+
+def replace_bytes(file: Path, content: bytes) -> None:
+    """Write a file whole, or not at all.
+
+    Raises:
+        OSError: there is no room, or no permission.
+    """
+    draft = file.with_name(f".{file.name}.new")
+    try:
+        draft.write_bytes(content)
+        os.replace(draft, file)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def keep_file(file: Path, content: bytes, *, force: bool = False) -> None:
+    """Write a file that users asked for; an existing file with other content is replaced only with ``force``.
+
+    Raises:
+        OutputError: another file exists, or the file cannot be written.
+    """
+    if file.is_file() and file.read_bytes() == content:
+        return
+    if file.exists() and not force:
+        raise OutputError(
+            f"{file} is there already and differs. Choose another place with --out, or replace it with --force."
+        )
+    with writing_to(file, "Choose another place with --out."):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+
+
+@contextmanager
+def writing_to(file: Path, advice: str) -> Iterator[None]:
+    """A block that writes a file; errors of the system name it.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{file} cannot be written: {error.strerror}. {advice}") from error
+
+
+def read_json(file: Path) -> Any:
+    """The value in a JSON file."""
+    return json.loads(file.read_text(encoding="utf-8"))
