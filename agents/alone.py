@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
@@ -13,6 +14,9 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, Outbox
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.metrics import Metric
+
+EXPLORATION = {"nu": "0.001..3"}
+"""What Thompson sampling and neural bandits are tuned by: from below the noise of most worlds to above theory."""
 
 
 class Alone(Agent):
@@ -56,6 +60,7 @@ def single(
     memory: Memory,
     metrics: tuple[Metric, ...] = (),
     bounds: tuple[Bound, ...] = (),
+    search: Mapping[str, str] | None = None,
 ) -> Algorithm:
     """The registry's entry of a single-agent algorithm."""
     return Algorithm(
@@ -71,4 +76,5 @@ def single(
         cites=(cite,),
         memory=(memory,),
         bounds=bounds,
+        search=search or {},
     )

@@ -220,7 +220,7 @@ ALGORITHM = Algorithm(
     },
     metrics=METRICS,
     cites=("dai2023federated",),
-    search={"threshold": "0.1..1000"},
+    search={"threshold": "0.1..1000", "nu": "0.001..3"},
     bounds=theorems.FN_UCB,
     always={"threshold": 0.0},
     memory=(NEURAL,),

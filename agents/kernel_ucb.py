@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from coband.agents.alone import EXPLORATION
 from coband.agents.memory import EXACT_ALONE
 from coband.agents.n_kernel_ucb import NKernelUCB
 from coband.agents.parameters import AnyKernel, KernelBandit
@@ -120,4 +121,5 @@ THOMPSON = Algorithm(
     counts=SILENT,
     cites=("chowdhury2017kernelized",),
     memory=(EXACT_ALONE,),
+    search=EXPLORATION,
 )

@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from coband.agents.alone import Alone, single
+from coband.agents.alone import EXPLORATION, Alone, single
 from coband.agents.memory import LINEAR
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
@@ -128,4 +128,5 @@ LIN_TS = single(
     "Agrawal and Goyal 2013; baseline of Dai et al. 2023",
     "agrawal2013thompson",
     LINEAR,
+    search=EXPLORATION,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from coband.agents.alone import Alone, single
+from coband.agents.alone import EXPLORATION, Alone, single
 from coband.agents.memory import NEURAL
 from coband.agents.neural_parameters import NeuralBandit, enter
 from coband.agents.restarts import METRICS, Restarts
@@ -105,6 +105,7 @@ NEURAL_UCB = single(
     "zhou2020neural",
     NEURAL,
     METRICS,
+    search=EXPLORATION,
 )
 NEURAL_TS = single(
     "neural_ts",
@@ -115,4 +116,5 @@ NEURAL_TS = single(
     "zhang2021neural",
     NEURAL,
     METRICS,
+    search=EXPLORATION,
 )

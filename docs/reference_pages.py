@@ -28,8 +28,8 @@ def generate(app: Any) -> None:
 def show_suites(app: Any, failure: Exception | None) -> None:
     """Write the page of each suite and size that comes with results, such as ``core-1-quick.html``."""
     for found in map(suite, suites()) if failure is None else ():
-        for size, file in found.results.items():
-            text = page(found, [read(file)])
+        for size, files in found.results.items():
+            text = page(found, [read(file) for file in files])
             (Path(app.outdir) / f"{found.name}-{size}.html").write_text(text, encoding="utf-8")
 
 

@@ -173,7 +173,7 @@ def _read(files: Sequence[Path], alone: bool) -> tuple[Suite, list[Submission]]:
         said = "; ".join(f"{file}: {one.suite} {one.size}" for file, one in zip(files, submissions, strict=True))
         raise BadInput(f"only results of one version and one size of a suite can be compared: {said}.")
     found = _suite(submissions[0].suite)
-    shipped = [] if alone else [read(file) for size, file in found.results.items() if size == submissions[0].size]
+    shipped = [] if alone else [read(file) for file in found.results.get(submissions[0].size, [])]
     return found, submissions + [one for one in shipped if one.sha256 == found.digest and one not in submissions]
 
 

@@ -107,9 +107,10 @@ class Suite:
         return self.definition.worlds[self.definition.scenarios[scenario]]
 
     @property
-    def results(self) -> dict[Size, Path]:
-        """The results files of coband's own algorithms, of each size that has one."""
-        return {size: file for size in self.definition.sizes if (file := self.folder / f"{size}.json").exists()}
+    def results(self) -> dict[Size, list[Path]]:
+        """The results files of coband's own algorithms, of each size that has some: quick.json, quick-*.json."""
+        found = {size: sorted(self.folder.glob(f"{size}*.json")) for size in self.definition.sizes}
+        return {size: files for size, files in found.items() if files}
 
     @cached_property
     def digest(self) -> str:

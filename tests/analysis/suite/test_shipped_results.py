@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from coband.simulator.analysis.suite import verification
 from coband.simulator.analysis.suite.submission import read
-from coband.simulator.analysis.suite.suites import Size, suite
+from coband.simulator.analysis.suite.suites import suite
 from coband.simulator.experiments.runs.workers import InProcess
 from tests.versions import at_least
 
 
-@pytest.mark.parametrize("size", suite("core-1").results)
-def test_a_sample_of_the_results_runs_again(size: Size, tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", chain(*suite("core-1").results.values()), ids=lambda file: file.stem)
+def test_a_sample_of_the_results_runs_again(file: Path, tmp_path: Path) -> None:
     found = suite("core-1")
-    submission = read(found.results[size])
+    submission = read(file)
     assert list(verification.contradictions(found, submission)) == []
     checked = verification.verify(found, submission, 6, tmp_path, InProcess(), seed=1)
     differing = [one for one in checked if not one.same]
