@@ -134,11 +134,14 @@ def _cost(asked: Plan, algorithm: Algorithm, config: dict[str, Any], world: Any)
     return Cost(built - start, ran, turns, int(result.totals["messages"]), memory)
 
 
-def flat(counts: tuple[int, ...], turns: int, most: float) -> Figure:
-    """The time of a turn, with a report every tenth one, for growing numbers of agents; it should not grow."""
-    bare_run(counts[0], turns, 10)
-    times = [1e6 * bare_run(agents, turns, 10).run / turns for agents in counts]
-    return level(times, most)
+def flat(counts: tuple[int, ...], least: int, most: float) -> Figure:
+    """The time of a turn, with a report every tenth one, for growing numbers of agents; it should not grow.
+
+    Nodes are made when they first act, so every agent has ten turns on average, or the run ``least``.
+    """
+    turns = {agents: max(least, 10 * agents) for agents in counts}
+    bare_run(counts[0], least, 10)
+    return level([1e6 * bare_run(agents, turns[agents], 10).run / turns[agents] for agents in counts], most)
 
 
 def flat_linear(counts: tuple[int, ...], each: int, most: float) -> Figure:
