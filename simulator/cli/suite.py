@@ -60,11 +60,22 @@ def list_(as_json: bool) -> None:
 @click.option(
     "--algorithm", "algorithms", multiple=True, metavar="NAME", help="What is compared; repeatable. By default all."
 )
+@click.option(
+    "--scenario", "scenarios", multiple=True, metavar="NAME", help="Where; repeatable. By default in all scenarios."
+)
 @click.option("--quick", is_flag=True, help="Scaled-down scenarios, and fewer replications.")
 @placed
 @out_directory("Where finished jobs and the results file are kept; a run goes on there.", default=OUT)
 @FORCE
-def run(name: str, algorithms: tuple[str, ...], quick: bool, out: Path, force: bool, **place: Any) -> None:
+def run(
+    name: str,
+    algorithms: tuple[str, ...],
+    scenarios: tuple[str, ...],
+    quick: bool,
+    out: Path,
+    force: bool,
+    **place: Any,
+) -> None:
     """Tune and test algorithms, and write a results file.
 
     Every algorithm tries the same number of settings on public seeds. The seeds of the test follow from the code and
@@ -78,12 +89,13 @@ def run(name: str, algorithms: tuple[str, ...], quick: bool, out: Path, force: b
     for one in algorithms:
         check_known(one, known)
     size: Size = "quick" if quick else "full"
-    chosen = list(dict.fromkeys(algorithms)) or known
-    file = out / f"{name}-{size}-{chosen[0] if len(chosen) == 1 else len(chosen)}.json"
+    chosen, where = list(dict.fromkeys(algorithms)) or known, _scenarios(found, scenarios)
+    named = [name, size, chosen[0] if len(chosen) == 1 else str(len(chosen))]
+    file = out / f"{'-'.join(named if len(where) == len(found.definition.scenarios) else named + where)}.json"
     if file.exists() and not force:
         raise BadInput(f"{file} is there already; give --force to replace it, or another --out DIR.")
     with pool(**place) as workers:
-        submission = Runner(found, chosen, size, out, workers, sweep_view.View).run()
+        submission = Runner(found, chosen, where, size, out, workers, sweep_view.View).run()
     submission.write(file)
     _show(found, [submission], as_json=False)
     click.echo(f"results file: {file}")
@@ -151,6 +163,18 @@ def verify(context: click.Context, /, file: Path, replications: int | None, seed
     counts = f"{len(checked) - different} the same, {different} different"
     click.echo(f"{len(checked)} replications again (--seed {drawn}): {counts}")
     context.exit(int(bool(different or wrong)))
+
+
+def _scenarios(found: Suite, names: Sequence[str]) -> list[str]:
+    """Those that are named, in the order of the suite; all if none is.
+
+    Raises:
+        BadInput: the suite has no such scenario.
+    """
+    known = list(found.definition.scenarios)
+    for name in (one for one in names if one not in known):
+        raise BadInput(f"{found.name} has no scenario {name!r}; there are {', '.join(known)}.")
+    return [one for one in known if one in names] or known
 
 
 def _suite(name: str) -> Suite:

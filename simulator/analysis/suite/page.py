@@ -46,7 +46,8 @@ def page(suite: Suite, submissions: Sequence[Submission]) -> str:
         lstrip_blocks=True,
     )
     templates.globals.update(number=number, score=score, rank=rank, bar=bar, broken=broken)
-    sections = [_section(suite, name, submissions) for name in suite.definition.scenarios]
+    run = [name for name in suite.definition.scenarios if any(name in one.tests for one in submissions)]
+    sections = [_section(suite, name, submissions) for name in run]
     names = [row.name for section in sections for row in section.rows if row.name not in REFERENCES]
     downloads = [
         (f"{suite.name}-{n}.json", base64.b64encode(one.model_dump_json(indent=1).encode()).decode())

@@ -56,8 +56,9 @@ class Entrant:
 
 
 def table(suite: Suite, scenario: str, submissions: Sequence[Submission]) -> list[Row]:
-    """All algorithms of some submissions in a scenario: the references, then by score."""
+    """All algorithms of some submissions in a scenario: the references, then by score; none where nobody ran it."""
     world, rows = suite.world(scenario), list[Row]()
+    submissions = [one for one in submissions if scenario in one.tests]
     entrants: dict[str, Entrant] = {}
     for group, one in enumerate(submissions):
         tests = one.tests[scenario]

@@ -77,7 +77,7 @@ class Submission(_Part):
         algorithms: name -> what it comes from: ``coband``, or the distribution and its version, and a digest.
         knows: name -> what it is told beside arms and rewards.
         seed: of the test; the first 32 bits of a digest of all above and of what tuning chose.
-        tests: scenario -> label -> what came out, with the references.
+        tests: scenario -> label -> what came out, with the references; of some scenarios or all.
         unfit: scenario -> algorithm -> why it does not fit.
     """
 
@@ -129,6 +129,7 @@ class Runner:
     Args:
         found: the suite.
         names: the algorithms.
+        scenarios: those of the suite in which they are compared.
         place: where finished jobs are kept; what is finished there does not run again.
         pool: who runs jobs.
         listener: makes something that follows a study, by its name.
@@ -136,6 +137,7 @@ class Runner:
 
     found: Suite
     names: Sequence[str]
+    scenarios: Sequence[str]
     size: Size
     place: Path
     pool: WorkerPool
@@ -149,8 +151,8 @@ class Runner:
             KeyboardInterrupt: somebody has stopped it; what is finished is kept.
         """
         self.found.check()
-        unfit: dict[str, dict[str, str]] = {name: {} for name in self.found.definition.scenarios}
-        for scenario, name, why in fitting(self.found, self.names, self.size):
+        unfit: dict[str, dict[str, str]] = {name: {} for name in self.scenarios}
+        for scenario, name, why in fitting(self.found, self.names, self.scenarios, self.size):
             if why:
                 unfit[scenario][name] = why
         tests = {

@@ -235,10 +235,10 @@ def suite(name: str) -> Suite:
     return Suite(Definition.model_validate(yaml.load(file.read_text(encoding="utf-8"), LOADER)), file.parent)
 
 
-def fitting(found: Suite, names: Sequence[str], size: Size) -> Iterator[tuple[str, str, str]]:
+def fitting(found: Suite, names: Sequence[str], scenarios: Sequence[str], size: Size) -> Iterator[tuple[str, str, str]]:
     """(scenario, algorithm, why it does not fit) of every pair."""
     algorithms = Registry.installed().algorithms
-    for scenario in found.definition.scenarios:
+    for scenario in scenarios:
         for name in names:
             yield scenario, name, found.why_not(scenario, algorithms[name], size)
 

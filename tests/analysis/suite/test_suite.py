@@ -57,10 +57,10 @@ def tiny(folder: Path) -> Suite:
     return Suite(frozen, folder)
 
 
-def run(found: Suite, names: list[str], place: Path) -> Submission:
+def run(found: Suite, names: list[str], place: Path, scenarios: tuple[str, ...] = ()) -> Submission:
     pool = InProcess()
     try:
-        return Runner(found, names, "quick", place, pool).run()
+        return Runner(found, names, scenarios or list(found.definition.scenarios), "quick", place, pool).run()
     finally:
         pool.close()
 
@@ -101,6 +101,21 @@ def test_everybody_has_the_same_budget_and_seeds_follow_from_what_is_submitted(r
     other = submission.model_copy(update={"coband": "another"})
     assert other.expected_seed != submission.seed
     assert "cannot run on network.topology star" in submission.unfit["ideal"]["coop_kernel_ucb"]
+
+
+def test_scenarios_can_be_run_one_after_the_other(ran: tuple[Suite, Submission], tmp_path: Path) -> None:
+    """Each part is a submission; where a scenario was not run there is nothing to read."""
+    found, whole = ran
+    parts = [run(found, ["dis_lin_ucb"], tmp_path / "jobs", (one,)) for one in ("ideal", "lossy")]
+    assert [list(one.tests) for one in parts] == [["ideal"], ["lossy"]]
+    assert parts[0].seed != parts[1].seed
+    assert parts[0].tests["ideal"]["dis_lin_ucb"].candidates == whole.tests["ideal"]["dis_lin_ucb"].candidates
+    for name in ("ideal", "lossy"):
+        assert [row.name for row in table(found, name, parts)].count("dis_lin_ucb") == 1
+    assert table(found, "lossy", parts[:1]) == []
+    text = page(found, parts[:1])
+    assert '<section id="ideal"' in text
+    assert '<section id="lossy"' not in text
 
 
 def test_central_pays_for_nothing_and_knows_everything(ran: tuple[Suite, Submission]) -> None:
