@@ -83,6 +83,12 @@ def test_what_is_told_to_one_node_is_not_newer_for_another_and_what_is_told_to_a
     wire.lose()
     wire.settle()
     assert [agent.log[1:] for agent in agents] == [[4], [4]]
+    for number in (5, 6):
+        agents[0].tell(1, News(number=number))
+    wire.post(0, agents[0].sent())
+    wire.lose()
+    wire.settle()
+    assert agents[1].log[2:] == [6]
 
 
 @pytest.mark.parametrize("index", [SERVER, 0, 2])
@@ -195,8 +201,6 @@ def test_patience_is_measured_from_the_last_of_three_silences() -> None:
 def test_a_decline_is_not_answered() -> None:
     agent, _, _ = pair()
     assert agent.receive(Declined(), SERVER) == []
-    assert vars(Declined)["kind"] == "declined"
-    assert Declined() != Declined()
 
 
 class Thorough(Talker):
@@ -270,6 +274,14 @@ def test_outcomes_do_not_change_and_marks_have_names() -> None:
     with pytest.raises(TypeError, match="positional"):
         agent.ask(SERVER, Ask(), Reply)  # type: ignore[misc,call-arg,unused-awaitable]
     assert not Unanswered("silent")
+    agent.begin(_gathers_and_asks(agent))
+    assert vars(Declined)["kind"] == "declined"
+    assert Declined() != Declined()
+
+
+async def _gathers_and_asks(node: Talks) -> None:
+    await node.gather(None, reply=News, to=[])
+    await node.ask(SERVER, Ask(), reply=Reply)
 
 
 def test_a_node_that_talks_may_have_other_bases_with_parameters() -> None:
