@@ -134,7 +134,7 @@ def test_patience_begins_anew_with_each_thing_that_is_missed() -> None:
 def test_the_end_of_patience_matters_though_nothing_is_sent() -> None:
     agent, _, _ = pair()
     agent.start(Ask())
-    ((_, timer),) = agent.on_timer(Silence(about=SERVER)) or ()
+    ((_, timer),) = agent.on_timer(Silence(about=SERVER)) or []
     assert agent.on_timer(timer) == []
     assert agent.log == ["silent"]
 
