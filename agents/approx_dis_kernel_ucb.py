@@ -74,25 +74,6 @@ class ApproxDisKernelUCB(SynchronousAgent):
         self._newest = 0
         self._begin_from(0, self._store.get(0, lambda: self._fit(Statistics.zero(0))))
 
-    def _fit(self, statistics: Statistics) -> NystromModel:
-        return NystromModel.fit(self._dictionary, statistics, self.config.lam)
-
-    def _begin_from(self, version: int, model: NystromModel) -> None:
-        """Start from the model of a synchronisation."""
-        self.posterior = local_nystrom(model, self._domain, version, self._domain_models)
-        self._version, self._new_variance = version, 0.0
-        self._own = 0  # pulls since then
-
-    @property
-    def newest(self) -> int:
-        """Version of the newest model that the server has told this agent, even if its dictionary was given up."""
-        return self._newest
-
-    @property
-    def pulls_in_model(self) -> int:
-        """Those of the last synchronisation, and its own since then."""
-        return self._behind + self._own
-
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma; own new points count."""
         mean, variance = self.posterior.predict(arms)
@@ -112,29 +93,29 @@ class ApproxDisKernelUCB(SynchronousAgent):
 
     @on(SyncStart, blocking=True)
     async def take_part(self, start: SyncStart, server: Address) -> None:
-        """The agent's part in the two phases of a synchronisation."""
+        """Both phases of a synchronisation: the dictionary, and the statistics over it."""
         dictionary = await self.ask(SERVER, self._sample(start), reply=(SharedDictionary, SyncAbandoned))
         if isinstance(dictionary, SharedDictionary):
             await self.contribute(dictionary, server)
 
-    @on(SharedDictionary, blocking=True)
-    async def contribute(self, dictionary: SharedDictionary, server: Address) -> None:
-        """Statistics phase, also for an agent that was left out of the dictionary phase."""
-        statistics = self.upload(dictionary)
-        total = await self.ask(SERVER, statistics, reply=(GlobalStatistics, SyncAbandoned))
-        if isinstance(total, GlobalStatistics):
-            self.adopt(total, server)
-
     def _sample(self, start: SyncStart) -> Sample:
-        """Dictionary phase: sample from ALL local data with probability min(1, q * sigma_last^2)."""
+        """Phase 1, the dictionary: sample from ALL local data with probability min(1, q * sigma_last^2)."""
         points = self._data.points
         probability = np.minimum(1.0, self.config.q * self.posterior.base_variance_of(points))
         sampled = self.context.rng.random(len(probability)) < probability
         chosen = points[sampled] if self.config.repeats == "keep" else distinct(points[sampled])[0]
         return Sample(points=chosen, version=start.version, round=start.round)
 
+    @on(SharedDictionary, blocking=True)
+    async def contribute(self, dictionary: SharedDictionary, server: Address) -> None:
+        """Phase 2, the statistics, also for an agent that was left out of the dictionary phase."""
+        statistics = self.upload(dictionary)
+        total = await self.ask(SERVER, statistics, reply=(GlobalStatistics, SyncAbandoned))
+        if isinstance(total, GlobalStatistics):
+            self.adopt(total, server)
+
     def upload(self, start: Message) -> LocalStatistics:
-        """All local data in the new dictionary."""
+        """A_i = sum z z^T and b_i = sum z y over ALL local data, z = z(x; S) with the new dictionary S."""
         assert isinstance(start, SharedDictionary)
         empty = Dictionary(self.config.kernel)
         self._dictionary_round = start.round
@@ -144,7 +125,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
 
     @late(GlobalStatistics)
     def adopt(self, message: GlobalStatistics, server: Address) -> None:
-        """Start from the sum of all statistics, unless its dictionary was given up: nothing can be known without it."""
+        """Go on from sum A_i and sum b_i, unless its dictionary was given up: nothing can be known without it."""
         self._newest = message.version
         if message.round != self._dictionary_round:
             return
@@ -153,12 +134,33 @@ class ApproxDisKernelUCB(SynchronousAgent):
         self._behind = message.known
         self.note("model", version=message.version, round=message.round)
 
+    # --- models
+
+    def _begin_from(self, version: int, model: NystromModel) -> None:
+        """Start from the model of a synchronisation."""
+        self.posterior = local_nystrom(model, self._domain, version, self._domain_models)
+        self._version, self._new_variance = version, 0.0
+        self._own = 0  # pulls since then
+
+    def _fit(self, statistics: Statistics) -> NystromModel:
+        return NystromModel.fit(self._dictionary, statistics, self.config.lam)
+
     def _embedded(self, round: int) -> Statistics:
         points, rewards, domain = self._data.points, self._data.rewards, self._domain
         if domain is None:
             return Statistics.of(self._dictionary.embed(points), rewards)
         embedding = self._embeddings.get(round, lambda: DomainEmbedding(domain, self._dictionary))
         return embedding.statistics(domain.entries(points), rewards)
+
+    @property
+    def newest(self) -> int:
+        """Version of the newest model that the server has told this agent, even if its dictionary was given up."""
+        return self._newest
+
+    @property
+    def pulls_in_model(self) -> int:
+        """Those of the last synchronisation, and its own since then."""
+        return self._behind + self._own
 
 
 ALGORITHM = Algorithm(

@@ -109,17 +109,8 @@ class Bpe(InStepClient, Agent):
         self.batch = 0
         self._start()
 
-    def _start(self) -> None:
-        """Begin a batch on the active points."""
-        shared = self._together or self.batch == 0
-        self._points = self._shared.get(self.batch, self._fresh) if shared else self._fresh()
-        self._rewards: list[float] = []
-
-    def _fresh(self) -> Batch:
-        return Batch(self._domain, self.active, self.config.lam)
-
     def choose(self, arms: ArmSet) -> int:
-        """The agent's next point of the batch."""
+        """Place n + N k of the batch: the largest variance given the batch's points before it."""
         return self._points.arm(self._place + self._members * len(self._rewards))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
@@ -145,6 +136,22 @@ class Bpe(InStepClient, Agent):
         else:
             self.part()
 
+    def _trim(self, active: IndexArray) -> None:
+        """What cannot be the best is dropped: mu + beta sigma < max(mu - beta sigma). The next batch begins."""
+        self.active = active
+        self.batch += 1
+        self.note("eliminate", round=self.batch, version=self.batch, value=len(active))
+        self._start()
+
+    def _start(self) -> None:
+        """Begin a batch on the active points."""
+        shared = self._together or self.batch == 0
+        self._points = self._shared.get(self.batch, self._fresh) if shared else self._fresh()
+        self._rewards: list[float] = []
+
+    def _fresh(self) -> Batch:
+        return Batch(self._domain, self.active, self.config.lam)
+
     def leave(self) -> None:
         """Without the others: go on in the sequence of the batch, in which no point is eliminated any more."""
         self.tell(SERVER, SyncAbandoned(round=self.batch + 1))
@@ -152,12 +159,6 @@ class Bpe(InStepClient, Agent):
     def report(self) -> dict[str, float | int]:
         """Number of batches, and of points that are left."""
         return {"batches": self.batch + 1, "points_left": len(self.active)}
-
-    def _trim(self, active: IndexArray) -> None:
-        self.active = active
-        self.batch += 1
-        self.note("eliminate", round=self.batch, version=self.batch, value=len(active))
-        self._start()
 
 
 def _first_batch(run: RunSize) -> float | None:

@@ -61,10 +61,6 @@ class DisKernelUCB(SynchronousAgent):
         self._coming.announce(self.posterior)
         return arm
 
-    def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
-        """Let the arms of coming turns be prepared together with other agents'."""
-        self._coming.begin(arm_sets)
-
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when n_new * log(det(I+K_all/lam) / det(I+K_synced/lam)) > D."""
         self.posterior.update(Observations.pull(arms, arm, reward))
@@ -118,6 +114,12 @@ class DisKernelUCB(SynchronousAgent):
         self._uploaded -= message.n
         self.posterior.adopt(self.posterior.known, len(points))
         self.posterior.update(self._new.since(0))
+
+    # --- ahead of turns
+
+    def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
+        """Let the arms of coming turns be prepared together with other agents'."""
+        self._coming.begin(arm_sets)
 
 
 ALGORITHM = Algorithm(

@@ -52,7 +52,7 @@ class DisLinUCB(SynchronousAgent):
         return self.best(mean + self.config.alpha * np.sqrt(variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        """Add the pull; ask for a synchronisation when (t - t_last) * log(det V / det V_last) > D."""
+        """W_new += x x^T, b_new += y x; ask for a synchronisation when (t - t_last) * log(det V / det V_last) > D."""
         self.ridge.update(Observations.pull(arms, arm, reward))
         self.unshared += 1
         if self._requested:
@@ -74,7 +74,7 @@ class DisLinUCB(SynchronousAgent):
 
     @late(LinearModel)
     def adopt(self, model: LinearModel, server: Address) -> None:
-        """W_sync and b_sync are everybody's; what has been uploaded is no news any more."""
+        """W_sync and b_sync are everybody's; W_new and b_new are zero, but for what has not been uploaded."""
         self._synchronised.follow(model.version, model.W, model.b)
         self.ridge.clear()
         self._version, self._behind = model.version, model.known

@@ -126,17 +126,9 @@ class FedGlbUCB(SynchronousAgent):
 
     @on(SyncStart, blocking=True)
     async def take_part(self, start: SyncStart, server: Address) -> None:
-        """Send the news; then as `descend`."""
+        """Up: W_new and how many pulls it has; then as `descend`."""
         answer = await self.ask(SERVER, self.upload(start), reply=ANSWERS, undo=self.take_back)
         await self.descend(answer, server)
-
-    @on(Iterate, blocking=True)
-    async def descend(self, answer: Message | Unanswered, server: Address) -> None:
-        """Send gradients as often as they are wanted, also if the news did not get through; take in the new model."""
-        while isinstance(answer, Iterate):
-            answer = await self.ask(SERVER, self._gradient(answer), reply=ANSWERS)
-        if isinstance(answer, RegressionModel):
-            self.adopt(answer, server)
 
     def upload(self, start: SyncStart) -> PointsUpload:
         """W_new, and of how many pulls."""
@@ -145,9 +137,13 @@ class FedGlbUCB(SynchronousAgent):
         pulls = self.unshared
         return PointsUpload(W=W, count=pulls, pulls=pulls, version=start.version, round=start.round)
 
-    def take_back(self, upload: PointsUpload) -> None:
-        """W of an upload that did not get through is news again."""
-        self.ridge.restore(upload.round, upload.W, upload.W.dense() @ self.theta)
+    @on(Iterate, blocking=True)
+    async def descend(self, answer: Message | Unanswered, server: Address) -> None:
+        """Send gradients as often as they are wanted, also if the news did not get through; take in the new model."""
+        while isinstance(answer, Iterate):
+            answer = await self.ask(SERVER, self._gradient(answer), reply=ANSWERS)
+        if isinstance(answer, RegressionModel):
+            self.adopt(answer, server)
 
     def _gradient(self, message: Iterate) -> Gradient:
         gradient = loss_gradient(self._data.points, self._data.rewards, message.theta)
@@ -161,6 +157,10 @@ class FedGlbUCB(SynchronousAgent):
         self.theta = message.theta
         self._version, self._behind = message.version, message.known
         self.note("model", version=message.version, round=message.round)
+
+    def take_back(self, upload: PointsUpload) -> None:
+        """W of an upload that did not get through is news again."""
+        self.ridge.restore(upload.round, upload.W, upload.W.dense() @ self.theta)
 
 
 ALGORITHM = Algorithm(

@@ -61,7 +61,7 @@ class FedLinUCB(Talks, Agent):
         return self.best(mean + self.config.alpha * np.sqrt(variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        """Add the pull to the news; upload them when det(V_i + V_loc) > (1 + C) det(V_i)."""
+        """V_loc += x x^T, b_loc += y x; upload them when det(V_i + V_loc) > (1 + C) det(V_i)."""
         self._news.update(Observations.pull(arms, arm, reward))
         self.unshared += 1
         if self._uploading or not (gain := self._news.gain("full")) > self._growth:
@@ -69,7 +69,7 @@ class FedLinUCB(Talks, Agent):
         return self.begin(self._upload(gain), blocking=self.config.blocking)
 
     async def _upload(self, gain: float) -> None:
-        """Send the news; act on the server's sums, own upload included, from then on."""
+        """Upload: (V_loc, b_loc) up, zero from now on. Download: the server's sums, own upload included."""
         self.note("trigger", version=self.downloaded.version, value=gain)
         self._uploading = True
         W, b = self._news.news(0)
@@ -87,7 +87,7 @@ class FedLinUCB(Talks, Agent):
 
     @late(LinearModel)
     def adopt(self, model: LinearModel, server: Address) -> None:
-        """Download, unless a newer model has come before."""
+        """(V_i, b_i) are the server's sums, unless a newer model has come before."""
         if model.version < self.downloaded.version:
             return
         self.downloaded.follow(model.version, model.W, model.b)

@@ -65,10 +65,6 @@ class OneKernelUCB(Talks, Agent):
         self._coming.announce(self.posterior)
         return arm
 
-    def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
-        """Let the arms of coming turns be prepared together with other agents'."""
-        self._coming.begin(arm_sets)
-
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull and share it."""
         pull = Observations.pull(arms, arm, reward)
@@ -82,11 +78,6 @@ class OneKernelUCB(Talks, Agent):
         self.tell(SERVER, Point(point=arms.features[arm], reward=reward, position=self._pulls - 1, pulls=1))
         return self.sent()
 
-    @lost(Point)
-    def keep(self, point: Point, server: Address) -> None:
-        """A point that did not get through goes with the next one."""
-        self._unsent.append(point)
-
     @on(Point)
     def take(self, message: Point, server: Address) -> None:
         """Another agent's point."""
@@ -96,6 +87,30 @@ class OneKernelUCB(Talks, Agent):
             return
         self._early[position] = own, message
         self._line_up()
+
+    def _take(self, position: int, point: Point | Observations) -> None:
+        """Extend the known part by own points up to a position, and by the point there; not by one that is known."""
+        if position < self._known:
+            return
+        while self._known < position:
+            self._extend(self._own.pop(0))
+            self._own_known += 1
+            self._settled += 1
+        self._extend(point)
+
+    def _extend(self, point: Point | Observations) -> None:
+        if self._log.size == self._known:
+            if isinstance(point, Point):
+                point = Observations(point.point[None], np.array([point.reward]))
+            self._log.extend(self._known, point)
+        self._known += 1
+
+    # --- points that do not get through
+
+    @lost(Point)
+    def keep(self, point: Point, server: Address) -> None:
+        """A point that did not get through goes with the next one."""
+        self._unsent.append(point)
 
     @on(Silence)
     def catch_up(self, silence: Silence, server: Address) -> None:
@@ -130,22 +145,11 @@ class OneKernelUCB(Talks, Agent):
             del self._early[position]
             self._take(position, point)
 
-    def _take(self, position: int, point: Point | Observations) -> None:
-        """Extend the known part by own points up to a position, and by the point there; not by one that is known."""
-        if position < self._known:
-            return
-        while self._known < position:
-            self._extend(self._own.pop(0))
-            self._own_known += 1
-            self._settled += 1
-        self._extend(point)
+    # --- ahead of turns
 
-    def _extend(self, point: Point | Observations) -> None:
-        if self._log.size == self._known:
-            if isinstance(point, Point):
-                point = Observations(point.point[None], np.array([point.reward]))
-            self._log.extend(self._known, point)
-        self._known += 1
+    def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
+        """Let the arms of coming turns be prepared together with other agents'."""
+        self._coming.begin(arm_sets)
 
 
 ALGORITHM = Algorithm(

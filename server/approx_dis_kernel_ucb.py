@@ -50,7 +50,7 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         self._last: dict[Address, tuple[int, Statistics]] = {}
 
     async def synchronise(self) -> bool:
-        """Unite the samples in the order of the agents, and sum the statistics over this dictionary."""
+        """Unite the samples in the order of the agents; sum A_i and b_i over this dictionary."""
         start = SyncStart(round=self.round, version=self.version)
         samples = await self.gather(start, reply=Sample, **self.wait)
         if not samples:
@@ -70,7 +70,7 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         return True
 
     def _unite(self, samples: list[Sample]) -> SharedDictionary:
-        """Dictionary phase: the union of all samples."""
+        """Phase 1, the dictionary: the union of all samples."""
         self.points = np.concatenate([sample.points for sample in samples])
         if self.context.config.repeats == "drop":
             self.points, _ = distinct(self.points)

@@ -56,7 +56,7 @@ class BpeServer(InStepServer):
         return super().after_the_end(message, agent)
 
     def _conclude(self, of_agents: list[BatchRewards]) -> RewardSums:
-        """Place n + N k of the batch is the k-th pull of agent n."""
+        """Sums of rewards by point, place n + N k being the k-th pull of agent n; then trim as the agents do."""
         lam = self.config.lam
         batch = self._shared.get(self.rounds, lambda: Batch(self._domain, self.active, lam))
         rewards = np.stack([message.rewards for message in of_agents], axis=1).ravel()

@@ -22,7 +22,10 @@ class DisLinUCBServer(SynchronousServer):
         self.sums = LinearSums(context.dimension, context.config.lam)
 
     async def synchronise(self) -> bool:
-        """Add the uploads in the order of the agents, so that the sums do not depend on the order of arrival."""
+        """W_sync += sum W_new, b_sync += sum b_new.
+
+        In the order of the agents, so that the sums do not depend on the order of arrival.
+        """
         start = SyncStart(round=self.round, version=self.version)
         uploads = await self.gather(start, reply=LinearUpload, **self.wait)
         if not uploads:

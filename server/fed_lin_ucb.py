@@ -23,7 +23,7 @@ class FedLinUCBServer(Talks, Server):
 
     @on(LinearUpload)
     def add(self, upload: LinearUpload, agent: Address) -> LinearModel:
-        """Add an upload and answer with the sums; an upload made with an older model is added in the same way."""
+        """V += V_loc, b += b_loc; answer with both. An upload made with an older model is added in the same way."""
         self.sums.add(upload.W, upload.b)
         self.rounds += 1
         self.note("apply", version=self.rounds, round=self.rounds, value=upload.pulls)

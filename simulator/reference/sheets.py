@@ -229,7 +229,8 @@ def _needs(needs: Item) -> str:
         words.append("messages in order (transport: reliable, or constant latencies)")
     if needs["horizon"]:
         words.append("a known number of turns (horizon, or a schedule without duration)")
-    words.append(f"problems {', '.join(needs['problems'])}" if needs["problems"] else "any problem")
+    problems = f"problems {', '.join(needs['problems'])}" if needs["problems"] else "any problem"
+    words.append(f"{problems} with one arm set for all turns of all agents" if needs["fixed_arms"] else problems)
     return "; ".join(words)
 
 

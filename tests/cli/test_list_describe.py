@@ -116,6 +116,9 @@ def test_describe_an_algorithm_as_json() -> None:
     assert found["parameters"] == [{"name": "beta", "type": "a number > 0", "required": True, "description": ""}]
     assert found["needs"]["problems"] == ["clusters"]
     assert found["server"] is False
+    assert "problems clusters with one arm set for all turns of all agents" in (
+        CliRunner().invoke(describe, ["local_ucb"]).output
+    )
 
 
 def test_describe_a_problem_and_a_dataset() -> None:

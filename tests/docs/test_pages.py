@@ -99,7 +99,8 @@ def as_program(words: list[str]) -> tuple[int, str, str]:
     programs = {"coband": [sys.executable, "-m", "coband"], "python": [sys.executable], "pip": []}
     arguments = [*programs[words[0]], *words[1:]]
     if words[:2] == ["pip", "install"]:
-        shutil.copytree(TEMPLATES.get(words[-1], EXAMPLES / words[-1]), words[-1])
+        if not Path(words[-1]).exists():
+            shutil.copytree(TEMPLATES.get(words[-1], EXAMPLES / words[-1]), words[-1])
         quiet = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--no-warn-conflicts"]
         arguments = [sys.executable, "-m", "pip", "install", *quiet, "--target", PLUGINS, f"./{words[-1]}"]
     path = os.pathsep.join([PLUGINS, str(ROOT), os.environ.get("PYTHONPATH", "")])

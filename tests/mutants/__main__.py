@@ -2,10 +2,10 @@
 docs/reliability.md.
 
 With a size so many mutants of each package are tested, drawn at random: the first ones in the order in which all would
-be; a larger size goes on with the next ones. With ``--own`` the packages' own tests alone are run; who survives them is
-tested by all the next time. Without a time all are tested, which takes days on one processor; a session that was
-stopped goes on. ``0`` minutes only write what is known. Counts and survivors are kept in docs/mutants.json, with the
-judgement of each survivor.
+be; a larger size goes on with the next ones. With ``--own`` the tests of the modules' own folders alone are run; who
+survives them is tested by all the next time. Without a time all are tested, which takes days on one processor; a
+session that was stopped goes on. ``0`` minutes only write what is known. Counts and survivors are kept in
+docs/mutants.json, with the judgement of each survivor.
 """
 
 from __future__ import annotations

@@ -62,11 +62,10 @@ def _inside(code: CodeType) -> Iterator[CodeType]:
 
 def _alike(one: CodeType, other: CodeType) -> bool:
     """Whether they do the same, wherever they stand; what a function does in functions of its own counts, too."""
-    parts = [
-        (code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_exceptiontable)
-        for code in (one, other)
-    ]
-    if parts[0] != parts[1] or len(one.co_consts) != len(other.co_consts):
+    names = ("code", "names", "varnames", "freevars", "exceptiontable", "argcount", "posonlyargcount", "kwonlyargcount")
+    if any(getattr(one, f"co_{name}") != getattr(other, f"co_{name}") for name in names) or len(one.co_consts) != len(
+        other.co_consts
+    ):
         return False
     optimised = bool(one.co_flags & inspect.CO_NEWLOCALS)
     for left, right in zip(one.co_consts, other.co_consts, strict=True):

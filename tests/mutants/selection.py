@@ -47,10 +47,11 @@ def is_nearby(test: str, module: str) -> bool:
 
 
 def files_with_tests(modules: Sequence[str] = (), own: bool = False) -> list[str]:
-    """The files with tests that should notice changes of modules, their own first; ``own``: these alone."""
-    packages = dict.fromkeys(map(package, modules))
-    folders = [nearby(f"{name}/any.py") for name in packages if own or name in SAMPLED]
-    if not own:
-        folders += [*TESTS, *(FURTHER if folders else ())]
+    """The files with tests that should notice changes of modules, their own first; ``own``: those of their folders."""
+    if own:
+        folders = [nearby(module) for module in modules]
+    else:
+        sampled = [name for name in dict.fromkeys(map(package, modules)) if name in SAMPLED]
+        folders = [*(nearby(f"{name}/any.py") for name in sampled), *TESTS, *(FURTHER if sampled else ())]
     found = [file for name in folders for file in sorted((ROOT / name).rglob("test_*.py"))]
-    return [str(file.relative_to(ROOT)) for file in found]
+    return [str(file.relative_to(ROOT)) for file in dict.fromkeys(found)]

@@ -37,8 +37,8 @@ class Session:
         modules: paths of the modules.
         equivalent: keys of mutants that no test can notice, and that are not tested again.
         sample: how many mutants of each package are tested, the first ones in the order; None for all.
-        own: whether the packages' own tests alone are run, which are far fewer: who survives them is tested again
-            by all, without this.
+        own: whether the tests of the modules' own folders alone are run, which are far fewer: who survives them is
+            tested again by all, without this.
 
     Attributes:
         mutants: those of the sample, in order.

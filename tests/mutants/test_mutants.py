@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("cosmic_ray", reason="mutation tests need the extra `mutants`")
 
 from tests.mutants import __main__ as command
-from tests.mutants import operators, reach, selection, session, statements, zygote
+from tests.mutants import operators, patches, reach, selection, session, statements, zygote
 
 SOURCE = '''"""A module."""
 
@@ -181,6 +181,13 @@ def test_a_change_that_reaches_no_function_is_an_error_and_those_set_aside_are_r
         started.close()
 
 
+def test_how_a_function_is_called_is_a_part_of_it() -> None:
+    source = "def first(one, *, other):\n    return one"
+    assert patches.patches(source, source, "m.py") == {}
+    for changed in (source.replace("*, ", ""), source.replace("*", "/")):
+        assert len(patches.patches(source, changed, "m.py") or ()) == 1
+
+
 def test_a_module_that_a_test_imports_is_the_changed_one(tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(BRANCHES)
     (tmp_path / "test_m.py").write_text("def test_late():\n    from m import sign\n    assert sign(0) == 0\n")
@@ -265,6 +272,9 @@ def test_own_tests_are_those_of_the_folder_or_of_the_nearest_around_it() -> None
     assert not any(
         name.startswith(("tests/cli", "tests/maths")) for name in selection.files_with_tests(["server/bpe.py"])
     )
+    own = selection.files_with_tests(["simulator/core/talks/question.py", "simulator/core/talks/talks.py"], own=True)
+    assert own == sorted({*own})
+    assert {Path(name).parent for name in own} == {Path("tests/core/talks")}
 
 
 def test_the_page_gives_the_score_without_equivalents(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ class RoundUcb1(fed_ucb1.FedUcb1):
 
     async def share(self) -> None:
         self.sharing = True
-        await self.ask(SERVER, Request(), reply=fed_ucb1.Counts, public=True)  # by telling all agents
+        await self.ask(SERVER, Request(), reply=fed_ucb1.Counts, public=True)  # an answer that goes to all
         self.sharing = False
 
     @on(Request)

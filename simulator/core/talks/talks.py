@@ -285,7 +285,7 @@ class Talks(Node):
         elif isinstance(message, (*self.ignores, Declined)):
             return
         elif message.pulls and self.talks.server is not None:
-            what = f"say what becomes of them in a method that is marked @late({kind})"
+            what = f"say what becomes of them in a method that is marked @{'late' if message.answers else 'on'}({kind})"
             raise TypeError(f"{name} got a {message.kind!r} with {message.pulls} pulls that nobody waits for: {what}")
         elif message.asks == 1:
             self.talks.tell(source, Declined(), message.talk)

@@ -1,7 +1,8 @@
 """UCB1 (Auer et al. 2002) for agents that share counts: a plugin of coband.
 
-After every ``period`` pulls an agent sends what is new, one count and one sum of rewards per arm; the server adds it up
-and answers with the totals of everybody. Nothing here is random; an agent that draws does so from ``self.context.rng``.
+After every ``period`` pulls an agent sends a count and a sum of rewards for each arm, of all its pulls; the server adds
+up what the agents have sent last, and answers with the totals. Nothing here is random; an agent that draws does so from
+``self.context.rng``.
 """
 
 from __future__ import annotations

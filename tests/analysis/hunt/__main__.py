@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.analysis.hunt.hunt import Hunt, Schedule
+from coband.simulator.conformance.runs import algorithm
 from coband.simulator.experiments.runs.code_version import code_version, sha256
 from tests.analysis.hunt.figures import HuntFigures, table
 from tests.analysis.hunt.hunted import HUNTED, hunted
@@ -35,12 +36,17 @@ Chunk = tuple[str, int]
 
 @cache
 def hunt_of(family: str, variant: int) -> Hunt:
-    """The hunt for seeds of ``variant`` modulo 4: odd ones give up at once, in 2 and 3 one agent acts at a time."""
+    """The hunt for seeds of ``variant`` modulo 4: odd ones give up at once, in 2 and 3 one agent acts at a time.
+
+    Algorithms that need rounds are not in 2 and 3, unless all of the family do.
+    """
     changes: dict[str, Any] = {}
     if variant % 2:
         changes["network"] = {**HUNTED[family].get("network", {}), **GIVES_UP}
-    if variant >= 2 and HUNTED[family]["schedule"]["kind"] == "rounds":
-        changes["schedule"] = ONE_AT_A_TIME
+    entries = HUNTED[family]["algorithms"]
+    able = [one for one in entries if ONE_AT_A_TIME["kind"] in algorithm(one["algorithm"]).needs.schedules]
+    if variant >= 2 and able and HUNTED[family]["schedule"]["kind"] == "rounds":
+        changes |= {"schedule": ONE_AT_A_TIME, "algorithms": able}
     return Hunt(hunted(family, **changes))
 
 

@@ -12,6 +12,7 @@ from coband.simulator.analysis.hunt.hunt import Hunt
 from coband.simulator.analysis.hunt.swarm import draw
 from coband.simulator.conformance.runs import registry
 from coband.simulator.experiments.scenario.loading import loads
+from tests.analysis.hunt.__main__ import hunt_of
 from tests.analysis.hunt.hunted import HUNTED, hunted, impatient
 from tests.cli.fake_cli import Program
 
@@ -42,6 +43,14 @@ def test_faults_depend_on_the_seed_alone() -> None:
         "retransmission",
         "heals",
     }
+
+
+@pytest.mark.parametrize("name", HUNTED)
+def test_each_algorithm_is_hunted_in_all_variants_that_it_can_run(name: str) -> None:
+    labels = [hunt_of(name, variant).labels for variant in range(4)]
+    assert labels[0] == labels[1] == [one["label"] for one in HUNTED[name]["algorithms"]]
+    needs_rounds = {"delb", "pls"} if name == "fixed" else set()
+    assert [*labels[2], *labels[3]] == [one for one in [*labels[0], *labels[1]] if one not in needs_rounds]
 
 
 @pytest.mark.parametrize("name", HUNTED)

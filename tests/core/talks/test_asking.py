@@ -12,7 +12,7 @@ import pytest
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.nodes.timers import Silence
-from coband.simulator.core.talks import late, on
+from coband.simulator.core.talks import Line, late, on
 from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
 
@@ -78,6 +78,18 @@ def test_a_lost_answer_is_sent_again() -> None:
     assert len(server.heard) == 1
 
 
+def test_a_question_that_was_given_up_and_is_answered_all_the_same_is_not_undone() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.start(Ask(number=6)))
+    question = wire.deliver()
+    wire.post(0, agent.undelivered(question, SERVER))  # only that it had come did not come back
+    wire.deliver()
+    assert [answer.number for answer in agent.log] == [6]
+    assert agent.undone == []
+    wire.settle()
+    assert len(wire.sent) == 2, "it is not asked again"
+
+
 def test_after_patience_nobody_waits_and_a_late_answer_undoes_nothing() -> None:
     agent, _, wire = pair(patience=50.0)
     wire.post(0, agent.start(Ask()))
@@ -111,10 +123,20 @@ def test_patience_begins_anew_with_each_thing_that_is_missed() -> None:
     wire.post(0, agent.on_timer(Silence(about=SERVER)))
     wire.now = 10.0
     wire.post(0, agent.on_timer(Silence(about=SERVER)))
-    wire.ring()
+    assert wire.ring().kind == "patience"
     assert agent.log == []
+    (last,) = wire.timers
     wire.ring()
     assert (wire.now, agent.log) == (60.0, ["silent"])
+    assert agent.on_timer(last[2]) is None  # nobody waits any more
+
+
+def test_the_end_of_patience_matters_though_nothing_is_sent() -> None:
+    agent, _, _ = pair()
+    agent.start(Ask())
+    ((_, timer),) = agent.on_timer(Silence(about=SERVER)) or []
+    assert agent.on_timer(timer) == []
+    assert agent.log == ["silent"]
 
 
 def test_a_limit_ends_the_wait_and_nothing_rings_after_an_answer() -> None:
@@ -140,9 +162,36 @@ def test_a_silence_from_before_counts_when_somebody_begins_to_wait() -> None:
     assert agent.log == ["silent"]
 
 
+def test_a_silence_from_before_counts_once_and_not_for_a_place_in_a_line() -> None:
+    async def stands() -> None:
+        await agent.enter(line)
+        await agent.enter(Line(0))
+
+    agent, _, wire = pair(patience=50.0)
+    agent.on_timer(Silence(about=SERVER))
+    line = Line(1)
+    assert agent.begin(stands()) == []
+    assert agent.begin(stands()) == []
+    assert len(list(agent.blocked_on)) == 2
+    wire.post(0, agent.start(Ask()))
+    wire.post(0, agent.start(Ask()))
+    assert len(wire.timers) == 1
+
+
 async def _listener(agent: Talker) -> None:
     found = await agent.gather(None, reply=News, to=[SERVER])
     agent.log += found.left.values()
+
+
+def test_either_of_two_kinds_is_an_answer() -> None:
+    async def either() -> None:
+        agent.log.append(await agent.ask(SERVER, Ask(), reply=(News, Reply)))
+
+    agent, _, wire = pair()
+    wire.post(0, agent.begin(either()))
+    assert next(agent.blocked_on).endswith("waits for News or Reply from [-1]")
+    wire.settle()
+    assert [type(one) for one in agent.log] == [Reply]
 
 
 def test_a_filter_and_another_kind_are_no_answer() -> None:

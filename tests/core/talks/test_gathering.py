@@ -210,6 +210,8 @@ def test_pulls_that_nobody_takes_are_a_mistake() -> None:
     reply.__dict__["answers"] = 5
     with pytest.raises(TypeError, match=r"got a 'reply' with 2 pulls .* marked @late\(Reply\)"):
         head.receive(reply, 0)
+    with pytest.raises(TypeError, match=r"got a 'news' with 3 pulls .* marked @on\(News\)"):
+        head.receive(News(pulls=3), 0)
 
 
 def test_a_doubled_answer_counts_once() -> None:
@@ -257,6 +259,30 @@ def test_who_asks_to_one_after_a_gather_answers_it() -> None:
     wire.settle()
     assert [member.log for member in members] == [[0], [1], [2]]
     assert not any(isinstance(packet.message, Declined) for packet in wire.sent)
+
+
+def test_whom_a_round_asks_once_more_in_vain_is_told_nothing() -> None:
+    class Doubting(Head):
+        async def hold(self, **how: Any) -> None:
+            await self.gather(Call(round=0), reply=Reply)
+            self.rounds.append(await self.ask(0, Ask(), reply=Reply, limit=1.0))  # type: ignore[arg-type]
+
+    class Brief(Talker):
+        ignores = (Ask,)
+
+        @on(Call)
+        def answer(self, call: Call, server: Address) -> Reply:
+            return Reply()
+
+    head = Doubting(context(SERVER, AGENTS))
+    wire = Wire(*(Brief(context(index, AGENTS)) for index in range(AGENTS)), head)
+    held(wire, head)
+    for _ in range(2 * AGENTS):
+        wire.deliver()
+    ((_, _, timer),) = wire.timers
+    wire.post(SERVER, head.on_timer(timer))
+    assert head.rounds == [Unanswered("silent")]  # type: ignore[comparison-overlap]
+    assert [(packet.to, type(packet.message)) for packet in wire.packets] == [(0, Ask)]
 
 
 def test_an_ask_is_no_call() -> None:

@@ -10,7 +10,7 @@ import pytest
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.nodes.timers import Silence
-from coband.simulator.core.talks import Declined, Unanswered, late, lost, on
+from coband.simulator.core.talks import Declined, Talks, Unanswered, late, lost, on
 from tests.core.talks.talking import ALL_AGENTS, Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
 
@@ -65,6 +65,53 @@ def test_what_is_told_is_sent_again_unless_something_newer_of_its_kind_was_told(
     wire.lose()
     wire.settle()
     assert agent.log == [2, 3]
+
+
+def test_what_is_told_to_one_node_is_not_newer_for_another_and_what_is_told_to_all_is() -> None:
+    server = Centre(context(SERVER, 2, attempts=1))
+    agents = [Hearer(context(index, 2)) for index in range(2)]
+    wire = Wire(*agents, server)
+    for to, number in ((0, 1), (1, 2)):
+        server.tell(to, News(number=number))
+    wire.post(SERVER, server.sent())
+    wire.lose()
+    wire.settle()
+    assert [agent.log for agent in agents] == [[1], [2]]
+    server.tell(0, News(number=3))
+    server.tell(ALL_AGENTS, News(number=4))
+    wire.post(SERVER, server.sent())
+    wire.lose()
+    wire.settle()
+    assert [agent.log[1:] for agent in agents] == [[4], [4]]
+    for number in (5, 6):
+        agents[0].tell(1, News(number=number))
+    wire.post(0, agents[0].sent())
+    wire.lose()
+    wire.settle()
+    assert agents[1].log[2:] == [6]
+
+
+@pytest.mark.parametrize("index", [SERVER, 0, 2])
+def test_what_continues_a_round_of_ones_own_is_not_sent_again_when_there_is_something_newer(index: Address) -> None:
+    """Each node knows the numbers of its own questions."""
+
+    async def rounds() -> None:
+        await head.gather(Call(), reply=Reply, to=[1])
+        for number in (1, 2):
+            head.tell(1, News(number=number))
+
+    head = Talker(context(index, 3, attempts=1)) if index >= 0 else Centre(context(SERVER, 3, attempts=1))
+    member = Hearer(context(1, 3))
+    member.talks._handled = lambda *_: True  # type: ignore[method-assign]
+    wire = Wire(head, member)
+    wire.post(index, head.begin(rounds()))
+    answer = Reply()
+    answer.__dict__["answers"] = wire.packets.pop().message.talk
+    wire.post(index, head.receive(answer, 1))
+    assert {packet.message.answers for packet in wire.packets} == {answer.answers}
+    wire.lose()
+    wire.settle()
+    assert member.log == [2]
 
 
 def test_messages_that_count_each_are_all_sent_again() -> None:
@@ -135,7 +182,7 @@ def test_all_conversations_are_ended_where_they_stand_and_who_waits_is_told() ->
     assert agent.log == []
 
 
-async def _listens(node: Talker) -> None:
+async def _listens(node: Talks) -> None:
     await node.hear(News)
 
 
@@ -154,7 +201,6 @@ def test_patience_is_measured_from_the_last_of_three_silences() -> None:
 def test_a_decline_is_not_answered() -> None:
     agent, _, _ = pair()
     assert agent.receive(Declined(), SERVER) == []
-    assert Declined.kind == "declined"
 
 
 class Thorough(Talker):
@@ -206,6 +252,9 @@ def test_what_is_begun_while_a_message_is_handled_is_sent_with_its_outbox() -> N
     assert isinstance(message, Ask)
     agent.on_timer(Silence(about=SERVER))
     assert agent.log == []  # it is patient, and does not wonder
+    agent.end()
+    assert agent.on_timer(Silence(about=SERVER)) == []
+    assert agent.log == ["silence"]
     ((_, reply),) = Centre(context(SERVER, 1)).receive(Ask(), 0)
     assert reply.answers == 0  # nobody has asked
 
@@ -221,8 +270,18 @@ def test_outcomes_do_not_change_and_marks_have_names() -> None:
     with pytest.raises(TypeError, match="positional"):
         agent.gather(None, News)  # type: ignore[misc,unused-awaitable]
     with pytest.raises(TypeError, match="positional"):
+        agent.begin(None, True)  # type: ignore[misc,arg-type]
+    with pytest.raises(TypeError, match="positional"):
         agent.ask(SERVER, Ask(), Reply)  # type: ignore[misc,call-arg,unused-awaitable]
     assert not Unanswered("silent")
+    agent.begin(_gathers_and_asks(agent))
+    assert vars(Declined)["kind"] == "declined"
+    assert Declined() != Declined()
+
+
+async def _gathers_and_asks(node: Talks) -> None:
+    await node.gather(None, reply=News, to=[])
+    await node.ask(SERVER, Ask(), reply=Reply)
 
 
 def test_a_node_that_talks_may_have_other_bases_with_parameters() -> None:
@@ -302,3 +361,18 @@ def test_handlers_of_two_kinds_do_not_end_each_others_conversations() -> None:
     agent.receive(Ask(), SERVER)
     agent.receive(Ask(), SERVER)
     assert len(agent.talks.under_way) == 2
+    assert not agent.waiting
+
+
+def test_what_a_conversation_hears_is_not_handled_besides() -> None:
+    class Both(Centre):
+        @on(News)
+        def note(self, news: News, agent: Address) -> None:
+            self.heard.append((news, agent))
+
+    server = Both(context(SERVER, 1))
+    server.begin(_listens(server), blocking=True)  # of no effect: a server takes no turns
+    server.receive(News(), 0)
+    assert (server.heard, server.talks.under_way) == ([], {})
+    server.receive(News(), 0)
+    assert len(server.heard) == 1

@@ -82,7 +82,7 @@ LOCAL = Algorithm(
     config=LocalConfig,
     summary="Is silent.",
     reference="ours",
-    needs=Needs(reliable=False, ordered=True, problems=("clusters",)),
+    needs=Needs(reliable=False, ordered=True, problems=("clusters",), fixed_arms=True),
 )
 PROBLEMS = {"clusters": classification.PROBLEM, "contextual": contextual.PROBLEM}
 REGISTRY = Registry(
