@@ -15,20 +15,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from coband.agents.in_step import PARTING, InStepClient
+from coband.agents.in_step import IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import DealtMeans, PhaseOrder
-from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
-from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import Config
-from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.core.nodes.node import SERVER, NodeContext, UnsupportedScenario
 from coband.simulator.maths.exploration.dealing import Dealt, deal, eliminated
 from coband.simulator.metrics import Metric
 
@@ -62,7 +61,7 @@ class DelbConfig(Config):
         return deal(context.domain.features, active, self.pulls(context, phase), context.agents, gap)
 
 
-class Delb(InStepClient, Agent):
+class Delb(PhasedAgent):
     """The client's side.
 
     Attributes:
@@ -77,30 +76,11 @@ class Delb(InStepClient, Agent):
         if context.domain is None:
             raise UnsupportedScenario("delb needs a fixed domain: problem.kind fixed_domain, clusters or arrays.")
         self.config: DelbConfig = context.config
-        self.X, self.phase, self._best = context.domain.features, 1, -1
+        self.X, self.phase = context.domain.features, 1
         self.active = np.arange(len(self.X))
-        self._start(self.config.first(context)[context.index])
+        self.start(*self.config.first(context)[context.index])
 
-    def _start(self, dealt: Dealt) -> None:
-        self._arms, self._counts = dealt
-        self._ends, self._place, self._at = np.cumsum(self._counts).tolist(), 0, 0
-        self._sums = np.zeros(len(self._arms))
-
-    def choose(self, arms: ArmSet) -> int:
-        """The next of the dealt pulls; without the others, the best arm so far."""
-        return self._best if self._best >= 0 else int(self._arms[self._at])
-
-    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        """Add up rewards; at the end of the phase send their means."""
-        self.unshared += 1
-        if self.alone:
-            return []
-        self._sums[self._at] += reward
-        self._place += 1
-        self._at += self._place == self._ends[self._at]
-        return self.begin(self._end_phase(), blocking=True) if self._at == len(self._ends) else []
-
-    async def _end_phase(self) -> None:
+    async def end_phase(self) -> None:
         """Send means; the server's theta says which arms are left, and its order what to pull."""
         self.note("trigger", round=self.phase, value=len(self._arms))
         means = DealtMeans(means=self._sums / self._counts, pulls=self._place, round=self.phase)
@@ -111,13 +91,7 @@ class Delb(InStepClient, Agent):
         self.active = eliminated(self.X, self.active, order.theta, self.phase)
         self.note("eliminate", round=self.phase, version=self.phase, value=len(self.active))
         self.phase += 1
-        self._start((order.arms, order.counts))
-
-    def leave(self) -> None:
-        """Without the others: stay with the arm of the highest own mean in this phase."""
-        pulled = self._sums[: self._at + 1] / np.maximum(self._counts[: self._at + 1], 1)
-        self._best = int(self._arms[int(pulled.argmax())])
-        self.tell(SERVER, SyncAbandoned(round=self.phase))
+        self.start(order.arms, order.counts)
 
     def warnings(self) -> Iterator[str]:
         """A first phase that never ends."""
@@ -140,14 +114,7 @@ ALGORITHM = Algorithm(
     config=DelbConfig,
     summary="Distributed elimination for linear bandits: phases of an optimal design, dealt out to the agents.",
     reference="Wang et al. 2020, DELB",
-    needs=Needs(
-        schedules=("rounds", "renewal"),
-        horizon=True,
-        fixed_arms=True,
-        prompt_rewards=True,
-        ends_together=True,
-        waits_for_all="1",
-    ),
+    needs=replace(IN_PHASES, horizon=True, steady_arms=False, fixed_arms=True),
     messages=(
         MessageSize(DealtMeans, "up", "n", "from each agent"),
         MessageSize(PhaseOrder, "down", "d + 2*n", "to each agent"),

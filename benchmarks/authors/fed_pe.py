@@ -52,7 +52,7 @@ class Watched(FedPE):
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.turn += 1
-        if self._place < len(self._order):
+        if self._at < self._informative:
             self.dealt_turns.append(self.turn)
         return super().observe(arms, arm, reward)
 
