@@ -14,6 +14,7 @@ Longer than most, with its server: designs that both sides work out, the end of 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
@@ -21,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from coband.agents.in_step import IN_PHASES, PARTING, PhasedAgent
+from coband.agents.in_step import ARMS_LEFT, IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import DealtMeans, PhaseOrder
 from coband.agents.parameters import known_turns
 from coband.simulator.arrays import IndexArray
@@ -32,21 +33,11 @@ from coband.simulator.maths.exploration.dealing import Dealt, deal, eliminated
 from coband.simulator.metrics import Metric
 
 
-class DelbConfig(Config):
-    """Parameters of DELB."""
+class DealtConfig(Config):
+    """Parameters of algorithms that deal out the pulls of one design of common arms."""
 
-    C: float = Field(default=600.0, gt=0)
-    """Factor of the pulls of a phase. The paper's 600 makes the first phase longer than most runs; Salgia and Zhao 2022
-    take 10."""
     gap: float | None = Field(default=None, gt=0)
     """Designs are as near to the optimum: max ||x||^2_(V^+) <= d + gap; null: 2 d, as in the paper, on few arms."""
-    horizon: int | None = Field(default=None, ge=1)
-    """T, turns of each agent; null: those that the schedule gives every agent at least."""
-
-    def pulls(self, context: NodeContext, phase: int) -> float:
-        """C 4^l d^2 ln(N T), of all agents together."""
-        turns = context.agents * known_turns(self.horizon, context)
-        return self.C * 4.0**phase * context.dimension**2 * math.log(max(turns, 2))
 
     def first(self, context: NodeContext) -> list[Dealt]:
         """The pulls of all agents in phase 1."""
@@ -54,31 +45,73 @@ class DelbConfig(Config):
         active = np.arange(len(context.domain))
         return context.sharing.get("first phase", lambda: self.deal(context, active, 1))
 
+    @abstractmethod
     def deal(self, context: NodeContext, active: IndexArray, phase: int) -> list[Dealt]:
         """The pulls of all agents in a phase."""
+
+    def spread(self, context: NodeContext, active: IndexArray, pulls: float, agents: int) -> list[Dealt]:
+        """So many pulls, dealt out to so many agents."""
         assert context.domain is not None
-        gap = context.dimension if self.gap is None else self.gap
-        return deal(context.domain.features, active, self.pulls(context, phase), context.agents, gap)
+        return deal(context.domain.features, active, pulls, agents, context.dimension if self.gap is None else self.gap)
 
 
-class Delb(PhasedAgent):
-    """The client's side.
+class DelbConfig(DealtConfig):
+    """Parameters of DELB."""
+
+    C: float = Field(default=600.0, gt=0)
+    """Factor of the pulls of a phase. The paper's 600 makes the first phase longer than most runs; Salgia and Zhao 2022
+    take 10."""
+    horizon: int | None = Field(default=None, ge=1)
+    """T, turns of each agent; null: those that the schedule gives every agent at least."""
+
+    def deal(self, context: NodeContext, active: IndexArray, phase: int) -> list[Dealt]:
+        """C 4^l d^2 ln(N T) pulls of all agents together."""
+        turns = context.agents * known_turns(self.horizon, context)
+        pulls = self.C * 4.0**phase * context.dimension**2 * math.log(max(turns, 2))
+        return self.spread(context, active, pulls, context.agents)
+
+
+class DealtAgent(PhasedAgent):
+    """An agent with the same arms as all others.
 
     Attributes:
         active: arms that are left, ascending.
         phase: l.
     """
 
-    noted: ClassVar[Mapping[str, str]] = {"trigger": "arms of the agent in the phase", "eliminate": "arms left"}
+    name: ClassVar[str]
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         if context.domain is None:
-            raise UnsupportedScenario("delb needs a fixed domain: problem.kind fixed_domain, clusters or arrays.")
-        self.config: DelbConfig = context.config
+            raise UnsupportedScenario(
+                f"{self.name} needs a fixed domain: problem.kind fixed_domain, clusters or arrays."
+            )
+        self.config: DealtConfig = context.config
         self.X, self.phase = context.domain.features, 1
-        self.active = np.arange(len(self.X))
+        self.active: IndexArray = np.arange(len(self.X))
         self.start(*self.config.first(context)[context.index])
+
+    def warnings(self) -> Iterator[str]:
+        """A first phase that never ends."""
+        known = (self.context.horizon, getattr(self.config, "horizon", None))
+        turns = min((one for one in known if one is not None), default=self._ends[-1])
+        if self._ends[-1] > turns:
+            yield (
+                f"{self.name}: the first phase has {self._ends[-1]} pulls of each agent, but there are {turns} turns, "
+                "so that nothing is sent; give a smaller C or more turns"
+            )
+
+    def report(self) -> dict[str, float | int]:
+        """Arms that are left."""
+        return {"arms_left": len(self.active)}
+
+
+class Delb(DealtAgent):
+    """The client's side."""
+
+    name = "delb"
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "arms of the agent in the phase", "eliminate": "arms left"}
 
     async def end_phase(self) -> None:
         """Send means; the server's theta says which arms are left, and its order what to pull."""
@@ -92,19 +125,6 @@ class Delb(PhasedAgent):
         self.note("eliminate", round=self.phase, version=self.phase, value=len(self.active))
         self.phase += 1
         self.start(order.arms, order.counts)
-
-    def warnings(self) -> Iterator[str]:
-        """A first phase that never ends."""
-        turns = known_turns(self.config.horizon, self.context)
-        if self._ends[-1] > turns:
-            yield (
-                f"delb: the first phase has {self._ends[-1]} pulls of each agent, but there are {turns} turns, so that "
-                "nothing is sent; give a smaller C or more turns"
-            )
-
-    def report(self) -> dict[str, float | int]:
-        """Arms that are left."""
-        return {"arms_left": len(self.active)}
 
 
 ALGORITHM = Algorithm(
@@ -126,7 +146,7 @@ ALGORITHM = Algorithm(
         ClosedForm("messages", "2*N*rounds"),
     ),
     metrics=(
-        Metric("arms_left", "arms", "arms that an average agent has left", aggregate="mean"),
+        ARMS_LEFT,
         Metric("means_sent", "means", "arms whose means were sent, over agents and phases"),
         Metric("arms_dealt", "arms", "arms that the server has dealt out, over agents and phases"),
     ),

@@ -27,7 +27,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from coband.agents.in_step import IN_PHASES, PARTING, PhasedAgent
+from coband.agents.in_step import ARMS_LEFT, IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import ActiveArms, Allotment, PhaseEstimates, PhaseModel
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
@@ -191,7 +191,7 @@ ALGORITHM = Algorithm(
         ClosedForm("messages", "4*N*rounds"),
     ),
     metrics=(
-        Metric("arms_left", "arms", "arms that an average agent has left", aggregate="mean"),
+        ARMS_LEFT,
         Metric("estimates_sent", "estimates", "arms with dealt pulls, over agents and phases"),
         Metric("active_sent", "arms", "arms that agents had left, over agents and phases"),
         Metric("models_sent", "models", "parameters of which something was learnt, over phases"),

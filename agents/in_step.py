@@ -12,10 +12,12 @@ import numpy as np
 
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.simulator.arms import ArmSet
-from coband.simulator.arrays import IntArray
+from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import MessageSize, Needs
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, Client, Outbox
 from coband.simulator.core.talks import Talks, on
+from coband.simulator.maths.exploration.dealing import WHOLE
+from coband.simulator.metrics import Metric
 
 PARTING = (
     MessageSize(SyncAbandoned, "up", "0", "from an agent that has to go on alone"),
@@ -25,6 +27,7 @@ IN_PHASES = Needs(
     schedules=("rounds", "renewal"), steady_arms=True, prompt_rewards=True, ends_together=True, waits_for_all="1"
 )
 """What agents need that pull what a design deals out."""
+ARMS_LEFT = Metric("arms_left", "arms", "arms that an average agent has left", aggregate="mean")
 
 
 class InStepClient(Talks, Client):
@@ -83,6 +86,12 @@ class PhasedAgent(InStepClient, Agent):
         self._at += self._place == self._ends[self._at]
         over = self._at == len(self._ends) and not self.alone
         return self.begin(self.end_phase(), blocking=True) if over else []
+
+    def least_squares(self, X: FloatArray) -> FloatArray:
+        """theta by the pulls of this phase, (d,); ``X``: all arms (n, d)."""
+        rows = X[self._arms]
+        V = (rows.T * self._counts) @ rows
+        return np.asarray(np.linalg.pinv(V, rcond=WHOLE, hermitian=True) @ (self._sums @ rows))
 
     @abstractmethod
     async def end_phase(self) -> None:

@@ -145,9 +145,7 @@ class Pls(PhasedAgent):
     async def end_phase(self) -> None:
         """Send the estimate's difference to theta, hear how theta changes; exploit, or begin the next epoch."""
         self.note("trigger", round=self.phase, value=self._place)
-        rows = self._X[self._arms]
-        estimate = np.linalg.pinv((rows.T * self._counts) @ rows, rcond=WHOLE, hermitian=True) @ (self._sums @ rows)
-        levels = self._now.up.levels(estimate - self.theta, self.context.rng)
+        levels = self._now.up.levels(self.least_squares(self._X) - self.theta, self.context.rng)
         self._sent, self._signs = self._sent + int(abs(levels).sum()), self._signs + int(np.count_nonzero(levels))
         upload = EstimateLevels(levels=levels, pulls=self._place, round=self.phase)
         model = await self.ask(SERVER, upload, reply=ModelLevels, public=True)
