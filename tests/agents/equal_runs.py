@@ -39,6 +39,7 @@ NAMES = (
     "bpe",
     "fed_pe",
     "delb",
+    "rclb",
     "pls",
     "dp_fts_de",
     "co_kernel_fc",

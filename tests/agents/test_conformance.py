@@ -30,6 +30,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "bpe": [{}, {"share": "nothing", "beta": "theory"}],
     "delb": [{"C": 0.002}],
+    "rclb": [{"C": 0.02}],
     "pls": [{"C": 0.002}],
     "fed_pe": [{"parameters": "shared"}, {"variant": "collaborative"}, {"variant": "enhanced", "alpha": 1.0}],
     "coop_kernel_ucb": [{}, {"network_kernel": {"kind": "gaussian", "gamma": 0.5}}, {"network_kernel": "mmd"}],

@@ -67,6 +67,7 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("duets", "public", inducing="rate", elimination="ucb", beta="theory"),
             entry("bpe"),
             entry("delb", C=0.001),
+            entry("rclb", C=0.01),
             entry("pls", C=0.002),
             *(entry(name, features=20, initial=3) for name in ("fts", "fts_de", "dp_fts", "dp_fts_de")),
             entry("gp_ucb"),
