@@ -28,6 +28,7 @@ from tests.agents.test_quorum import SLOW
 NAMES = (
     "fed_lin_ucb",
     "async_lin_ucb",
+    "async_lin_ucb_am",
     "async_kernel_ucb",
     "fn_ucb",
     "dis_lin_ucb",

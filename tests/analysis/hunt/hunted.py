@@ -53,6 +53,7 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("async_kernel_ucb", "delta", threshold=0.5, transfer="delta", server={"exchanges": "interleaved"}),
             entry("fed_lin_ucb", threshold=0.2),
             entry("async_lin_ucb", gamma_u=1.3, gamma_d=1.3),
+            entry("async_lin_ucb_am", gamma_u=1.3, gamma_d=1.3),
             entry("fed_lin_ucb", "fed lin blocking", threshold=0.2, blocking=True),
             entry("fed_ucb", threshold=20.0),
             entry("one_kernel_ucb"),
