@@ -8,8 +8,9 @@ alternating minimisation that starts from y_g = y - x_l . theta_l:
     theta_l = P (A_l + x_l x_l^T)^+ (b_l + y_l x_l),   y_g = y - x_l . theta_l,
 
 P shortens to length S. Then A_g, b_g take in x_g and y_g, which is what is exchanged, and A_l, b_l take in x_l and y_l.
-The text was not at hand: steps and constants are those of the authors' program, but that directions of less than 1e-9
-of the largest eigenvalue are no part of the pseudoinverse (the program: 1e-15, which rounding exceeds).
+The text was not at hand: no theorem is declared, and steps and constants are those of the authors' program, but that
+directions of less than 1e-9 of the largest eigenvalue are no part of the pseudoinverse (there 1e-15, which rounding
+exceeds). Longer than most, with the server of Async-LinUCB: divided rewards, and two parts that are learnt apart.
 """
 
 from __future__ import annotations

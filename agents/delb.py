@@ -6,7 +6,8 @@ that it was dealt; the server has theta = V^+ sum m(x) r(x) x with V = sum m(x) 
 2^(1 - l) of the best by theta. It sends theta, and to each agent the arms and numbers of its pulls.
 
 The first phase needs no message, since everybody knows the arms. The last arm gets up to N - 1 pulls more, so that the
-agents' phases have one length. A last phase that is cut by the horizon sends nothing.
+agents' phases have one length. A last phase that is cut by the horizon sends nothing. No
+theorem is declared, since the text of the paper's was not at hand.
 
 Longer than most, with its server: designs that both sides work out, the end of exchanging, a warning, checks of sums.
 """

@@ -14,6 +14,7 @@ n = sum f^p and u = sigma sqrt(S (2 log(NK/delta) + log(S N/(d K)))) / n, S = d 
 
 The constants of the variants are those of the authors' program, which differs otherwise: it ends phases after the dealt
 pulls, takes sqrt(2 log(2 N K H / delta)) as the second part of alpha, and compares with arms that are eliminated.
+No theorem is declared, since the text of the paper's was not at hand.
 Longer than most, with its server: three variants, intervals by theory, and least squares on directions alone.
 """
 

@@ -11,8 +11,9 @@ B_k + tau_k to beta_k = beta_0 tau_k, and sent in a unary code, where
 The norm is known well once ||theta|| >= 4 tau_k; it is mu then. From that epoch on, each agent exploits alone for
 N s_k^2 mu^2 pulls after each exploration: by LinUCB from theta, of the arms within 2 tau_k of the best by theta.
 
-The text of the paper was not at hand: constants and stages are those of the authors' program. Ours (decision 47): a
-design in place of d + 2 arms in equal parts, unbiased rounding, and a norm that agents know without a message.
+The text of the paper was not at hand: constants and stages are those of the authors' program, and no theorem is
+declared. Ours (decision 47): a design in place of d + 2 arms in equal parts, unbiased rounding, and a norm that agents
+know without a message.
 
 Longer than most, with its server: pulls of two kinds, each with its state, and grids that both sides work out.
 """

@@ -29,7 +29,7 @@ from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.core.randomness.streams import Streams
 
-AGENTS, ARMS, PHASES = 10, 10, 15
+AGENTS, ARMS, PHASES = 10, 3, 15
 PROBLEM: dict[str, Any] = {
     "kind": "own_arms",
     "arms": {"kind": "box", "dimension": 3, "count": ARMS, "low": [0.5, 0, 0], "high": [0.6, 0.4, 0.4]},

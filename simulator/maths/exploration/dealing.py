@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
 
 from coband.simulator.arrays import FloatArray, IndexArray, IntArray
 from coband.simulator.maths.exploration.g_optimal import core
@@ -58,6 +57,8 @@ def median_width(agents: int, liars: float, delta: float) -> float:
         liars: their largest share, below 1/2.
         delta: the probability, in (0, 1).
     """
+    from scipy.special import betaincinv, ndtri  # slow to import
+
     lying = math.floor(liars * agents + WHOLE)
     needed = math.ceil(agents / 2) - lying
     return -float(ndtri(betaincinv(needed, agents - lying - needed + 1, delta)))
