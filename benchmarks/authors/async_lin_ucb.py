@@ -36,7 +36,7 @@ class Setting(NamedTuple):
         return {
             "kind": "contextual",
             "arms": {"kind": "pool", "dimension": 10, "size": 200, "from": shape, "count": 25},
-            "reward": {"kind": "linear", "theta": "sphere", "personal": sum(self.parts[1:])},
+            "reward": {"kind": "linear", "theta": "sphere", "personal": sum(self.parts[1:]) or None},
             "noise": 0.1,
         }
 

@@ -117,24 +117,26 @@ class LinearReward(_RidgeReward):
 
     kind: Literal["linear"]
     """x . theta: linear bandits."""
-    personal: int = Field(default=0, ge=0)
-    """So many coordinates of theta, the last ones, are each agent's own; both parts are drawn by themselves."""
+    personal: int | None = Field(default=None, ge=1)
+    """So many coordinates of theta, the last ones, are each agent's own; both parts are drawn by themselves. null: all
+    agents have one theta."""
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        common = self.redraw(source.dimension - self.personal)(rng)
-        return RidgeFunction(np.append(common, np.zeros(self.personal)), self.profile)
+        own = self.personal or 0
+        return RidgeFunction(np.append(self.redraw(source.dimension - own)(rng), np.zeros(own)), self.profile)
 
     def own_part(self, common: RewardFunction, rng: np.random.Generator) -> RewardFunction:
         """f of an agent, with a personal part."""
         assert isinstance(common, RidgeFunction)
-        return replace(common, theta=np.append(common.theta[: -self.personal], self.redraw(self.personal)(rng)))
+        own = self.personal or 0
+        return replace(common, theta=np.append(common.theta[:-own], self.redraw(own)(rng)))
 
     def misplaced(self, region: Any, key: str) -> str:
         points, wanted = getattr(region, "points", None), "write problem.kind: contextual with arms that change"
         dimension = len(points[0]) if isinstance(points, tuple) and points else region.dimension
         if self.personal and (key != "arms" or region.count is None):
             return f"reward.personal gives each agent a best arm of its own; {wanted} (of a pool, give arms.count)."
-        if self.personal >= dimension:
+        if self.personal and self.personal >= dimension:
             return f"reward.personal(={self.personal}) must be less than the {dimension} dimensions of the arms."
         return super().misplaced(region, key)
 

@@ -18,7 +18,7 @@ from tests.everyday import everyday
 from tests.oracles import async_lin_ucb_am as oracle
 
 
-def problem_with(dimension: int, personal: int, **more: Any) -> dict[str, Any]:
+def problem_with(dimension: int, personal: int | None, **more: Any) -> dict[str, Any]:
     """Arms in the ball; so many coordinates of theta are personal."""
     arms = {"kind": "ball", "dimension": dimension, "count": 5}
     return {**PROBLEM, "arms": arms, "reward": {"kind": "linear", "theta": "sphere", "personal": personal}, **more}
@@ -33,7 +33,7 @@ def solved(case: int) -> tuple[Run, Any]:
     config |= {"norm": float(rng.uniform(0.3, 1)), "steps": int(rng.choice([1, 3, 50]))}
     config |= {"alpha": ["theory", 0.5][int(rng.integers(2))], "refresh": ["at_once", "at_next_pull"][case % 2]}
     config["shared"] = [None, int(rng.integers(1, d))][int(rng.integers(2))] if d > 2 else 1
-    problem = problem_with(d, int(rng.integers(0, d)), noise=float(rng.uniform(0, 0.3)))
+    problem = problem_with(d, int(rng.integers(0, d)) or None, noise=float(rng.uniform(0, 0.3)))
     schedule = schedule_of(case % 2, agents, turns)
     return beside(
         "async_lin_ucb_am", oracle, config, {"agents": agents, "seed": case, "problem": problem, "schedule": schedule}
