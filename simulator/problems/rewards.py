@@ -132,11 +132,14 @@ class LinearReward(_RidgeReward):
         return replace(common, theta=np.append(common.theta[:-own], self.redraw(own)(rng)))
 
     def misplaced(self, region: Any, key: str) -> str:
-        points, wanted = getattr(region, "points", None), "write problem.kind: contextual with arms that change"
-        dimension = len(points[0]) if isinstance(points, tuple) and points else region.dimension
-        if self.personal and (key != "arms" or region.count is None):
-            return f"reward.personal gives each agent a best arm of its own; {wanted} (of a pool, give arms.count)."
-        if self.personal and self.personal >= dimension:
+        if self.personal is None:
+            return super().misplaced(region, key)
+        if key != "arms" or region.count is None:
+            wanted = "write problem.kind: contextual with arms that change (of a pool, give arms.count)"
+            return f"reward.personal gives each agent a best arm of its own; {wanted}."
+        points = getattr(region, "points", None)
+        dimension = len(points[0]) if isinstance(points, tuple) else region.dimension
+        if self.personal >= dimension:
             return f"reward.personal(={self.personal}) must be less than the {dimension} dimensions of the arms."
         return super().misplaced(region, key)
 
