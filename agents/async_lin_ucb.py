@@ -69,6 +69,7 @@ class AsyncLinUCB(Talks, Agent):
         self._W, self._b = np.zeros((d, d)), np.zeros(d)
         self._waiting: list[Download] = []
         self._known = self._newest = 0
+        self._fresh = 0  # pulls in the news; ``unshared`` has those of an upload as well that waits to be sent again
         self._growth = math.log(self.config.gamma_u) + ROUNDING
 
     @property
@@ -101,6 +102,7 @@ class AsyncLinUCB(Talks, Agent):
         self._take_in()
         self.ridge.update(self.observation(arms, arm, reward))
         self.unshared += 1
+        self._fresh += 1
         self._known += 1
         gain = self.ridge.gain("full")
         if not gain > self._growth:
@@ -109,7 +111,8 @@ class AsyncLinUCB(Talks, Agent):
         W, b = self.ridge.news(0)
         assert isinstance(W, Gram)
         self._share(W.dense(), b)
-        self.tell(SERVER, self.upload(W=W, b=b, count=self.unshared, pulls=self.unshared))
+        self.tell(SERVER, self.upload(W=W, b=b, count=self._fresh, pulls=self._fresh))
+        self._fresh = 0
         return self.sent()
 
     def observation(self, arms: ArmSet, arm: int, reward: float) -> Observations:
@@ -122,6 +125,7 @@ class AsyncLinUCB(Talks, Agent):
         """What the server will never have is news again."""
         self._share(-upload.W.dense(), -upload.b)
         self.ridge.restore(0, upload.W, upload.b)
+        self._fresh += upload.count
 
     @on(Download)
     @on(PartialDownload)

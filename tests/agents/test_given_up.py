@@ -26,7 +26,6 @@ SUMMED: dict[str, tuple[str, dict[str, Any]]] = {
     "dis_lin quorum": ("dis_lin_ucb", {"threshold": 0.5, "wait": QUORUM}),
     "fed_lin": ("fed_lin_ucb", {"threshold": 0.2}),
     "async_lin": ("async_lin_ucb", {"gamma_u": 1.2, "gamma_d": 1.2}),
-    "async_lin_am": ("async_lin_ucb_am", {"gamma_u": 1.2, "gamma_d": 1.2}),
     "fed_glb": ("fed_glb_ucb", {"threshold": 0.5, "max_rounds": 3}),
     "fn": ("fn_ucb", NEURAL),
     "fn quorum": ("fn_ucb", {**NEURAL, "wait": QUORUM}),
