@@ -20,7 +20,7 @@ from pydantic import Field
 
 from coband.agents.lin_ucb import OfulConfig
 from coband.agents.memory import LINEAR
-from coband.agents.messages.linear import CountedUpload, Download
+from coband.agents.messages.linear import CountedUpload, Download, PartialDownload, PartialUpload
 from coband.agents.theorems import ASYNC_LIN_UCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
@@ -48,21 +48,28 @@ class AsyncLinConfig(OfulConfig):
     refresh: Literal["at_once", "at_next_pull"] = "at_once"
     """When a download counts in theta: at once (the paper), or with the agent's next own pull (the authors' code)."""
 
+    def shared_features(self, context: NodeContext) -> int:
+        """So many features have a parameter that is common to all agents: here all of them."""
+        return context.dimension
+
 
 class AsyncLinUCB(Talks, Agent):
     """The client's side: V = lam I + W_shared + W_new, where the shared part is what it has uploaded or downloaded."""
 
     noted: ClassVar[Mapping[str, str]] = {"trigger": "gain of the news, above the threshold"}
-    each = (CountedUpload,)
+    each = (CountedUpload, PartialUpload)
+    upload: ClassVar[type[CountedUpload]] = CountedUpload
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: AsyncLinConfig = context.config
-        self._shared = SynchronisedRidge(ridge(context.dimension, self.config.lam))
+        d = self.config.shared_features(context)
+        self._shared = SynchronisedRidge(ridge(d, self.config.lam))
         self.ridge = LocalRidge(self._shared)
-        self._W, self._b = np.zeros((context.dimension, context.dimension)), np.zeros(context.dimension)
+        self._W, self._b = np.zeros((d, d)), np.zeros(d)
         self._waiting: list[Download] = []
         self._known = self._newest = 0
+        self._fresh = 0  # pulls in the news; ``unshared`` has those of an upload as well that waits to be sent again
         self._growth = math.log(self.config.gamma_u) + ROUNDING
 
     @property
@@ -74,12 +81,17 @@ class AsyncLinUCB(Talks, Agent):
         """The arm with the largest x^T theta + alpha ||x||_(V^-1)."""
         if self.config.refresh == "at_once":
             self._take_in()
-        mean, variance = self.ridge.predict(arms)
-        return self.best(mean + self.radius() * np.sqrt(variance))
+        return self.best(self.scores(arms))
 
-    def radius(self) -> float:
+    def scores(self, arms: ArmSet) -> FloatArray:
+        """Of all arms, (n,)."""
+        mean, variance = self.ridge.predict(arms)
+        found: FloatArray = mean + self.radius(self.context.dimension) * np.sqrt(variance)
+        return found
+
+    def radius(self, d: int) -> float:
         """alpha; by theory sigma sqrt(d log(1 + n / (d lam)) + 2 log(1/delta)) + sqrt(lam) S for n known pulls."""
-        c, d = self.config, self.context.dimension
+        c = self.config
         if c.alpha != "theory":
             return c.alpha
         spread = d * math.log1p(self._known / (d * c.lam)) - 2.0 * math.log(c.delta)
@@ -88,8 +100,9 @@ class AsyncLinUCB(Talks, Agent):
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Take in what waits, then the pull; upload the news when det(V) / det(V without them) > gamma_u."""
         self._take_in()
-        self.ridge.update(Observations.pull(arms, arm, reward))
+        self.ridge.update(self.observation(arms, arm, reward))
         self.unshared += 1
+        self._fresh += 1
         self._known += 1
         gain = self.ridge.gain("full")
         if not gain > self._growth:
@@ -98,16 +111,24 @@ class AsyncLinUCB(Talks, Agent):
         W, b = self.ridge.news(0)
         assert isinstance(W, Gram)
         self._share(W.dense(), b)
-        self.tell(SERVER, CountedUpload(W=W, b=b, count=self.unshared, pulls=self.unshared))
+        self.tell(SERVER, self.upload(W=W, b=b, count=self._fresh, pulls=self._fresh))
+        self._fresh = 0
         return self.sent()
 
+    def observation(self, arms: ArmSet, arm: int, reward: float) -> Observations:
+        """What a pull says of the common parameter."""
+        return Observations.pull(arms, arm, reward)
+
     @lost(CountedUpload)
+    @lost(PartialUpload)
     def take_back(self, upload: CountedUpload, server: Address) -> None:
         """What the server will never have is news again."""
         self._share(-upload.W.dense(), -upload.b)
         self.ridge.restore(0, upload.W, upload.b)
+        self._fresh += upload.count
 
     @on(Download)
+    @on(PartialDownload)
     def download(self, message: Download, server: Address) -> None:
         """The others' statistics are taken in when they are needed: together, since many may come between two turns."""
         self._waiting.append(message)

@@ -6,7 +6,8 @@ that it was dealt; the server has theta = V^+ sum m(x) r(x) x with V = sum m(x) 
 2^(1 - l) of the best by theta. It sends theta, and to each agent the arms and numbers of its pulls.
 
 The first phase needs no message, since everybody knows the arms. The last arm gets up to N - 1 pulls more, so that the
-agents' phases have one length. A last phase that is cut by the horizon sends nothing.
+agents' phases have one length. A last phase that is cut by the horizon sends nothing. No
+theorem is declared, since the text of the paper's was not at hand.
 
 Longer than most, with its server: designs that both sides work out, the end of exchanging, a warning, checks of sums.
 """
@@ -14,40 +15,30 @@ Longer than most, with its server: designs that both sides work out, the end of 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from coband.agents.in_step import PARTING, InStepClient
+from coband.agents.in_step import ARMS_LEFT, IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import DealtMeans, PhaseOrder
-from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
-from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import Config
-from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.core.nodes.node import SERVER, NodeContext, UnsupportedScenario
 from coband.simulator.maths.exploration.dealing import Dealt, deal, eliminated
 from coband.simulator.metrics import Metric
 
 
-class DelbConfig(Config):
-    """Parameters of DELB."""
+class DealtConfig(Config):
+    """Parameters of algorithms that deal out the pulls of one design of common arms."""
 
-    C: float = Field(default=600.0, gt=0)
-    """Factor of the pulls of a phase. The paper's 600 makes the first phase longer than most runs; Salgia and Zhao 2022
-    take 10."""
     gap: float | None = Field(default=None, gt=0)
     """Designs are as near to the optimum: max ||x||^2_(V^+) <= d + gap; null: 2 d, as in the paper, on few arms."""
-    horizon: int | None = Field(default=None, ge=1)
-    """T, turns of each agent; null: those that the schedule gives every agent at least."""
-
-    def pulls(self, context: NodeContext, phase: int) -> float:
-        """C 4^l d^2 ln(N T), of all agents together."""
-        turns = context.agents * known_turns(self.horizon, context)
-        return self.C * 4.0**phase * context.dimension**2 * math.log(max(turns, 2))
 
     def first(self, context: NodeContext) -> list[Dealt]:
         """The pulls of all agents in phase 1."""
@@ -55,52 +46,75 @@ class DelbConfig(Config):
         active = np.arange(len(context.domain))
         return context.sharing.get("first phase", lambda: self.deal(context, active, 1))
 
+    @abstractmethod
     def deal(self, context: NodeContext, active: IndexArray, phase: int) -> list[Dealt]:
         """The pulls of all agents in a phase."""
+
+    def spread(self, context: NodeContext, active: IndexArray, pulls: float, agents: int) -> list[Dealt]:
+        """So many pulls, dealt out to so many agents."""
         assert context.domain is not None
-        gap = context.dimension if self.gap is None else self.gap
-        return deal(context.domain.features, active, self.pulls(context, phase), context.agents, gap)
+        return deal(context.domain.features, active, pulls, agents, context.dimension if self.gap is None else self.gap)
 
 
-class Delb(InStepClient, Agent):
-    """The client's side.
+class DelbConfig(DealtConfig):
+    """Parameters of DELB."""
+
+    C: float = Field(default=600.0, gt=0)
+    """Factor of the pulls of a phase. The paper's 600 makes the first phase longer than most runs; Salgia and Zhao 2022
+    take 10."""
+    horizon: int | None = Field(default=None, ge=1)
+    """T, turns of each agent; null: those that the schedule gives every agent at least."""
+
+    def deal(self, context: NodeContext, active: IndexArray, phase: int) -> list[Dealt]:
+        """C 4^l d^2 ln(N T) pulls of all agents together."""
+        turns = context.agents * known_turns(self.horizon, context)
+        pulls = self.C * 4.0**phase * context.dimension**2 * math.log(max(turns, 2))
+        return self.spread(context, active, pulls, context.agents)
+
+
+class DealtAgent(PhasedAgent):
+    """An agent with the same arms as all others.
 
     Attributes:
         active: arms that are left, ascending.
         phase: l.
     """
 
-    noted: ClassVar[Mapping[str, str]] = {"trigger": "arms of the agent in the phase", "eliminate": "arms left"}
+    name: ClassVar[str]
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         if context.domain is None:
-            raise UnsupportedScenario("delb needs a fixed domain: problem.kind fixed_domain, clusters or arrays.")
-        self.config: DelbConfig = context.config
-        self.X, self.phase, self._best = context.domain.features, 1, -1
-        self.active = np.arange(len(self.X))
-        self._start(self.config.first(context)[context.index])
+            raise UnsupportedScenario(
+                f"{self.name} needs a fixed domain: problem.kind fixed_domain, clusters or arrays."
+            )
+        self.config: DealtConfig = context.config
+        self.X, self.phase = context.domain.features, 1
+        self.active: IndexArray = np.arange(len(self.X))
+        self.start(*self.config.first(context)[context.index])
 
-    def _start(self, dealt: Dealt) -> None:
-        self._arms, self._counts = dealt
-        self._ends, self._place, self._at = np.cumsum(self._counts).tolist(), 0, 0
-        self._sums = np.zeros(len(self._arms))
+    def warnings(self) -> Iterator[str]:
+        """A first phase that never ends."""
+        known = (self.context.horizon, getattr(self.config, "horizon", None))
+        turns = min((one for one in known if one is not None), default=self._ends[-1])
+        if self.phase == 1 and self._ends[-1] > turns:
+            yield (
+                f"{self.name}: the first phase has {self._ends[-1]} pulls of each agent, but there are {turns} turns, "
+                "so that nothing is sent; give a smaller C or more turns"
+            )
 
-    def choose(self, arms: ArmSet) -> int:
-        """The next of the dealt pulls; without the others, the best arm so far."""
-        return self._best if self._best >= 0 else int(self._arms[self._at])
+    def report(self) -> dict[str, float | int]:
+        """Arms that are left."""
+        return {"arms_left": len(self.active)}
 
-    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        """Add up rewards; at the end of the phase send their means."""
-        self.unshared += 1
-        if self.alone:
-            return []
-        self._sums[self._at] += reward
-        self._place += 1
-        self._at += self._place == self._ends[self._at]
-        return self.begin(self._end_phase(), blocking=True) if self._at == len(self._ends) else []
 
-    async def _end_phase(self) -> None:
+class Delb(DealtAgent):
+    """The client's side."""
+
+    name = "delb"
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "arms of the agent in the phase", "eliminate": "arms left"}
+
+    async def end_phase(self) -> None:
         """Send means; the server's theta says which arms are left, and its order what to pull."""
         self.note("trigger", round=self.phase, value=len(self._arms))
         means = DealtMeans(means=self._sums / self._counts, pulls=self._place, round=self.phase)
@@ -111,26 +125,7 @@ class Delb(InStepClient, Agent):
         self.active = eliminated(self.X, self.active, order.theta, self.phase)
         self.note("eliminate", round=self.phase, version=self.phase, value=len(self.active))
         self.phase += 1
-        self._start((order.arms, order.counts))
-
-    def leave(self) -> None:
-        """Without the others: stay with the arm of the highest own mean in this phase."""
-        pulled = self._sums[: self._at + 1] / np.maximum(self._counts[: self._at + 1], 1)
-        self._best = int(self._arms[int(pulled.argmax())])
-        self.tell(SERVER, SyncAbandoned(round=self.phase))
-
-    def warnings(self) -> Iterator[str]:
-        """A first phase that never ends."""
-        turns = known_turns(self.config.horizon, self.context)
-        if self._ends[-1] > turns:
-            yield (
-                f"delb: the first phase has {self._ends[-1]} pulls of each agent, but there are {turns} turns, so that "
-                "nothing is sent; give a smaller C or more turns"
-            )
-
-    def report(self) -> dict[str, float | int]:
-        """Arms that are left."""
-        return {"arms_left": len(self.active)}
+        self.start(order.arms, order.counts)
 
 
 ALGORITHM = Algorithm(
@@ -140,14 +135,7 @@ ALGORITHM = Algorithm(
     config=DelbConfig,
     summary="Distributed elimination for linear bandits: phases of an optimal design, dealt out to the agents.",
     reference="Wang et al. 2020, DELB",
-    needs=Needs(
-        schedules=("rounds", "renewal"),
-        horizon=True,
-        fixed_arms=True,
-        prompt_rewards=True,
-        ends_together=True,
-        waits_for_all="1",
-    ),
+    needs=replace(IN_PHASES, horizon=True, steady_arms=False, fixed_arms=True),
     messages=(
         MessageSize(DealtMeans, "up", "n", "from each agent"),
         MessageSize(PhaseOrder, "down", "d + 2*n", "to each agent"),
@@ -159,7 +147,7 @@ ALGORITHM = Algorithm(
         ClosedForm("messages", "2*N*rounds"),
     ),
     metrics=(
-        Metric("arms_left", "arms", "arms that an average agent has left", aggregate="mean"),
+        ARMS_LEFT,
         Metric("means_sent", "means", "arms whose means were sent, over agents and phases"),
         Metric("arms_dealt", "arms", "arms that the server has dealt out, over agents and phases"),
     ),

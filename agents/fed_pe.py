@@ -14,6 +14,7 @@ n = sum f^p and u = sigma sqrt(S (2 log(NK/delta) + log(S N/(d K)))) / n, S = d 
 
 The constants of the variants are those of the authors' program, which differs otherwise: it ends phases after the dealt
 pulls, takes sqrt(2 log(2 N K H / delta)) as the second part of alpha, and compares with arms that are eliminated.
+No theorem is declared, since the text of the paper's was not at hand.
 Longer than most, with its server: three variants, intervals by theory, and least squares on directions alone.
 """
 
@@ -21,20 +22,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from coband.agents.in_step import PARTING, InStepClient
+from coband.agents.in_step import ARMS_LEFT, IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import ActiveArms, Allotment, PhaseEstimates, PhaseModel
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
-from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
+from coband.simulator.core.nodes.node import SERVER, NodeContext
 from coband.simulator.metrics import Metric
 
 
@@ -73,7 +75,7 @@ class FedPEConfig(Config):
         return math.sqrt(min(d * k, 2.0 * math.log(context.agents * arms * phases / self.delta)))
 
 
-class FedPE(InStepClient, Agent):
+class FedPE(PhasedAgent):
     """The client's side, Algorithm 1.
 
     Attributes:
@@ -87,14 +89,14 @@ class FedPE(InStepClient, Agent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: FedPEConfig = context.config
-        self.phase = self._place = self._best = self._length = self._dealt = 0
+        self.phase = self._best = self._dealt = 0
         self.active = np.zeros(0, dtype=np.int64)
 
     def choose(self, arms: ArmSet) -> int:
         """The next of the dealt pulls, then the best arm so far."""
-        if not self._length:
+        if not len(self.active):
             self._meet(arms.features)
-        return int(self._order[self._place]) if self._place < len(self._order) else self._best
+        return super().choose(arms)
 
     def _meet(self, X: FloatArray) -> None:
         """Phase 0: every arm once."""
@@ -104,34 +106,27 @@ class FedPE(InStepClient, Agent):
         self._shortest = 1.0 if self.config.variant == "collaborative" else self.config.shortest or own or 1.0
         self._weighted, self._spread = np.zeros(K), np.full(K, self.context.dimension * K / self.context.agents)
         self.active = np.arange(K)
-        self._start(np.ones(K, dtype=np.int64), K)
+        self._begin(np.ones(K, dtype=np.int64), K)
 
-    def _start(self, counts: IntArray, length: int) -> None:
+    def _begin(self, counts: IntArray, length: int) -> None:
         """Begin a phase; ``counts``: pulls of the arms that are left."""
-        self._counts = np.zeros(len(self._X), dtype=np.int64)
-        self._counts[self.active] = counts
-        self._order, self._sums = np.repeat(np.arange(len(self._X)), self._counts), np.zeros(len(self._X))
-        self._place, self._length = 0, length
+        arms, counts = self.active[counts > 0], counts[counts > 0]
+        self._informative, rest = len(arms), length - int(counts.sum())
+        if rest:
+            arms, counts = np.append(arms, self._best), np.append(counts, rest)
+        self.start(arms, counts)
 
-    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        """Add up the rewards of dealt pulls; at the end of the phase talk to the server."""
-        if self._place < len(self._order):
-            self._sums[arm] += reward
-        self._place += 1
-        self.unshared += 1
-        over = self._place == self._length and not self.alone
-        return self.begin(self._end_phase(), blocking=True) if over else []
-
-    async def _end_phase(self) -> None:
+    async def end_phase(self) -> None:
         """Send estimates, eliminate by the model, tell which arms are left, begin with what is dealt out."""
-        arms, number = self._counts.nonzero()[0], self.phase + 1
+        n, number = self._informative, self.phase + 1
+        arms, means = self._arms[:n], self._sums[:n] / self._counts[:n]
         self.note("trigger", round=number, value=len(self.active))
-        means, squares = self._sums[arms] / self._counts[arms], np.maximum(self._squares[arms], np.finfo(float).tiny)
+        squares = np.maximum(self._squares[arms], np.finfo(float).tiny)
         estimates, norms = self._X[arms] * (means / squares)[:, None], np.sqrt(squares)
         upload = PhaseEstimates(
             estimates=estimates,
             norms=norms if self.config.variant == "collaborative" else None,
-            pulls=self._length,
+            pulls=self._place,
             round=number,
         )
         model = await self.ask(SERVER, upload, reply=PhaseModel, public=True)
@@ -144,7 +139,7 @@ class FedPE(InStepClient, Agent):
             self.part()
             return
         self.phase = number
-        self._start(dealt.counts, self.config.growth**number + len(self._X))
+        self._begin(dealt.counts, self.config.growth**number + len(self._X))
 
     def _eliminate(self, model: PhaseModel) -> None:
         """Keep the arms with r + u >= r* - u*."""
@@ -167,8 +162,8 @@ class FedPE(InStepClient, Agent):
 
     def leave(self) -> None:
         """Without the others: stay with the best arm so far, in phase 0 that of the highest reward."""
-        if not self.phase and self._length:
-            self._best = int(np.where(self._counts > 0, self._sums, -np.inf)[: max(1, self._place)].argmax())
+        if not self.phase and len(self.active):
+            self._best = int(self._sums[: max(1, self._place)].argmax())
         self.tell(SERVER, SyncAbandoned(round=self.phase + 1))
 
     def report(self) -> dict[str, float | int]:
@@ -183,14 +178,7 @@ ALGORITHM = Algorithm(
     config=FedPEConfig,
     summary="Federated linear bandit: agents with arms of their own, phased elimination by a common optimal design.",
     reference="Huang et al. 2021, Algorithms 1 and 2",
-    needs=Needs(
-        schedules=("rounds", "renewal"),
-        horizon=True,
-        steady_arms=True,
-        prompt_rewards=True,
-        ends_together=True,
-        waits_for_all="1",
-    ),
+    needs=replace(IN_PHASES, horizon=True),
     messages=(
         MessageSize(PhaseEstimates, "up", "n*(d + (variant == 'collaborative'))", "from each agent"),
         MessageSize(PhaseModel, "down", "b*(d^2 + d + (parameters == 'per_arm'))", "to all"),
@@ -204,7 +192,7 @@ ALGORITHM = Algorithm(
         ClosedForm("messages", "4*N*rounds"),
     ),
     metrics=(
-        Metric("arms_left", "arms", "arms that an average agent has left", aggregate="mean"),
+        ARMS_LEFT,
         Metric("estimates_sent", "estimates", "arms with dealt pulls, over agents and phases"),
         Metric("active_sent", "arms", "arms that agents had left, over agents and phases"),
         Metric("models_sent", "models", "parameters of which something was learnt, over phases"),

@@ -9,6 +9,8 @@ and V = S + its pulls since then. One whose pulls have all been sent sends the s
 Only the sums are private. When an agent asks depends on its pulls, which the paper's proof leaves out (Zhou and
 Chowdhury 2024, who also find faults in its bounds on regret and communication; none is stated here for that reason).
 The authors' public code shifts every entry in place of the diagonal, takes b for V^(-1) b, and has no agents that talk.
+
+Longer than most, with its server and `private_estimator`: noise by a tree, its account, and what is sent once more.
 """
 
 from __future__ import annotations

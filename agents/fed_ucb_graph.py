@@ -8,6 +8,8 @@ with a tree of its own, so that all of them together are as private as one.
 Ours where the paper leaves it open: an agent whose estimator is due sends its sums and wants those of the others, who
 send theirs at their next trial of that estimator, together; what is sent at trial t is used from trial t + gamma on, by
 its sender as well. Until an agent is heard its part of S is rho_min I.
+
+Longer than most, with `private_estimator`: several estimators for each agent, whose sums wait for their trial.
 """
 
 from __future__ import annotations

@@ -240,18 +240,18 @@ class ServerNoise(OwnNoise):
         return seen
 
 
-def federated(name: str, config: type[FtsConfig], summary: str, reference: str, *cites: str) -> Algorithm:
-    """One of the four."""
+def federated(config: type[FtsConfig], source: str, summary: str) -> Algorithm:
+    """One of the four; ``source``: year, name and what else is to be said of where it is from."""
     private = issubclass(config, Private)
     down = PrivateRegionWeights if private else RegionWeights
     splits = "splits" in config.model_fields
     return Algorithm(
-        name=name,
+        name=source.split(", ")[1].lower().replace("-", "_"),
         agent=FederatedSampler,
         server=f"coband.server.fts:{'PrivateFtsServer' if private else 'FtsServer'}",
         config=config,
         summary=summary,
-        reference=reference,
+        reference=f"Dai et al. {source}",
         messages=(
             MessageSize(DrawnWeights, "up", "features", "from each agent", due=True),
             MessageSize(down, "down", "regions*features", "to all", due=True),
@@ -264,39 +264,21 @@ def federated(name: str, config: type[FtsConfig], summary: str, reference: str, 
         ),
         where={"regions": "splits^d" if splits else "1"},
         metrics=(Metric("draws", "messages", "draws of weights that agents have sent"),),
-        cites=cites,
+        cites=(*(["dai2020federated"] if source.startswith("2020") else []), "dai2021differentially"),
         search={"features": "20..500"},
         memory=(Memory("a matrix M x M of features for each agent", "N*features^2", "fewer features"),),
         private=ServerNoise if private else None,
     )
 
 
-FTS = federated(
-    "fts",
-    FtsConfig,
-    "Federated Thompson sampling: agents maximise draws of their own, or an average of everybody's.",
-    "Dai et al. 2020, FTS, as in Dai et al. 2021",
-    "dai2020federated",
-    "dai2021differentially",
-)
-FTS_DE = federated(
-    "fts_de",
-    Regions,
-    "FTS with distributed exploration: an average for each region of the domain, mostly of agents that began there.",
-    "Dai et al. 2021, FTS-DE",
-    "dai2021differentially",
-)
-DP_FTS = federated(
-    "dp_fts",
-    Private,
-    "FTS whose server averages a random subset of the agents with noise: what an agent sends is hidden from others.",
-    "Dai et al. 2021, DP-FTS",
-    "dai2021differentially",
-)
-DP_FTS_DE = federated(
-    "dp_fts_de",
-    PrivateRegions,
-    "FTS with distributed exploration whose server averages a random subset of the agents with noise.",
-    "Dai et al. 2021, DP-FTS-DE, algorithms 1 and 2",
-    "dai2021differentially",
+FTS, FTS_DE, DP_FTS, DP_FTS_DE = map(
+    federated,
+    (FtsConfig, Regions, Private, PrivateRegions),
+    ("2020, FTS, as in Dai et al. 2021", "2021, FTS-DE", "2021, DP-FTS", "2021, DP-FTS-DE, algorithms 1 and 2"),
+    (
+        "Federated Thompson sampling: agents maximise draws of their own, or an average of everybody's.",
+        "FTS with distributed exploration: an average for each region of the domain, mostly of those that began there.",
+        "FTS whose server averages a random subset of the agents with noise: what one sends is hidden from others.",
+        "FTS with distributed exploration whose server averages a random subset of the agents with noise.",
+    ),
 )

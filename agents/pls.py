@@ -11,8 +11,9 @@ B_k + tau_k to beta_k = beta_0 tau_k, and sent in a unary code, where
 The norm is known well once ||theta|| >= 4 tau_k; it is mu then. From that epoch on, each agent exploits alone for
 N s_k^2 mu^2 pulls after each exploration: by LinUCB from theta, of the arms within 2 tau_k of the best by theta.
 
-The text of the paper was not at hand: constants and stages are those of the authors' program. Ours (decision 47): a
-design in place of d + 2 arms in equal parts, unbiased rounding, and a norm that agents know without a message.
+The text of the paper was not at hand: constants and stages are those of the authors' program, and no theorem is
+declared. Ours (decision 47): a design in place of d + 2 arms in equal parts, unbiased rounding, and a norm that agents
+know without a message.
 
 Longer than most, with its server: pulls of two kinds, each with its state, and grids that both sides work out.
 """
@@ -21,19 +22,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from coband.agents.in_step import PARTING, InStepClient
+from coband.agents.in_step import IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import EstimateLevels, ModelLevels
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
-from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
+from coband.simulator.core.nodes.node import SERVER, NodeContext, Outbox
 from coband.simulator.maths.exploration.dealing import WHOLE
 from coband.simulator.maths.exploration.g_optimal import core
 from coband.simulator.maths.exploration.grid import Grid
@@ -76,12 +78,12 @@ class PlsConfig(Config):
         return Epoch(s, tau, Grid(d, 2.0**-k + B, alpha), Grid(d, B + tau, self.beta_0 * tau))
 
 
-class Pls(InStepClient, Agent):
+class Pls(PhasedAgent):
     """The client's side.
 
     Attributes:
         theta: what all know.
-        epoch: k, from 1.
+        phase: k, from 1.
     """
 
     ignores = (ModelLevels,)
@@ -90,12 +92,12 @@ class Pls(InStepClient, Agent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: PlsConfig = context.config
-        self.theta, self.epoch, self._mu, self._left = np.zeros(context.dimension), 0, 0.0, 0.0
+        self.theta, self.phase, self._mu, self._left = np.zeros(context.dimension), 0, 0.0, 0.0
         self._sent = self._signs = 0
 
     def choose(self, arms: ArmSet) -> int:
         """The next of the design's pulls; while it exploits, the arm with the largest bound."""
-        if not self.epoch:
+        if not self.phase:
             self._X, shared = arms.features, self.context.domain is not None
             key = "design" if shared else self.context.index
             self._design = self.context.sharing.get(key, lambda: core(self._X, self.config.gap).weights)
@@ -103,18 +105,16 @@ class Pls(InStepClient, Agent):
             if self.alone:
                 self._exploit(math.inf)
         if not self._left:
-            return int(self._arms[self._at])
+            return super().choose(arms)
         return int(self._arms[self.best(self._means + self.config.gamma * np.sqrt(self._variances))])
 
     def _explore(self) -> None:
         """Begin the next epoch."""
-        self.epoch += 1
-        self._now = self.config.epoch(self.context, self.epoch)
+        self.phase += 1
+        self._now = self.config.epoch(self.context, self.phase)
         ends = np.floor(np.cumsum(self._design) * (self.context.dimension * self._now.s) + WHOLE).astype(np.int64)
         counts = np.diff(ends, prepend=0)
-        self._arms, self._counts = counts.nonzero()[0], counts[counts > 0]
-        self._ends, self._place, self._at = np.cumsum(self._counts).tolist(), 0, 0
-        self._sums = np.zeros(len(self._arms))
+        self.start(counts.nonzero()[0], counts[counts > 0])
 
     def _exploit(self, pulls: float) -> None:
         """Begin to choose by LinUCB, from theta, among the arms that are near the best."""
@@ -125,17 +125,14 @@ class Pls(InStepClient, Agent):
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Learn; at the end of an exploration share the estimate."""
+        if not self._left:
+            return super().observe(arms, arm, reward)
         self.unshared += 1
-        if self._left:
-            self._learn(int(self._arms.searchsorted(arm)), reward)
-            self._left -= 1
-            if not self._left:
-                self._explore()
-            return []
-        self._sums[self._at] += reward
-        self._place += 1
-        self._at += self._place == self._ends[self._at]
-        return self.begin(self._share(), blocking=True) if self._at == len(self._ends) else []
+        self._learn(int(self._arms.searchsorted(arm)), reward)
+        self._left -= 1
+        if not self._left:
+            self._explore()
+        return []
 
     def _learn(self, place: int, reward: float) -> None:
         """V += x x^T, and what follows for V^(-1), means and variances of the arms (Sherman and Morrison)."""
@@ -146,14 +143,12 @@ class Pls(InStepClient, Agent):
         self._variances = np.maximum(self._variances - gains * covariances, 0.0)
         self._inverse -= np.outer(z, z) / (1.0 + covariances[place])
 
-    async def _share(self) -> None:
+    async def end_phase(self) -> None:
         """Send the estimate's difference to theta, hear how theta changes; exploit, or begin the next epoch."""
-        self.note("trigger", round=self.epoch, value=self._place)
-        rows = self._X[self._arms]
-        estimate = np.linalg.pinv((rows.T * self._counts) @ rows, rcond=WHOLE, hermitian=True) @ (self._sums @ rows)
-        levels = self._now.up.levels(estimate - self.theta, self.context.rng)
+        self.note("trigger", round=self.phase, value=self._place)
+        levels = self._now.up.levels(self.least_squares(self._X) - self.theta, self.context.rng)
         self._sent, self._signs = self._sent + int(abs(levels).sum()), self._signs + int(np.count_nonzero(levels))
-        upload = EstimateLevels(levels=levels, pulls=self._place, round=self.epoch)
+        upload = EstimateLevels(levels=levels, pulls=self._place, round=self.phase)
         model = await self.ask(SERVER, upload, reply=ModelLevels, public=True)
         if not isinstance(model, ModelLevels):
             self.part()
@@ -163,15 +158,15 @@ class Pls(InStepClient, Agent):
         self._mu = self._mu or (norm if norm >= 4.0 * self._now.tau else 0.0)
         pulls = math.floor(self.context.agents * float(self._now.s) ** 2 * self._mu**2)
         self._exploit(pulls)
-        self.note("eliminate", round=self.epoch, version=self.epoch, value=len(self._arms))
+        self.note("eliminate", round=self.phase, version=self.phase, value=len(self._arms))
         if not pulls:
             self._explore()
 
     def leave(self) -> None:
         """Without the others: exploit to the end."""
-        if self.epoch:
+        if self.phase:
             self._exploit(math.inf)
-        self.tell(SERVER, SyncAbandoned(round=self.epoch))
+        self.tell(SERVER, SyncAbandoned(round=self.phase))
 
     def report(self) -> dict[str, float | int]:
         """What has been sent."""
@@ -185,14 +180,7 @@ ALGORITHM = Algorithm(
     config=PlsConfig,
     summary="Progressive learning and sharing: linear bandits that send changes of estimates in about d bits an epoch.",
     reference="Salgia and Zhao 2022, PLS",
-    needs=Needs(
-        schedules=("rounds", "renewal"),
-        horizon=True,
-        steady_arms=True,
-        prompt_rewards=True,
-        ends_together=True,
-        waits_for_all="1",
-    ),
+    needs=replace(IN_PHASES, horizon=True),
     messages=(
         MessageSize(EstimateLevels, "up", "d", "from each agent"),
         MessageSize(ModelLevels, "down", "d", "to all"),

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coband.agents.messages.linear import CountedUpload, Download
+from coband.agents.messages.linear import CountedUpload, Download, PartialDownload, PartialUpload
 from coband.server.sums import LinearSums
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message
@@ -30,11 +30,12 @@ class AsyncLinUCBServer(Talks, Server):
     """Sums the statistics of all agents; every upload is one communication round."""
 
     noted: ClassVar[Mapping[str, str]] = {"apply": "pulls of the upload"}
-    each = (Download,)
+    each = (Download, PartialDownload)
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        d, agents = context.dimension, context.agents
+        d, agents = context.config.shared_features(context), context.agents
+        self._download = PartialDownload if d < context.dimension else Download
         self.sums = LinearSums(d, context.config.lam)
         self.downloads = self._pulls = 0
         nothing: Known = np.zeros((d, d)), np.zeros(d), 0
@@ -43,6 +44,7 @@ class AsyncLinUCBServer(Talks, Server):
         self._growth = math.log(context.config.gamma_d) + ROUNDING
 
     @on(CountedUpload)
+    @on(PartialUpload)
     def add(self, upload: CountedUpload, agent: Address) -> None:
         """Add an upload; then send to every agent what it lacks if det(V) / det(V without that) > gamma_d."""
         self.sums.add(upload.W, upload.b)
@@ -60,11 +62,12 @@ class AsyncLinUCBServer(Talks, Server):
             if (news := lacking.get(id(known))) is None:
                 W_news = Gram(np.empty((0, len(b))), everything[0] - W)
                 news = lacking[id(known)] = {"W": W_news, "b": everything[1] - b, "count": self._pulls - count}
-            self.tell(other, Download(**news, version=self.rounds, round=self.rounds))
+            self.tell(other, self._download(**news, version=self.rounds, round=self.rounds))
             self.downloads += 1
             self._known[other], self._counts[other], self._log_dets[other] = everything, self._pulls, log_det
 
     @lost(Download)
+    @lost(PartialDownload)
     def take_back(self, download: Download, agent: Address) -> None:
         """The agent lacks it again."""
         W, b, count = self._known[agent]

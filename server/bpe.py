@@ -8,13 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from coband.agents.messages.epochs import BatchRewards, RewardSums
-from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
 from coband.server.sums import sum_mismatch
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
-from coband.simulator.core.talks import on
 from coband.simulator.maths.exploration.bpe import Batch
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.domain import Domain
@@ -27,6 +25,7 @@ class BpeServer(InStepServer):
         active: numbers of the points that are not eliminated, ascending.
     """
 
+    hears = (BatchRewards,)
     noted: ClassVar[Mapping[str, str]] = {"apply": "points left in the active set"}
 
     def __init__(self, context: NodeContext) -> None:
@@ -49,11 +48,6 @@ class BpeServer(InStepServer):
             return False
         self.tell(ALL_AGENTS, self._conclude(list(rewards.values())))
         return True
-
-    @on(BatchRewards)
-    def after_the_end(self, message: Message, agent: Address) -> SyncAbandoned | None:
-        """As for all such servers."""
-        return super().after_the_end(message, agent)
 
     def _conclude(self, of_agents: list[BatchRewards]) -> RewardSums:
         """Sums of rewards by point, place n + N k being the k-th pull of agent n; then trim as the agents do."""

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages.exploration import AllArmMeans, ArmMeans
-from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
-from coband.simulator.core.talks import on
 
 
 class CoKernelServer(InStepServer):
     """Collects the arm means of a round; agents wait for the broadcast, so only one round is open at a time."""
+
+    hears = (ArmMeans,)
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -36,11 +36,6 @@ class CoKernelServer(InStepServer):
         self._told = AllArmMeans(counts=counts, means=means, round=found[0].round)
         self.tell(ALL_AGENTS, self._told)
         return True
-
-    @on(ArmMeans)
-    def after_the_end(self, message: Message, agent: Address) -> SyncAbandoned | None:
-        """As for all such servers."""
-        return super().after_the_end(message, agent)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The last broadcast holds the means of its round's uploads, each in the row of its agent."""

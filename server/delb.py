@@ -8,12 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from coband.agents.messages.phases import DealtMeans, PhaseOrder
-from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
 from coband.server.sums import sum_mismatch
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext
-from coband.simulator.core.talks import on
 from coband.simulator.maths.exploration.dealing import WHOLE, eliminated
 
 
@@ -24,6 +22,7 @@ class DelbServer(InStepServer):
         active: arms that are left, ascending.
     """
 
+    hears = (DealtMeans,)
     noted: ClassVar[Mapping[str, str]] = {"apply": "arms left"}
 
     def __init__(self, context: NodeContext) -> None:
@@ -57,11 +56,6 @@ class DelbServer(InStepServer):
             order = PhaseOrder(theta=theta, arms=arms, counts=counts, version=self.rounds, round=self.rounds)
             self.tell(agent, order)
         return True
-
-    @on(DealtMeans)
-    def after_the_end(self, message: Message, agent: Address) -> SyncAbandoned | None:
-        """As for all such servers."""
-        return super().after_the_end(message, agent)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """sum m(x) r(x) x is that of the last phase's means."""

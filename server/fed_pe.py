@@ -8,13 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from coband.agents.messages.phases import ActiveArms, Allotment, PhaseEstimates, PhaseModel
-from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
 from coband.server.sums import sum_mismatch
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
-from coband.simulator.core.talks import on
 from coband.simulator.maths.exploration.g_optimal import g_optimal
 
 WHOLE = 1e-9
@@ -24,6 +22,7 @@ WHOLE = 1e-9
 class FedPEServer(InStepServer):
     """Sees estimates along directions, never an arm's length or a reward (but in the variant ``collaborative``)."""
 
+    hears = (PhaseEstimates, ActiveArms)
     noted: ClassVar[Mapping[str, str]] = {"apply": "pulls that the model of the phase rests on"}
 
     def __init__(self, context: NodeContext) -> None:
@@ -96,12 +95,6 @@ class FedPEServer(InStepServer):
         self._arms = [arms[counts > 0] for arms, counts in zip(active, of, strict=True)]
         self._counts = [counts[counts > 0] for counts in of]
         self._active += len(pulls)
-
-    @on(PhaseEstimates)
-    @on(ActiveArms)
-    def after_the_end(self, message: Message, agent: Address) -> SyncAbandoned | None:
-        """As for all such servers."""
-        return super().after_the_end(message, agent)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The model's moments add up to those of the last phase's estimates."""

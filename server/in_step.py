@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, ClassVar
 
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.simulator.core.nodes.message import Message
@@ -18,6 +19,12 @@ class InStepServer(Talks, Server):
     """
 
     closed: bool = False
+    hears: ClassVar[tuple[type[Message], ...]] = ()
+    """What agents send by themselves; after the end that is answered with the end."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls._handlers = {**cls._handlers, **{("on", kind): ("after_the_end", False) for kind in cls.hears}}
 
     async def main(self) -> None:
         """One epoch after the other, as long as all agents take part."""

@@ -8,17 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from coband.agents.messages.phases import EstimateLevels, ModelLevels
-from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
 from coband.server.sums import sum_mismatch
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
-from coband.simulator.core.talks import on
 
 
 class PlsServer(InStepServer):
     """Sees levels alone."""
 
+    hears = (EstimateLevels,)
     noted: ClassVar[Mapping[str, str]] = {"apply": "sum of the absolute levels of the change"}
 
     def __init__(self, context: NodeContext) -> None:
@@ -39,11 +38,6 @@ class PlsServer(InStepServer):
         self.note("apply", version=self.rounds, round=self.rounds, value=int(abs(levels).sum()))
         self.tell(ALL_AGENTS, ModelLevels(levels=levels, version=self.rounds, round=self.rounds))
         return True
-
-    @on(EstimateLevels)
-    def after_the_end(self, message: Message, agent: Address) -> SyncAbandoned | None:
-        """As for all such servers."""
-        return super().after_the_end(message, agent)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The levels of the last epoch add up."""

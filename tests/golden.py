@@ -28,10 +28,12 @@ DATA_FILES = {
 SMALLER = {
     "scenarios/quickstart.yaml": ("agents.count=20", "schedule.turns=20"),
     "scenarios/linear/async_lin_ucb_quick.yaml": ("schedule.turns=250",),
+    "scenarios/linear/async_lin_ucb_am_quick.yaml": ("schedule.turns=250",),
     "scenarios/linear/fed_ucb_quick.yaml": ("schedule.turns=30",),
     "scenarios/federated/dp_fts_de_quick.yaml": ("agents.count=8", "schedule.turns=14", "problem.domain.points=50"),
     "scenarios/linear/fed_pe_quick.yaml": ("schedule.turns=250",),
     "scenarios/linear/pls_quick.yaml": ("schedule.turns=250",),
+    "scenarios/linear/rclb_quick.yaml": ("schedule.turns=100",),
     "scenarios/linear/delb_quick.yaml": ("schedule.turns=250", "algorithms.DELB.C=0.1"),
     **{
         f"scenarios/async_kernel_ucb/{name}_quick.yaml": ("schedule.turns=250",)

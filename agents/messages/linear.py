@@ -46,6 +46,22 @@ class Download(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class PartialUpload(CountedUpload):
+    """Up: the same of g features alone, where b rests on parts of rewards."""
+
+    W: Gram = payload("g", "g", kind="gram", symmetric=True, adds="news", bound="points^2")
+    b: FloatArray = payload("g", kind="moment", adds="news")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartialDownload(Download):
+    """Down: the same of g features alone."""
+
+    W: Gram = payload("g", "g", kind="gram", symmetric=True)
+    b: FloatArray = payload("g", kind="moment")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PointsUpload(Message):
     """Up: W = sum x x^T of the agent's new pulls, and their number."""
 

@@ -1,5 +1,5 @@
 """Messages at the ends of phases in which the server deals out pulls (Huang et al. 2021, Wang et al. 2020), or
-at which agents share estimates (Salgia and Zhao 2022)."""
+at which agents share estimates (Salgia and Zhao 2022, Mitra et al. 2022)."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class PhaseModel(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ActiveArms(Message):
-    """Up: the arms that the agent has left, ascending."""
+    """The arms that are left, ascending: of one agent, up, or of all, down."""
 
     kind: ClassVar[str] = "active_arms"
     arms: IntArray = payload("a", kind="index", of="arms")
 
     @property
     def a(self) -> int:
-        """Arms that the agent has left."""
+        """Arms that are left."""
         return len(self.arms)
 
 
@@ -76,6 +76,14 @@ class DealtMeans(Message):
     def n(self) -> int:
         """Arms that the agent was dealt."""
         return len(self.means)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhaseEstimate(Message):
+    """Up: theta by the agent's own pulls of the phase."""
+
+    kind: ClassVar[str] = "phase_estimate"
+    theta: FloatArray = payload("d", kind="weights")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,8 +1,9 @@
-"""Async-LinUCB against github.com/cyrilli/Async-LinUCB (``COBAND_ASYNC_LIN_UCB_CODE``: a checkout).
+"""Async-LinUCB and Async-LinUCB-AM beside github.com/cyrilli/Async-LinUCB (``COBAND_ASYNC_LIN_UCB_CODE``: a checkout).
 
 The program is given every agent before the first turn, since it knows only those that have acted; ours runs with
 ``refresh: at_next_pull``, as the program does. Arms of length 1 all tie at an agent's first turn but for rounding,
 which decides differently in the two programs; with arms in the ball (``ball`` as second argument) both pull the same.
+The third argument is the algorithm; of Async-LinUCB-AM's 10 features 6 have a common parameter.
 """
 
 from __future__ import annotations
@@ -10,49 +11,65 @@ from __future__ import annotations
 import sys
 import time
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.authors import program, show
 from coband.simulator.conformance.runs import algorithm, plan_of, run, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 
-AGENTS, TURNS = 50, 1500
 CONFIG: dict[str, Any] = {"gamma_u": 2.0, "gamma_d": 2.0, "lam": 0.1, "refresh": "at_next_pull"}
 Pulls = list[tuple[int, int, int]]
 
 
-def problem_with(shape: str) -> dict[str, Any]:
-    """The world of the authors' simulation with d = 10."""
-    return {
-        "kind": "contextual",
-        "arms": {"kind": "pool", "dimension": 10, "size": 200, "from": shape, "count": 25},
-        "reward": {"kind": "linear", "theta": "sphere"},
-        "noise": 0.1,
-    }
+class Setting(NamedTuple):
+    """Sizes, our parameters, and the program's class with how many features have which kind of parameter."""
+
+    agents: int
+    turns: int
+    config: dict[str, Any]
+    program: str
+    parts: tuple[int, ...]
+
+    def problem(self, shape: str) -> dict[str, Any]:
+        """The world of the authors' simulation with d = 10."""
+        return {
+            "kind": "contextual",
+            "arms": {"kind": "pool", "dimension": 10, "size": 200, "from": shape, "count": 25},
+            "reward": {"kind": "linear", "theta": "sphere", "personal": sum(self.parts[1:]) or None},
+            "noise": 0.1,
+        }
 
 
-def ours(problem: dict[str, Any], seed: int) -> tuple[Pulls, float, int, float]:
+SETTINGS = {
+    "async_lin_ucb": Setting(50, 1500, CONFIG, "AsyncLinUCB", (10,)),
+    "async_lin_ucb_am": Setting(10, 500, {**CONFIG, "shared": 6}, "AsyncLinUCB_AM", (6, 4)),
+}
+
+
+def ours(name: str, problem: dict[str, Any], seed: int) -> tuple[Pulls, float, int, float]:
     """(agent, turn, arm) of all pulls, regret, messages, CPU seconds."""
-    schedule = {"kind": "one_at_a_time", "turns": TURNS}
-    recorded = run(
-        "async_lin_ucb", CONFIG, agents=AGENTS, problem=problem, seed=seed, schedule=schedule, checks="cheap"
-    )
-    entry, plan = algorithm("async_lin_ucb"), {"agents": {"count": AGENTS}, "schedule": schedule, "network": {}}
-    given = entry.config.model_validate(CONFIG)
+    agents, turns, config, *_ = SETTINGS[name]
+    schedule = {"kind": "one_at_a_time", "turns": turns}
+    recorded = run(name, config, agents=agents, problem=problem, seed=seed, schedule=schedule, checks="cheap")
+    entry, plan = algorithm(name), {"agents": {"count": agents}, "schedule": schedule, "network": {}}
+    given = entry.config.model_validate(config)
     started = time.process_time()
-    Engine(plan_of(plan), entry, given, world(problem, seed, AGENTS), Streams(seed)).run()
+    Engine(plan_of(plan), entry, given, world(problem, seed, agents), Streams(seed)).run()
     seconds = time.process_time() - started
     result = recorded.result
     return [pull[:3] for pull in recorded.pulls], result.regret, int(result.totals["messages"]), seconds
 
 
-def theirs(code: ModuleType, problem: dict[str, Any], seed: int, pulls: Pulls) -> tuple[Pulls, float, int, float]:
+def theirs(
+    code: ModuleType, name: str, problem: dict[str, Any], seed: int, pulls: Pulls
+) -> tuple[Pulls, float, int, float]:
     """The same of the authors' program, on the same world and with the same order of agents."""
-    drawn = world(problem, seed, AGENTS)
-    bandit = code.AsyncLinUCB(10, -1, CONFIG["lam"], 0.1, 0.1, CONFIG["gamma_u"], CONFIG["gamma_d"])
+    setting = SETTINGS[name]
+    drawn, bandit_of = world(problem, seed, setting.agents), getattr(code, setting.program)
+    bandit = bandit_of(*setting.parts, -1, CONFIG["lam"], 0.1, 0.1, CONFIG["gamma_u"], CONFIG["gamma_d"])
     first = [SimpleNamespace(arm=0, featureVector=drawn.arms(0, 1)[0])]
-    for agent in range(AGENTS):
+    for agent in range(setting.agents):
         bandit.decide(first, agent)
     made: Pulls = []
     regret, started = 0.0, time.process_time()
@@ -66,15 +83,16 @@ def theirs(code: ModuleType, problem: dict[str, Any], seed: int, pulls: Pulls) -
     return made, regret, bandit.totalCommCost, time.process_time() - started
 
 
-def main(worlds: int = 30, shape: str = "sphere") -> int:
+def main(worlds: int = 30, shape: str = "sphere", name: str = "async_lin_ucb") -> int:
     """Compare; 1 if something is not equivalent."""
-    code = program("COBAND_ASYNC_LIN_UCB_CODE", "cyrilli/Async-LinUCB", "lib/AsyncLinUCB.py")
-    pairs = []
+    setting = SETTINGS[name]
+    code = program("COBAND_ASYNC_LIN_UCB_CODE", "cyrilli/Async-LinUCB", f"lib/{setting.program}.py")
+    pairs, problem = [], setting.problem(shape)
     for seed in range(worlds):
-        own = ours(problem_with(shape), seed)
-        pairs.append((own, theirs(code, problem_with(shape), seed, own[0])))
-    same = sum(own[0] == other[0] for own, other in pairs)
-    print(f"the same pulls in {same} of {worlds} worlds; {AGENTS} agents, {TURNS} turns, arms from the {shape}")
+        own = ours(name, problem, seed)
+        pairs.append((own, theirs(code, name, problem, seed, own[0])))
+    same, sizes = sum(own[0] == other[0] for own, other in pairs), f"{setting.agents} agents, {setting.turns} turns"
+    print(f"{name}: the same pulls in {same} of {worlds} worlds; {sizes}, arms from the {shape}")
     alike = [
         show(what, *zip(*((a[k], b[k]) for a, b in pairs), strict=True)) for what, k in (("regret", 1), ("messages", 2))
     ]
@@ -84,4 +102,4 @@ def main(worlds: int = 30, shape: str = "sphere") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:2]), *sys.argv[2:3]))
+    sys.exit(main(*map(int, sys.argv[1:2]), *sys.argv[2:4]))

@@ -29,7 +29,7 @@ from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.core.randomness.streams import Streams
 
-AGENTS, ARMS, PHASES = 10, 10, 15
+AGENTS, ARMS, PHASES = 10, 3, 15
 PROBLEM: dict[str, Any] = {
     "kind": "own_arms",
     "arms": {"kind": "box", "dimension": 3, "count": ARMS, "low": [0.5, 0, 0], "high": [0.6, 0.4, 0.4]},
@@ -52,7 +52,7 @@ class Watched(FedPE):
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.turn += 1
-        if self._place < len(self._order):
+        if self._at < self._informative:
             self.dealt_turns.append(self.turn)
         return super().observe(arms, arm, reward)
 

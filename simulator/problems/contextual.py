@@ -19,7 +19,14 @@ from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of
 from coband.simulator.problems.drift import AnyDrift
 from coband.simulator.problems.drift import Path as Drifting
 from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams
-from coband.simulator.problems.rewards import AnyReward, NoiseSpec, RewardFunction, RidgeFunction, as_noise
+from coband.simulator.problems.rewards import (
+    AnyReward,
+    LinearReward,
+    NoiseSpec,
+    RewardFunction,
+    RidgeFunction,
+    as_noise,
+)
 from coband.simulator.problems.world import (
     Blocks,
     DrawnTurns,
@@ -84,6 +91,20 @@ class ContextualWorld(TurnsWorld):
         arms = read_only(self.shift_arms(agent, self._source.draw(arm_stream, turns)))
         means = read_only(self.reward_of(agent)(arms))
         return DrawnTurns(arms, means, self._noise.draws(noise_stream, turns))
+
+
+class PersonalWorld(ContextualWorld):
+    """A world in which a part of theta is each agent's own."""
+
+    def __init__(self, own_part: Callable[[RewardFunction, np.random.Generator], RewardFunction], *world: Any) -> None:
+        super().__init__(*world)
+        self._own_part, self._functions = own_part, dict[int, RewardFunction]()
+
+    def reward_of(self, agent: int) -> RewardFunction:
+        """f of the agent, whose part is drawn from the stream (world, agent, personal)."""
+        if agent not in self._functions:
+            self._functions[agent] = self._own_part(self._reward, self._streams("world", agent, "personal"))
+        return self._functions[agent]
 
 
 class Hidden:
@@ -204,6 +225,8 @@ class ContextualProblem(Problem):
                 f"cubic), and reward.kind {getattr(self.reward, 'kind', '')} has none; choose one of these, or leave "
                 "drift out"
             )
+        if self.drift is not None and isinstance(self.reward, LinearReward) and self.reward.personal:
+            raise ValueError("drift moves one theta for all agents; leave out drift, or reward.personal")
         if misplaced := self.reward.misplaced(self.arms, "arms"):
             raise ValueError(misplaced)
         return self
@@ -229,6 +252,8 @@ class ContextualProblem(Problem):
         if source.fixed is not None:
             means = reward(source.fixed[None])[0]
             return FixedArmsWorld(source.fixed, means, noise, streams, reward.describe(), realised)
+        if isinstance(self.reward, LinearReward) and self.reward.personal:
+            return PersonalWorld(self.reward.own_part, source, reward, noise, streams, agents, realised)
         return ContextualWorld(source, reward, noise, streams, agents, realised)
 
 

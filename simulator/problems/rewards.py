@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -117,6 +117,31 @@ class LinearReward(_RidgeReward):
 
     kind: Literal["linear"]
     """x . theta: linear bandits."""
+    personal: int | None = Field(default=None, ge=1)
+    """So many coordinates of theta, the last ones, are each agent's own; both parts are drawn by themselves. null: all
+    agents have one theta."""
+
+    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
+        own = self.personal or 0
+        return RidgeFunction(np.append(self.redraw(source.dimension - own)(rng), np.zeros(own)), self.profile)
+
+    def own_part(self, common: RewardFunction, rng: np.random.Generator) -> RewardFunction:
+        """f of an agent, with a personal part."""
+        assert isinstance(common, RidgeFunction)
+        own = self.personal or 0
+        return replace(common, theta=np.append(common.theta[:-own], self.redraw(own)(rng)))
+
+    def misplaced(self, region: Any, key: str) -> str:
+        if self.personal is None:
+            return super().misplaced(region, key)
+        if key != "arms" or region.count is None:
+            wanted = "write problem.kind: contextual with arms that change (of a pool, give arms.count)"
+            return f"reward.personal gives each agent a best arm of its own; {wanted}."
+        points = getattr(region, "points", None)
+        dimension = len(points[0]) if isinstance(points, tuple) else region.dimension
+        if self.personal >= dimension:
+            return f"reward.personal(={self.personal}) must be less than the {dimension} dimensions of the arms."
+        return super().misplaced(region, key)
 
     def profile(self, u: FloatArray) -> FloatArray:
         return u

@@ -28,6 +28,7 @@ from tests.agents.test_quorum import SLOW
 NAMES = (
     "fed_lin_ucb",
     "async_lin_ucb",
+    "async_lin_ucb_am",
     "async_kernel_ucb",
     "fn_ucb",
     "dis_lin_ucb",
@@ -39,6 +40,7 @@ NAMES = (
     "bpe",
     "fed_pe",
     "delb",
+    "rclb",
     "pls",
     "dp_fts_de",
     "co_kernel_fc",

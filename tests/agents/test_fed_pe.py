@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
+from coband.simulator.conformance.runs import PROBLEM, Run, run
 from coband.simulator.core.nodes.node import UnsupportedScenario
-from coband.simulator.core.randomness.streams import Streams
+from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import fed_pe as oracle
@@ -30,10 +30,8 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "agents": agents,
         "seed": case,
         "problem": {"kind": "own_arms", "arms": arms, "parameters": parameters, "noise": float(rng.uniform(0.05, 0.5))},
-        "schedule": {"kind": "one_at_a_time", "turns": turns * agents},
+        "schedule": schedule_of(int(rng.integers(2)), agents, turns),
     }
-    if rng.integers(2):
-        plan["schedule"] = {"kind": "rounds", "turns": turns}
     config: dict[str, Any] = {
         "variant": ["fed_pe", "enhanced", "collaborative"][(case // 2) % 3],
         "parameters": parameters,
@@ -47,34 +45,16 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return plan, config
 
 
-def oracle_of(plan: dict[str, Any], config: dict[str, Any], simulated: Run) -> oracle.FedPERun:
-    acting, agents = [agent for agent, *_ in simulated.pulls], plan["agents"]
-    steps = [[agent] for agent in acting]
-    T = min(acting.count(agent) for agent in range(agents))
-    if plan["schedule"]["kind"] == "rounds":
-        steps, T = [list(range(agents))] * plan["schedule"]["turns"], plan["schedule"]["turns"]
-    else:
-        T = simulated.engine.agents[0].context.horizon or 0
-    parameters = algorithm("fed_pe").config.model_validate(config).model_copy(update={"T": T})
-    drawn = world(plan["problem"], plan["seed"], agents)
-    return oracle.run(steps, drawn, None, parameters, Streams(plan["seed"]).coin, agents)
-
-
 @cache
 def solved(case: int) -> tuple[dict[str, Any], Run, oracle.FedPERun]:
     plan, config = random_case(case)
-    simulated = run("fed_pe", config, **plan)
-    return config, simulated, oracle_of(plan, config, simulated)
+    return config, *beside("fed_pe", oracle, config, plan)
 
 
 @every("case", everyday(12, range(24)))
 def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
     _, simulated, expected = solved(case)
-    assert [pull[:3] for pull in simulated.pulls] == [pull[:3] for pull in expected.pulls]
-    assert [pull[3] for pull in simulated.pulls] == [pull[3] for pull in expected.pulls]
-    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
-    assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
-    assert simulated.result.rounds == expected.rounds
+    assert_equal(simulated, expected)
     assert [agent.active.tolist() for agent in simulated.engine.agents] == expected.active  # type: ignore[attr-defined]
 
 

@@ -15,11 +15,12 @@ from scipy import stats
 from coband.agents.private_estimator import TreeNoise
 from coband.simulator.analysis.audit import Verdict, audited
 from coband.simulator.conformance import graphs
-from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
+from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.accounting import gaussian_epsilon, own_epsilon
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.private_sums import Calibration, PrivateSums, gaussian_mu
+from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import OracleRun, fed_ucb, with_ties
@@ -52,26 +53,14 @@ def solved(case: int) -> tuple[Run, OracleRun]:
     arms = {"kind": ["ball", "box"][case % 2], "dimension": int(rng.integers(1, 6)), "count": int(rng.integers(2, 9))}
     problem = {**PROBLEM, "arms": arms, "reward": {"kind": "linear"}}
     config = parameters(rng)
-    schedule: dict[str, Any] = {"kind": "rounds", "turns": turns}
-    if case % 3 == 0:
-        schedule = {"kind": "one_at_a_time", "turns": turns * agents}
-    simulated = run("fed_ucb", config, agents=agents, seed=case, problem=problem, schedule=schedule)
-    steps = [[agent] for agent, *_ in simulated.pulls]
-    if schedule["kind"] == "rounds":
-        steps = [list(range(agents))] * turns
-    streams, horizon = Streams(case), simulated.engine.agents[0].context.horizon
-    assert horizon is not None
-    drawn = with_ties(world(problem, case, agents), streams.ties)
-    return simulated, fed_ucb.run(steps, drawn, None, with_horizon("fed_ucb", config, horizon), streams.coin, agents)
+    plan = {"agents": agents, "seed": case, "problem": problem, "schedule": schedule_of(case % 3, agents, turns)}
+    return beside("fed_ucb", fed_ucb, config, plan)
 
 
 @every("case", everyday(6, range(CASES)))
 def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
     simulated, expected = solved(case)
-    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
-    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
-    assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
-    assert simulated.result.rounds == expected.rounds
+    assert_equal(simulated, expected)
     X = np.random.default_rng(5).uniform(-1, 1, (7, simulated.engine.agents[0].context.dimension))
     for index, agent in enumerate(simulated.engine.agents):
         V = agent.estimator._sums  # type: ignore[attr-defined]

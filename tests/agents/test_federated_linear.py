@@ -240,13 +240,14 @@ def test_triggers_fire_exactly_when_a_dense_determinant_says_so(name: str) -> No
 
 @pytest.mark.parametrize("refresh", ["at_once", "at_next_pull"])
 @pytest.mark.parametrize("network", [NETWORK, GIVING_UP])
-def test_an_agent_knows_what_the_server_believes_it_to_know(network: dict[str, Any], refresh: str) -> None:
+@pytest.mark.parametrize("name", ["async_lin_ucb", "async_lin_ucb_am"])
+def test_an_agent_knows_what_the_server_believes_it_to_know(name: str, network: dict[str, Any], refresh: str) -> None:
     """Late, lost and repeated messages included: W, b and n are its uploads and the downloads that it got."""
     lost = 0
     for seed in range(4):
         schedule = {"kind": "rounds", "turns": 40}
         config = {"gamma_u": 1.3, "gamma_d": 1.1, "refresh": refresh}
-        simulated = run("async_lin_ucb", config, agents=3, schedule=schedule, network=network, agent=SLOW, seed=seed)
+        simulated = run(name, config, agents=3, schedule=schedule, network=network, agent=SLOW, seed=seed)
         lost += simulated.result.audit.given_up
         server: Any = simulated.engine.server
         for agent, (W, b, count) in zip(simulated.engine.agents, server._known, strict=True):

@@ -249,6 +249,7 @@ TOGETHER: dict[str, tuple[str, dict[str, Any]]] = {
     "bpe": ("bpe", {}),
     "fed_pe": ("fed_pe", {}),
     "delb": ("delb", {"C": 0.002}),
+    "rclb": ("rclb", {"C": 0.02}),
     "pls": ("pls", {"C": 0.002}),
     "co_kernel_fc": ("co_kernel_fc", {}),
     "co_kernel_fc by server": ("co_kernel_fc", {"via": "server"}),

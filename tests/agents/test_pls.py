@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance.runs import Run, algorithm, run, world
+from coband.simulator.conformance.runs import Run
 from coband.simulator.core.nodes.message import unary_bits
-from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.exploration.grid import Grid
+from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import pls as oracle
@@ -33,9 +33,7 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
         problem = {"kind": "own_arms", "arms": arms, "parameters": "shared", "noise": noise}
         if rng.integers(2):
             problem["theta"] = [0.2] + [0.0] * (d - 1)
-    schedule = {"kind": "one_at_a_time", "turns": turns * agents}
-    if rng.integers(2):
-        schedule = {"kind": "rounds", "turns": turns}
+    schedule = schedule_of(int(rng.integers(2)), agents, turns)
     config = {
         "C": float(rng.uniform(0.005, 0.2)),
         "alpha_0": float(rng.uniform(0.3, 2.0)),
@@ -50,23 +48,13 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
 @cache
 def solved(case: int, counting: str = "paper") -> tuple[Run, oracle.PlsRun]:
     plan, config = random_case(case)
-    simulated = run("pls", config, messages={"counting": counting}, **plan)
-    agents, turns = plan["agents"], [[agent] for agent, *_ in simulated.pulls]
-    if plan["schedule"]["kind"] == "rounds":
-        turns = [list(range(agents))] * plan["schedule"]["turns"]
-    T = simulated.engine.agents[0].context.horizon
-    parameters = algorithm("pls").config.model_validate(config).model_copy(update={"T": T})
-    drawn = world(plan["problem"], plan["seed"], agents)
-    return simulated, oracle.run(turns, drawn, None, parameters, Streams(plan["seed"]).coin, agents)
+    return beside("pls", oracle, config, {**plan, "messages": {"counting": counting}})
 
 
 @every("case", everyday(10, range(30)))
 def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
     simulated, expected = solved(case)
-    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
-    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
-    assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
-    assert simulated.result.rounds == expected.rounds
+    assert_equal(simulated, expected)
     assert all(agent.theta == pytest.approx(expected.theta) for agent in simulated.engine.agents)  # type: ignore[attr-defined]
 
 

@@ -1,6 +1,8 @@
-"""Pulls of one design, dealt out to agents: DELB (Wang et al. 2020)."""
+"""Pulls of one design, dealt out to agents: DELB (Wang et al. 2020), RCLB (Mitra et al. 2022)."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -41,3 +43,22 @@ def eliminated(X: FloatArray, active: IndexArray, theta: FloatArray, phase: int)
     means = np.vecdot(X[active], theta)
     left: IndexArray = active[means.max() - means <= 2.0 ** (1 - phase)]
     return left
+
+
+def median_width(agents: int, liars: float, delta: float) -> float:
+    """t, such that the median of N estimates is more than t deviations above the truth with probability delta at most.
+
+    F = floor(liars N) estimates may be anything, the H = N - F others are normal around the truth and independent. The
+    median is above only if N/2 or more are, so that k = ceil(N/2) - F honest ones are, each with the probability
+    p = P(Z > t); t is where P(Binomial(H, p) >= k) = I_p(k, H - k + 1) = delta.
+
+    Args:
+        agents: N.
+        liars: their largest share, below 1/2.
+        delta: the probability, in (0, 1).
+    """
+    from scipy.special import betaincinv, ndtri  # slow to import
+
+    lying = math.floor(liars * agents + WHOLE)
+    needed = math.ceil(agents / 2) - lying
+    return -float(ndtri(betaincinv(needed, agents - lying - needed + 1, delta)))

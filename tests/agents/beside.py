@@ -1,0 +1,47 @@
+"""A run without delays beside its oracle: what tests of several algorithms have in common."""
+
+from __future__ import annotations
+
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from coband.simulator.conformance.runs import Run, algorithm, run, world
+from coband.simulator.core.randomness.streams import Streams
+from tests.oracles import with_ties
+
+
+def beside(
+    name: str, oracle: ModuleType, config: dict[str, Any], plan: dict[str, Any], **further: Any
+) -> tuple[Run, Any]:
+    """A run of a plan with ``agents``, ``seed``, ``problem`` and ``schedule``, and the oracle's on the same world.
+
+    The oracle is given all parameters, and as ``T`` the turns of an agent where the algorithm knows them.
+
+    Args:
+        further: what it is given beside the parameters.
+    """
+    simulated = run(name, config, **plan)
+    agents, streams, schedule = plan["agents"], Streams(plan["seed"]), plan["schedule"]
+    steps = [[agent] for agent, *_ in simulated.pulls]
+    if schedule["kind"] == "rounds":
+        steps = [list(range(agents))] * schedule["turns"]
+    given = dict(algorithm(name).config.model_validate(config))
+    if "horizon" in algorithm(name).facts:
+        given["T"] = simulated.engine.agents[0].context.horizon
+    drawn = with_ties(world(plan["problem"], plan["seed"], agents), streams.ties)
+    return simulated, oracle.run(steps, drawn, None, SimpleNamespace(**given | further), streams.coin, agents)
+
+
+def assert_equal(simulated: Run, expected: Any) -> None:
+    """The same pulls, regret, messages and rounds."""
+    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
+    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
+    assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
+    assert simulated.result.rounds == expected.rounds
+
+
+def schedule_of(kind: int, agents: int, turns: int) -> dict[str, Any]:
+    """Rounds (1), or one agent at a time (0), with so many turns of each agent."""
+    return {"kind": "rounds", "turns": turns} if kind else {"kind": "one_at_a_time", "turns": turns * agents}

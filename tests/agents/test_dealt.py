@@ -1,0 +1,129 @@
+"""DELB and RCLB: runs are the pseudo-code, pulls are dealt out, medians are near the truth, long phases are noticed."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run, world
+from coband.simulator.maths.exploration.dealing import deal, median_width
+from tests.agents.beside import assert_equal, beside, schedule_of
+from tests.every import every
+from tests.everyday import everyday
+from tests.oracles import delb, rclb
+
+ORACLES = {"delb": delb, "rclb": rclb}
+
+
+@cache
+def solved(name: str, case: int, counting: str = "paper") -> tuple[Run, Any]:
+    """1 to 6 agents, 2 to 30 arms of a ball, sphere or box."""
+    rng = np.random.default_rng((9, case))
+    agents, turns = int(rng.integers(1, 7)), int(rng.integers(60, 200))
+    domain = {
+        "kind": ["ball", "sphere", "box"][case % 3],
+        "dimension": int(rng.integers(2, 5)),
+        "points": int(rng.integers(2, 31)),
+    }
+    noise = float(rng.uniform(0.05, 0.5))
+    reward = {"kind": "linear", "theta": "sphere"}
+    problem = {"kind": "fixed_domain", "domain": domain, "reward": reward, "noise": noise}
+    schedule = schedule_of(int(rng.integers(2)), agents, turns)
+    config = {"C": float(rng.uniform(0.005, 0.05)), "gap": [None, 0.1][case % 2]}
+    if name == "rclb":
+        config |= {"C": float(rng.uniform(0.2, 2.0)), "sub_gaussian": noise / 2, "delta": float(rng.uniform(0.05, 0.5))}
+        config |= {"liars": float(rng.choice([0.0, 0.2, 0.4])), "width": ["theory", 0.5][int(rng.integers(2))]}
+    plan = {
+        "agents": agents,
+        "seed": case,
+        "problem": problem,
+        "schedule": schedule,
+        "messages": {"counting": counting},
+    }
+    return beside(name, ORACLES[name], config, plan)
+
+
+@every("case", everyday(8, range(24)))
+@every("name", ORACLES)
+def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
+    simulated, expected = solved(name, case)
+    assert_equal(simulated, expected)
+    server: Any = simulated.engine.server
+    assert server.active.tolist() == expected.active
+    assert all(agent.active.tolist() == expected.active for agent in simulated.engine.agents)  # type: ignore[attr-defined]
+
+
+@every("name", ORACLES)
+def test_the_random_cases_reach_what_they_are_meant_to_test(name: str) -> None:
+    runs = [solved(name, case)[0].result for case in range(8)]
+    assert max(result.rounds for result in runs) >= 3
+    assert min(result.totals["arms_left"] for result in runs) < 3
+
+
+@every("counting", ["paper", "packed"])
+@every("case", range(3))
+def test_bits_of_rclb_are_d_numbers_up_and_numbers_of_arms_down(counting: str, case: int) -> None:
+    simulated, expected = solved("rclb", case, counting)
+    context = simulated.engine.agents[0].context
+    assert context.domain is not None
+    index = 64 if counting == "paper" else math.ceil(math.log2(len(context.domain)))
+    up = 64 * context.dimension * expected.rounds
+    assert simulated.result.totals["bits"] == context.agents * (up + index * sum(expected.named)) > 0
+
+
+@every("agents", [1, 2, 7, 10])
+@every("pulls", [3.0, 100.0, 12345.6])
+def test_pulls_are_dealt_out_evenly_and_in_order(agents: int, pulls: float) -> None:
+    X = np.random.default_rng(agents).standard_normal((20, 3))
+    dealt = deal(X, np.arange(5, 20), pulls, agents, 3.0)
+    lengths = {int(counts.sum()) for _, counts in dealt}
+    assert len(lengths) == 1
+    assert pulls <= agents * lengths.pop() <= pulls + 15 + agents
+    arms = np.concatenate([own for own, _ in dealt])
+    assert (np.diff(arms) >= 0).all()
+    assert arms.min() >= 5
+
+
+@every("agents", [1, 2, 9, 10, 25])
+@every("liars", [0.0, 0.2, 0.45])
+def test_a_median_is_as_often_too_high_as_it_may_be(agents: int, liars: float) -> None:
+    """All liars say infinity; by simulation, and by the inequality that says how the threshold grows."""
+    delta, lying = 0.05, math.floor(liars * agents + 1e-9)
+    t = median_width(agents, liars, delta)
+    said = np.full((40_000, agents), np.inf)
+    said[:, lying:] = np.random.default_rng(agents).standard_normal((40_000, agents - lying))
+    # of an even number, the larger one of the two in the middle: their mean is above less often
+    above = float((np.sort(said, axis=1)[:, agents // 2] > t).mean())
+    assert above == pytest.approx(delta, abs=4 * math.sqrt(delta / 40_000))
+    bound = 0.5 + (liars / 2 + math.sqrt(-math.log(delta) / (2 * agents))) / (1 - liars)
+    assert stats.norm.cdf(t) <= bound
+    assert median_width(agents + 2, liars, delta) < t or lying < math.floor(liars * (agents + 2) + 1e-9)
+
+
+@every("name", ORACLES)
+def test_a_first_phase_that_never_ends_is_warned_of(name: str) -> None:
+    simulated = run(name, {"C": 600.0}, problem=FIXED_PROBLEM)
+    (warning,) = simulated.engine.agents[0].warnings()
+    assert f"{name}: the first phase has" in warning
+    assert simulated.result.rounds == 0
+
+
+def test_a_fifth_of_liars_moves_medians_little() -> None:
+    """2 of 10 agents send the opposite of what they found, 100 times; the best arm stays, and few beside it."""
+    reward = {"kind": "linear", "theta": "sphere"}
+    domain = {"kind": "sphere", "dimension": 2, "points": 12, "method": "uniform"}
+    problem = {"kind": "fixed_domain", "domain": domain, "reward": reward, "noise": 0.1}
+    lies = [{"agents": {"fraction": 0.2}, "behaviour": {"kind": "sign_flip", "scale": 100}}]
+    found = run(
+        "rclb", {"sub_gaussian": 0.1, "C": 1.0}, agents=10, problem=problem, adversaries=lies,
+        schedule={"kind": "rounds", "turns": 400},
+    )  # fmt: skip
+    server: Any = found.engine.server
+    assert server.rounds >= 2
+    assert int(world(problem, 0, 10).means(0, 1).argmax()) in server.active
+    assert len(server.active) <= 3
