@@ -49,7 +49,7 @@ class FtsConfig(Config):
     """Of the squared exponential kernel."""
     variance: float = Field(default=1.0, gt=0)
     """k(x, x)."""
-    lam: float = Field(default=0.01, gt=0)
+    noise_variance: float = Field(default=0.01, gt=0)
     """Variance of the noise of rewards, of the model."""
     initial: int = Field(default=10, ge=0)
     """Random points of an agent's region before it sends anything."""
@@ -180,7 +180,7 @@ class FederatedSampler(Talks, Agent):
         if self._points:
             Phi = phi(np.array(self._points))
             G, b = Phi.T @ Phi, Phi.T @ np.array(self._rewards)
-        weights = posterior_draw(G, b, self.config.lam, self.context.rng.standard_normal(len(b)))
+        weights = posterior_draw(G, b, self.config.noise_variance, self.context.rng.standard_normal(len(b)))
         return np.asarray(phi(X) @ weights)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
@@ -194,7 +194,9 @@ class FederatedSampler(Talks, Agent):
         if len(self._points) < self.config.initial:
             return []
         self.draws += 1
-        weights = posterior_draw(self._G, self._b, self.config.lam, self.context.rng.standard_normal(len(phi)))
+        weights = posterior_draw(
+            self._G, self._b, self.config.noise_variance, self.context.rng.standard_normal(len(phi))
+        )
         self.tell(SERVER, DrawnWeights(weights=weights, pulls=self.unshared, round=self.draws))
         return self.sent()
 
@@ -265,7 +267,7 @@ def federated(config: type[FtsConfig], source: str, summary: str) -> Algorithm:
         where={"regions": "splits^d" if splits else "1"},
         metrics=(Metric("draws", "messages", "draws of weights that agents have sent"),),
         cites=(*(["dai2020federated"] if source.startswith("2020") else []), "dai2021differentially"),
-        search={"features": "20..500"},
+        search={"features": "20..500", "length_scale": "0.05..5"},
         memory=(Memory("a matrix M x M of features for each agent", "N*features^2", "fewer features"),),
         private=ServerNoise if private else None,
     )

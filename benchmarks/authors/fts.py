@@ -30,7 +30,7 @@ CONFIG: dict[str, Any] = {
     "features": 30,
     "length_scale": 0.2,
     "variance": 1.0,
-    "lam": 0.01,
+    "noise_variance": 0.01,
     "initial": 5,
     "constant": 5,
 }
@@ -59,7 +59,9 @@ class Kept:
 
     def __init__(self, *given: Any) -> None:
         names = ("rbf.lengthscale", "rbf.variance", "Gaussian_noise.variance")
-        self._kept = dict(zip(names, (CONFIG[key] for key in ("length_scale", "variance", "lam")), strict=True))
+        self._kept = dict(
+            zip(names, (CONFIG[key] for key in ("length_scale", "variance", "noise_variance")), strict=True)
+        )
 
     def __getitem__(self, name: str) -> FloatArray:
         return np.array([self._kept[name]])
@@ -119,7 +121,7 @@ def theirs(code: Any, seed: int) -> Found:
         "s": rng.standard_normal((M, 2)) / config.length_scale,
         "b": rng.uniform(0, 2 * np.pi, M),
         "v_kernel": config.variance,
-        "obs_noise": config.lam,
+        "obs_noise": config.noise_variance,
     }
     halves = [np.array([[a / 2, (a + 1) / 2], [b / 2, (b + 1) / 2]]) for a in range(2) for b in range(2)]
     bounds, pt = {"x1": (0, 1), "x2": (0, 1)}, 1 - 1 / (np.arange(TURNS) + 1)

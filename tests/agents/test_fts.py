@@ -35,7 +35,7 @@ def solved(name: str, case: int) -> tuple[Run, OracleRun]:
         "features": int(rng.choice([5, 20])),
         "length_scale": float(rng.uniform(0.1, 1.0)),
         "variance": float(rng.uniform(0.5, 2.0)),
-        "lam": float(rng.uniform(0.01, 0.2)),
+        "noise_variance": float(rng.uniform(0.01, 0.2)),
         "initial": int(rng.choice([0, 1, 4])),
         "patience": int(rng.integers(1, 4)),
     }

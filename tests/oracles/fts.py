@@ -79,7 +79,7 @@ def run(turns: Turns, world: World, kernel: Kernel | None, config: Config, coins
             elif rngs[n].random() < 1 - 1 / since or federated is None:
                 s_own, b_own = drawn(rngs[n])
                 phis = [features(s_own, b_own, c.variance, x) for x in points[n]]
-                omega = draw(phis, rewards[n], c.lam, rngs[n].standard_normal(M))
+                omega = draw(phis, rewards[n], c.noise_variance, rngs[n].standard_normal(M))
                 arm = best(world, n, [float(features(s_own, b_own, c.variance, x) @ omega) for x in X])
             else:
                 arm = best(world, n, [float(features(s, b, c.variance, x) @ federated[region(c, x)]) for x in X])
@@ -89,7 +89,7 @@ def run(turns: Turns, world: World, kernel: Kernel | None, config: Config, coins
             rewards[n].append(y)
             if t >= c.initial:
                 phis = [features(s, b, c.variance, x) for x in points[n]]
-                sent[n] = draw(phis, rewards[n], c.lam, rngs[n].standard_normal(M))
+                sent[n] = draw(phis, rewards[n], c.noise_variance, rngs[n].standard_normal(M))
                 fresh[n] += 1
                 out.send("drawn_weights", n, SERVER, M)
         if min(fresh) == 0 and max(fresh) < c.patience:
