@@ -58,7 +58,11 @@ class Kept:
     """What stands in for a Gaussian process of GPy: its parameters stay."""
 
     def __init__(self, *given: Any) -> None:
-        names = ("rbf.lengthscale", "rbf.variance", "Gaussian_noise.variance")
+        names = {
+            "rbf.lengthscale": "length_scale",
+            "rbf.variance": "variance",
+            "Gaussian_noise.variance": "noise_variance",
+        }
         self._kept = dict(
             zip(names, (CONFIG[key] for key in ("length_scale", "variance", "noise_variance")), strict=True)
         )
