@@ -131,11 +131,11 @@ class Host:
         end = self._clock.now + self._handling(packet)
         self._clock.at(end, DELIVERY, self.address, self._end_handling, (packet, seq))
 
-    def _end_handling(self, event: Any) -> None:
-        if self._is_suspended(DELIVERY, self._end_handling, event):
+    def _end_handling(self, due: tuple[Packet, int]) -> None:
+        if self._is_suspended(DELIVERY, self._end_handling, due):
             return
         self.busy = False
-        self._handle(*event.value)
+        self._handle(*due)
         self._next()
 
     def _handle(self, packet: Packet, seq: int) -> int:
@@ -208,8 +208,7 @@ class Host:
         packet = Packet(message, -1, self.address, self.address, 0, cause, tr.NONE, 0, timer=True)
         self._clock.at(self._clock.now + delay, TIMER, self.address, self._on_timer, packet)
 
-    def _on_timer(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _on_timer(self, packet: Packet) -> None:
         if self.address in self._down:
             self._expired_timers = (*self._expired_timers, packet)
         else:
@@ -242,14 +241,14 @@ class Host:
         """Whether there is something to do once it is up."""
         return self._postponed is not None or bool(self._expired_timers)
 
-    def _is_suspended(self, kind: int, callback: Callable[[Any], None], event: Any) -> bool:
+    def _is_suspended(self, kind: int, callback: Callable[[Any], None], value: object) -> bool:
         """Whether work that was to end now ends later, since the node is or was down; then it is put off."""
         if self.address in self._down:
-            self._postponed = (self._clock.now, kind, callback, event.value)
+            self._postponed = (self._clock.now, kind, callback, value)
             return True
         if self._suspended:
             end, self._suspended = self._clock.now + self._suspended, 0.0
-            self._clock.at(end, kind, self.address, callback, event.value)
+            self._clock.at(end, kind, self.address, callback, value)
             return True
         return False
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import PEER
@@ -97,8 +96,7 @@ class Direct(Local):
             self._run.clock.at(self._run.clock.now, DELIVERY, 0, self._leave, hops)
         return self._open[hops]
 
-    def _leave(self, event: Any) -> None:
-        hops: int = event.value
+    def _leave(self, hops: int) -> None:
         self._hop(self._open.pop(hops), hops, 1)
 
     def _hop(self, batch: dict[Address, list[_Sent]], hops: int, hop: int) -> None:
@@ -115,7 +113,7 @@ class Direct(Local):
                     self._record_arrival(sent, origin if hop == 1 else tr.EVERYONE, hop, arriving, copies - arriving)
         self._hand_over(batch, hop)
         if hop < hops:
-            run.clock.at(run.clock.now + self._trial, DELIVERY, 0, lambda event: self._hop(batch, hops, hop + 1))
+            run.clock.at(run.clock.now + self._trial, DELIVERY, 0, lambda _: self._hop(batch, hops, hop + 1))
 
     def _copies(self, origin: Address, hop: int) -> tuple[int, int, int]:
         """Agents at distance ``hop`` of the origin, copies put on links for that hop, and by how many agents."""

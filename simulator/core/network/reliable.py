@@ -56,8 +56,7 @@ class ReliableTransport(Transport):
     def _in_turn(self, packet: Packet, arrival: float) -> float:
         return arrival  # the receiver puts them in order
 
-    def _overdue(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _overdue(self, packet: Packet) -> None:
         if packet.acknowledged:
             self.idle_timers -= 1
         elif packet.source in self._down:
@@ -106,8 +105,7 @@ class ReliableTransport(Transport):
         self._audit.gave_up(packet)
         return self._event(tr.EXPIRE, packet, reason=self._trace.name(why))
 
-    def _arrive(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _arrive(self, packet: Packet) -> None:
         self._audit.arrived(packet, self._clock.now)
         if packet.destination in self._down:
             self._lost(packet, "down")
@@ -151,8 +149,7 @@ class ReliableTransport(Transport):
                 return
         self._clock.at(arrival, DELIVERY, packet.source, self._acknowledged, packet)
 
-    def _acknowledged(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _acknowledged(self, packet: Packet) -> None:
         if packet.acknowledged or packet.expired or packet.source in self._down:
             return
         packet.acknowledged = True

@@ -7,7 +7,7 @@ pair. Where something can be, see ``core.network.reliable``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
@@ -186,8 +186,7 @@ class Transport:
             arrival = self._latest[pair] = latest if latest > arrival else arrival
         return arrival
 
-    def _enter_server(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _enter_server(self, packet: Packet) -> None:
         assert self._network.ingress is not None
         self._schedule(packet, self._network.ingress.leave(self._clock.now, packet.scalars, self._bits(packet)))
 
@@ -200,8 +199,7 @@ class Transport:
         self._audit.dropped(packet)
         self._event(tr.DROP, packet, reason=self._trace.name(why))
 
-    def _arrive(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _arrive(self, packet: Packet) -> None:
         if self._audit.full:
             self._audit.arrived(packet, self._clock.now)
         if packet.destination in self._down:
