@@ -137,7 +137,7 @@ class OverSockets(Transport):
             WireError: it holds no valid message.
         """
         message = self._codec.decode(frame.message, frame.source)
-        kind = self._trace.name(message.kind)
+        kind = self._trace.names[message.kind]
         return Packet(
             message,
             frame.id,
@@ -147,7 +147,7 @@ class OverSockets(Transport):
             frame.send,
             kind,
             message.scalars,
-            frame.attempts,
+            attempts=frame.attempts,
         )
 
     def take(self, packet: Packet) -> None:

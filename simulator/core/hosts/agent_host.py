@@ -206,7 +206,8 @@ class AgentHost(ClientHost):
         return self._ahead.popleft()
 
     def _handle(self, packet: Packet, seq: int) -> int:
-        node, before = self.node, self.node.pulls_in_model
+        node = self.node
+        before = node.pulls_in_model
         seq = super()._handle(packet, seq)
         if before is not None and not (packet.timer or packet.expired):
             told = packet.origin in node.accepts if node.accepts is not None else node.pulls_in_model != before

@@ -89,7 +89,7 @@ class Host:
             packet.send,
             packet.kind,
             packet.scalars,
-            0 if packet.flood is None else packet.flood.hop,
+            0 if (flood := packet.flood) is None else flood.hop,
             message.round,
             message.version,
             packet.attempts,
@@ -150,7 +150,8 @@ class Host:
         elif packet.expired:
             outbox = self.node.undelivered(packet.message.original, packet.destination)
         else:
-            outbox = self.node.receive(packet.message, packet.origin)
+            flood = packet.flood
+            outbox = self.node.receive(packet.message, packet.source if flood is None else flood.origin)
         self._carry_out(outbox, seq)
         if self._check is not None:
             self._check.handled(self.node, packet, outbox, seq)
@@ -165,7 +166,7 @@ class Host:
             self.address,
             tr.NOBODY if about is None else about,
             cause=cause,
-            kind=self._trace.name(message.kind),
+            kind=self._trace.names[message.kind],
             round=message.round,
             version=message.version,
         )
@@ -187,7 +188,7 @@ class Host:
                     cause=cause,
                     round=note.round,
                     version=note.version,
-                    detail=f"{note.value:.9g}",
+                    detail=f"{note.value:.9g}" if self._trace.kept else None,
                 )
                 if note.event == "trigger":
                     cause = seq
@@ -275,7 +276,8 @@ class ClientHost(Host):
 
     def _handle(self, packet: Packet, seq: int) -> int:
         seq = super()._handle(packet, seq)
-        self._note_waiting(seq)
+        if self.node.waiting != self.waited:
+            self._note_waiting(seq)
         return seq
 
     def _note_waiting(self, cause: int) -> None:

@@ -61,7 +61,7 @@ class Direct(Local):
     def _flood(self, origin: Address, hops: int, message: Message, cause: int) -> None:
         """Note the message; all that is sent now is carried together."""
         run = self._run
-        sent = _Sent(message, message.scalars, run.trace.name(message.kind), cause)
+        sent = _Sent(message, message.scalars, run.trace.names[message.kind], cause)
         self._put(sent, origin, 1, self._graph.degrees[origin], 1)
         self._opened(hops).setdefault(origin, []).append(sent)
 
@@ -76,7 +76,7 @@ class Direct(Local):
             Scalars in the ledger after each of them.
         """
         ledger, degrees = self._run.ledger, self._graph.degrees
-        batch = [_Sent(message, message.scalars, self._run.trace.name(message.kind), 0) for _, message in outboxes]
+        batch = [_Sent(message, message.scalars, self._run.trace.names[message.kind], 0) for _, message in outboxes]
         counted = []
         for origin, (recipient, message), sent, seq in zip(origins, outboxes, batch, rows["seq"].tolist(), strict=True):
             assert isinstance(recipient, Neighbours)
@@ -203,7 +203,7 @@ class Direct(Local):
                     message.round,
                     message.version,
                     copies,
-                    reason if reason == tr.NONE else run.trace.name(SEEN),
+                    reason if reason == tr.NONE else run.trace.names[SEEN],
                 )
 
 

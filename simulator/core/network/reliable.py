@@ -103,7 +103,7 @@ class ReliableTransport(Transport):
 
     def _expire(self, packet: Packet, why: str) -> int:
         self._audit.gave_up(packet)
-        return self._event(tr.EXPIRE, packet, reason=self._trace.name(why))
+        return self._event(tr.EXPIRE, packet, reason=self._trace.names[why])
 
     def _arrive(self, packet: Packet) -> None:
         self._audit.arrived(packet, self._clock.now)
@@ -116,7 +116,7 @@ class ReliableTransport(Transport):
         self._acknowledge(packet)
         if packet.number < receiving.expected or packet.number in receiving.held or packet.number in receiving.skipped:
             self._audit.duplicate(packet)
-            self._event(tr.DUPLICATE, packet, reason=self._trace.name("suppressed"))
+            self._event(tr.DUPLICATE, packet, reason=self._trace.names["suppressed"])
             return
         receiving.held[packet.number] = packet
         self._release(receiving, packet.destination)

@@ -167,14 +167,19 @@ class Conversations:
         if "talk" in (fields := message.__dict__):
             raise TypeError(f"this {message.kind!r} has been sent before; make a new message each time")
         if answers is None and (current := self.current) is not None:
-            answers = current.owes.pop(to, current.round) if isinstance(to, int) else current.round
+            answers = current.round
             if not isinstance(to, int):
                 current.owes.clear()
+            elif current.owes:
+                answers = current.owes.pop(to, answers)
         number = self._number = self._number + self._step
         fields["talk"], fields["answers"], fields["asks"] = number, answers or 0, asks
         if message.pulls and self.client:
             self.client.unshared -= message.pulls
-        self.outbox += [(one, message) for one in to] if isinstance(to, list) else [(to, message)]
+        if isinstance(to, list):
+            self.outbox += [(one, message) for one in to]
+        else:
+            self.outbox.append((to, message))
         return number
 
     def _answers_another(self, message: Message) -> bool:

@@ -143,7 +143,8 @@ class Talks(Node):
         """
         members = list(range(self.context.agents) if to is None else sorted(to))
         how: Any = {"where": where, "limit": timeout, "needed": len(members) if quorum is None else quorum}
-        asked = Question((reply,), {*members}, Question.all, message is None, together=together, taking=taking, **how)
+        how |= {"public": message is None, "together": together, "taking": taking}
+        asked = Question((reply,), {*members}, Question.all, **how)
         return self.talks.put(asked, message, ALL_AGENTS if to is None else members)
 
     def hear(self, *kinds: type[M], where: Callable[[M], bool] | None = None) -> Awaitable[tuple[M, Address]]:
@@ -220,7 +221,16 @@ class Talks(Node):
             talks.server.applied += message.pulls
         for timer in talks.kept.pop(source, ()) if talks.kept else ():
             talks.resend(timer)
-        question, heard = talks.open.get(message.answers), []
+        question = talks.open.get(message.answers)
+        if question is not None and not talks.listening and question.take(message, source):
+            talks.settle(question)  # as nearly always
+        else:
+            self._match(message, source, question)
+        return talks.take()
+
+    def _match(self, message: Message, source: Address, question: Question | None) -> None:
+        """Give a message to all who listen for it, to those who asked, or else to the method that handles its kind."""
+        talks, heard = self.talks, list[Question]()
         for one in talks.listening:
             if one.take(message, source):
                 heard.append(one)
@@ -234,7 +244,6 @@ class Talks(Node):
                 self._refuse(message, source)
         for one in heard:
             talks.settle(one)
-        return talks.take()
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
         """Send it again while somebody waits for an answer; otherwise it is undone."""

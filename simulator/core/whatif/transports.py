@@ -147,7 +147,7 @@ class InOrder(Datagrams):
     def _overdue(self, packet: Packet) -> None:
         """The timeout of a message that is lost: send it again, or give it up."""
         if self._change_of(packet).for_good:
-            seq = self._event(tr.EXPIRE, packet, reason=self._trace.name(REASON))
+            seq = self._event(tr.EXPIRE, packet, reason=self._trace.names[REASON])
             self._audit.gave_up(packet)
             packet.expired = True
             self._handler.give_up(packet, seq)
