@@ -40,6 +40,7 @@ class Conversations:
     begun = busy = False
     current: Conversation | None = None
     asked: Question | None = None
+    _undo: WeakKeyDictionary[Message, Callable[[Any], None]] | None = None  # if it has not arrived
 
     def __init__(self, node: Node, each: Kinds, handled: Callable[[str, Message, Address], bool]) -> None:
         self.node, self._each, self._handled = node, each, handled
@@ -51,7 +52,6 @@ class Conversations:
         self.listening: dict[Question, None] = {}
         self.mail: list[tuple[Message, Address]] = []
         self.kept: dict[Address, list[Resend]] = {}
-        self._undo: WeakKeyDictionary[Message, Callable[[Any], None]] = WeakKeyDictionary()  # if it has not arrived
         self._tries: dict[tuple[int, Address], int] = {}  # how often what was given up has been sent again
         self._newest: dict[tuple[type, Address | None], int] = {}  # what was told last, by kind and node or None: all
         self._missed: set[Address] = set()  # nodes of which something did not come when nobody waited for them
@@ -214,6 +214,8 @@ class Conversations:
         if question.held and question.undo is not None:
             question.undo(question.message)
         elif self._gives_up and question.undo is not None:
+            if self._undo is None:
+                self._undo = WeakKeyDictionary()
             self._undo[question.message] = question.undo
 
     # --- what does not come through; timers have methods with the names of their kinds
@@ -236,7 +238,7 @@ class Conversations:
         elif wanted and question is not None:
             self.leave_out(question, recipient, "undelivered")
         else:
-            if (undo := self._undo.pop(message, None)) is not None:
+            if self._undo is not None and (undo := self._undo.pop(message, None)) is not None:
                 undo(message)
             if not self._handled("lost", message, recipient) and wanted:
                 kept = [one for one in self.kept.get(recipient, ()) if self._is_wanted(one.copy, recipient)]
