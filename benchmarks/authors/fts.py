@@ -58,14 +58,11 @@ class Kept:
     """What stands in for a Gaussian process of GPy: its parameters stay."""
 
     def __init__(self, *given: Any) -> None:
-        names = {
-            "rbf.lengthscale": "length_scale",
-            "rbf.variance": "variance",
-            "Gaussian_noise.variance": "noise_variance",
+        self._kept = {
+            "rbf.lengthscale": CONFIG["length_scale"],
+            "rbf.variance": CONFIG["variance"],
+            "Gaussian_noise.variance": CONFIG["noise_variance"],
         }
-        self._kept = dict(
-            zip(names, (CONFIG[key] for key in ("length_scale", "variance", "noise_variance")), strict=True)
-        )
 
     def __getitem__(self, name: str) -> FloatArray:
         return np.array([self._kept[name]])

@@ -62,7 +62,7 @@ def run(
         whatif=whatif,
     )
     result = engine.run()
-    return Run(result, rows, list(engine.trace._names), engine)
+    return Run(result, rows, list(engine.trace.names), engine)
 
 
 def on_graph(name: str) -> bool:

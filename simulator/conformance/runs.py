@@ -222,4 +222,4 @@ def run(
         whatif=whatif,
     )
     result = engine.run()
-    return Run(result, rows, list(engine.trace._names), engine)
+    return Run(result, rows, list(engine.trace.names), engine)

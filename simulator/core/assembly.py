@@ -204,9 +204,11 @@ class Assembly:
 
     def _describe(self, message: Message) -> str | None:
         """What the wire has done to a message, and at level ``full`` its payload, as JSON for the trace."""
+        if message.passage is None and self._plan.trace != tr.FULL:
+            return None
         done = what_was_done(message)
         if self._plan.trace != tr.FULL:
-            return json.dumps(done) if done else None
+            return json.dumps(done)
         return json.dumps({name: _plain(getattr(message, name)) for name in message.payload_fields()} | done)
 
     def local(self, run: RunContext, transport: Transport, router: Router) -> Local | None:

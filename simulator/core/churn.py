@@ -85,14 +85,14 @@ class Churn:
     # --- changes
 
     def at(self, time: float, node: Address, change: Callable[[Any], None], value: object) -> None:
-        """Put a change on the clock: ``change`` is called with an event whose value is ``value``."""
+        """Put a change on the clock: ``change`` is called with ``value``."""
         self._ahead += 1
         self._run.clock.at(time, STATE, node, change, value)
 
-    def due(self, event: Any) -> Any:
+    def due(self, value: Any) -> Any:
         """A change is due: its value."""
         self._ahead -= 1
-        return event.value
+        return value
 
     def go_down(self, node: Address, since: float) -> None:
         """A node is down, since some time until now."""

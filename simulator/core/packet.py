@@ -37,12 +37,12 @@ class Packet:
         id: number of the send; the copies of a multicast share it.
         number: position in the sequence of messages of this (source, destination), from 1.
         send: seq of the send event.
+        sent: when it was sent by the node whose message it is.
+        flood: of a LOCAL message; None in a star.
         attempts: copies put on the link so far.
         acknowledged: the sender knows that the receiver has it.
-        flood: of a LOCAL message; None in a star.
         expired: the transport has given it up, and tells the sender.
         timer: it is a timer that the node has set for itself, or its host for it.
-        sent: when it was sent by the node whose message it is.
     """
 
     message: Message
@@ -53,12 +53,12 @@ class Packet:
     send: int
     kind: int
     scalars: int
+    sent: float = 0.0
+    flood: Flood | None = None
     attempts: int = 0
     acknowledged: bool = False
-    flood: Flood | None = None
     expired: bool = False
     timer: bool = False
-    sent: float = 0.0
 
     @property
     def origin(self) -> Address:

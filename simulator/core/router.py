@@ -41,7 +41,6 @@ class Router:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._hosts = _ByAddress(())
-        self._transport: Transport | None = None
         self._local: Local | None = None
         self._wire: Wire | None = None
         self.last_delivery = 0.0
@@ -51,34 +50,29 @@ class Router:
     ) -> None:
         """Say where messages go: ``hosts`` by address, the server's last; ``local`` in a graph; ``wire``: what is done
         to them before, None for nothing."""
-        self._hosts, self._transport, self._local, self._wire = _ByAddress(hosts), transport, local, wire
+        self._hosts, self._local, self._wire = _ByAddress(hosts), local, wire
+        self._send = transport.send if local is None else local.send
         self._acknowledging = transport.mends
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Put a message on the network, because of the event ``cause``."""
-        if self._wire is not None:
+        if self._wire is None:
+            self._send(source, recipient, message, cause)
+        else:
             for receiver, sent in self._wire.leave(source, recipient, message):
                 self._send(source, receiver, sent, cause)
-        else:
-            self._send(source, recipient, message, cause)
-
-    def _send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
-        if self._local is not None:
-            self._local.send(source, recipient, message, cause)
-        else:
-            assert self._transport is not None
-            self._transport.send(source, recipient, message, cause)
 
     def deliver(self, packet: Packet) -> None:
         """A packet has reached its receiver; where nothing is acknowledged, its sender counts on that."""
         if self._wire is not None and not self._acknowledging:
             self._wire.heard(packet)
-        if self._local is None:
-            packet = packet if self._wire is None else self._wire.taken(packet)
-            self.last_delivery = self._clock.now
-            self._hosts[packet.destination].on_packet(packet)
-        else:
+        if self._local is not None:
             self._local.arrive(packet)
+            return
+        if self._wire is not None:
+            packet = self._wire.taken(packet)
+        self.last_delivery = self._clock.now
+        self._hosts[packet.destination].on_packet(packet)
 
     def hand_over(self, packet: Packet) -> None:
         """Give a packet to its receiver's host."""

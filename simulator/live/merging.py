@@ -105,13 +105,13 @@ class MergedTrace:
             peer,
             number,
             self.numbers.get(cause, tr.NONE),
-            tr.NONE if kind == tr.NONE else self._trace.name(names[kind]),
+            tr.NONE if kind == tr.NONE else self._trace.names[names[kind]],
             scalars,
             hop,
             round,
             version,
             value,
-            tr.NONE if reason == tr.NONE else self._trace.name(names[reason]),
+            tr.NONE if reason == tr.NONE else self._trace.names[names[reason]],
             detail,
         )
         if event == tr.SEND:

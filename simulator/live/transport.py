@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from coband.simulator.core.assembly import what_was_done
 from coband.simulator.core.audit.invariants import Audit
-from coband.simulator.core.clock.clock import DELIVERY, Due
+from coband.simulator.core.clock.clock import DELIVERY
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.reliable import Receiving, ReliableTransport
 from coband.simulator.core.network.transport import Transport
@@ -116,15 +116,15 @@ class OverSockets(Transport):
         return json.dumps({"bytes": len(body), **what_was_done(message)})
 
     def _schedule(self, packet: Packet, arrival: float) -> None:
-        self._clock.at(arrival, DELIVERY, packet.destination, self._depart, packet)
+        self._clock.at(arrival, DELIVERY, packet.destination, self._depart, (arrival, packet))
 
-    def _depart(self, event: Any) -> None:
+    def _depart(self, due: tuple[float, Packet]) -> None:
         """A copy has passed its link: hand it to the process of its receiver."""
-        packet: Packet = event.value
+        arrival, packet = due
         if packet.destination in self._down and self.mends:
             self._lost(packet, "down")
             return
-        self.lateness.append(self._clock.now - event[0])
+        self.lateness.append(self._clock.now - arrival)
         body = self._bodies[packet.message]
         self.written_bytes += len(body)
         numbers = (packet.number, packet.id, packet.send, packet.attempts)
@@ -137,7 +137,7 @@ class OverSockets(Transport):
             WireError: it holds no valid message.
         """
         message = self._codec.decode(frame.message, frame.source)
-        kind = self._trace.name(message.kind)
+        kind = self._trace.names[message.kind]
         return Packet(
             message,
             frame.id,
@@ -147,7 +147,7 @@ class OverSockets(Transport):
             frame.send,
             kind,
             message.scalars,
-            frame.attempts,
+            attempts=frame.attempts,
         )
 
     def take(self, packet: Packet) -> None:
@@ -183,9 +183,8 @@ class LiveReliable(OverSockets, ReliableTransport):
         super().__init__(*args)
         self._asked: set[Packet] = set()  # whether they have arrived; no timer of theirs runs any more
 
-    def _acknowledged(self, event: Any) -> None:
+    def _acknowledged(self, packet: Packet) -> None:
         """An acknowledgement has passed its link: hand it to the process of the sender."""
-        packet: Packet = event.value
         self._post(packet.source, Ack(*packet.pair, packet.number, self._clock.now))
 
     def _repeat(self, packet: Packet) -> None:
@@ -208,7 +207,7 @@ class LiveReliable(OverSockets, ReliableTransport):
         elif packet in self._asked:
             packet.acknowledged = True
         else:
-            ReliableTransport._acknowledged(self, Due((self._clock.now, 0, 0, self._depart, packet)))
+            ReliableTransport._acknowledged(self, packet)
         if packet.acknowledged or packet.expired:
             del self._pending[key]
             self._asked.discard(packet)

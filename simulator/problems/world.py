@@ -126,10 +126,11 @@ class DrawnTurns(Sequence[Turn]):
         noise: one draw per turn.
     """
 
-    __slots__ = ("_arms", "_means", "_noise")
+    __slots__ = ("_arms", "_best", "_means", "_noise")
 
     def __init__(self, arms: FloatArray, means: FloatArray, noise: Sequence[float]) -> None:
         self._arms, self._means, self._noise = arms, means, np.array(noise)
+        self._best = means.max(axis=1)
 
     def __len__(self) -> int:
         return len(self._noise)
@@ -137,8 +138,7 @@ class DrawnTurns(Sequence[Turn]):
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[number] for number in range(*place.indices(len(self)))]
-        means = self._means[place]
-        return self._arms[place], means, float(means.max()), float(self._noise[place])
+        return self._arms[place], self._means[place], float(self._best[place]), float(self._noise[place])
 
 
 class TurnsWorld(abc.ABC):

@@ -20,7 +20,7 @@ def filled() -> tuple[Clock, list[tuple[float, str]]]:
         (1.0, TURN, 5, "turn"),
         (1.0, STATE, 7, "down"),
     ):
-        clock.at(time, kind, node, lambda due: seen.append((clock.now, due.value)), name)
+        clock.at(time, kind, node, lambda name: seen.append((clock.now, name)), name)
     return clock, seen
 
 
@@ -59,7 +59,7 @@ def test_events_of_simpy_run_on_the_same_clock() -> None:
 def test_an_error_in_a_callback_ends_the_run() -> None:
     clock, seen = filled()
 
-    def fail(due: object) -> None:
+    def fail(value: object) -> None:
         raise ValueError("planted")
 
     clock.at(1.5, TURN, 0, fail)

@@ -126,7 +126,7 @@ class Audit:
         """A message is handed to its receiver; it must have been sent, once, and in its turn."""
         copies = self.copies[packet.message.kind]
         copies.delivered += 1
-        if copies.in_flight < 0:
+        if copies.delivered + copies.dropped + copies.duplicates > copies.sent + copies.duplicated:
             raise InvariantViolation(f"more copies of {packet.message.kind!r} arrived than were sent", packet.send)
         if packet.destination in self._down:
             text = f"{packet.message.kind!r} was handed to node {packet.destination} while it was down"
@@ -157,7 +157,7 @@ class Audit:
                 "was due: reliable transport hands over each message once and in order",
                 packet.send,
             )
-        self._last[pair] = packet.number
+        self._last[pair] = expected
 
     def at_end(self) -> None:
         """When no event is left, no copy may be in flight."""

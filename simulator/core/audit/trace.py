@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 OFF, PROTOCOL, FULL = "off", "protocol", "full"
 RECORD = struct.Struct("<qdhiiqqhqhiidh")
-BATCH = 4096
+BATCH = 1024
 
 EVENTS = (
     "turn",
@@ -113,12 +113,24 @@ def keep(rows: list[Row]) -> Sink:
     return lambda batch, names: rows.extend(map(Row._make, batch))
 
 
+class Names(dict[str, int]):
+    """Codes of names, in the order in which they were first asked for."""
+
+    def __missing__(self, name: str) -> int:
+        code = self[name] = len(self)
+        return code
+
+
 class Trace:
     """Numbers events, fingerprints them and hands them to a sink in batches.
 
     Args:
         sink: called with (rows, all names so far) for every batch; None when nothing is to be kept.
         first: number of the first event.
+
+    Attributes:
+        kept: whether anybody keeps the events, and their details with them.
+        names: the code of a message kind or a reason; the table of names travels with the trace.
     """
 
     def __init__(self, sink: Sink | None = None, first: int = 0) -> None:
@@ -128,20 +140,13 @@ class Trace:
         self._room = BATCH  # rows that fit in the batch, beside those that are sealed
         self._sealed: list[list[PlainRow] | Block] = []  # in the fingerprint, not yet passed on
         self._previous: list[list[PlainRow] | Block] = []
-        self._names: dict[str, int] = {}
+        self.names, self.kept = Names(), sink is not None
         self._next = first
 
     @property
     def events(self) -> int:
         """Number of events so far."""
         return self._next - self._first
-
-    def name(self, text: str) -> int:
-        """The code of a message kind or a reason; the table of names travels with the trace."""
-        code = self._names.get(text)
-        if code is None:
-            code = self._names[text] = len(self._names)
-        return code
 
     def record(
         self,
@@ -230,14 +235,14 @@ class Trace:
         if not self._sealed:
             return
         if self._sink is not None:
-            self._sink(_plain(self._sealed), tuple(self._names))
+            self._sink(_plain(self._sealed), tuple(self.names))
         self._previous, self._sealed, self._room = self._sealed, [], BATCH
 
     def fingerprint(self) -> str:
         """The run's fingerprint: 64 hexadecimal digits."""
         self.flush()
         digest = self._hash.copy()
-        digest.update("\n".join(self._names).encode())
+        digest.update("\n".join(self.names).encode())
         return digest.hexdigest()
 
     def chain(self, seq: int) -> list[Row]:

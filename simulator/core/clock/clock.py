@@ -9,25 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 import simpy
 
 STATE, TURN, DELIVERY, TIMER = -1, 0, 1, 2
 NODES = 1 << 32
-
-
-class Due(tuple[float, int, int, Callable[[Any], None], object]):
-    """A callback that is due, as it stands in the heap: (time, priority, number, callback, value).
-
-    It takes the place of SimPy's (time, priority, number, event), and is made and run in half the time.
-    """
-
-    __slots__ = ()
-
-    value: Any = property(itemgetter(4))
-    """What was handed over with the callback."""
+CALLBACK = 5
+"""Parts of what stands in the heap for a callback."""
 
 
 class Clock(simpy.Environment):
@@ -36,32 +26,30 @@ class Clock(simpy.Environment):
     One bare callback per turn or message is several times cheaper than a process per message. SimPy's public interface
     has neither an absolute time (``schedule`` takes a delay, and now + (time - now) may round) nor anything lighter
     than an event. So this class, and nothing else, uses private fields of SimPy: ``Environment._queue``, ``_eid`` and
-    ``_now`` (the heap, the counter of numbers, and the time). SimPy's own events may be in the same heap.
+    ``_now`` (the heap, the counter of numbers, and the time). A callback stands in the heap as (time, priority, number,
+    callback, value), beside SimPy's own events, (time, priority, number, event).
     """
 
     now: float = property(attrgetter("_now"))  # type: ignore[assignment]
     """Simulated time; SimPy's property of that name runs Python code."""
 
     def at(self, time: float, kind: int, node: int, callback: Callable[[Any], None], value: object = None) -> None:
-        """Call ``callback(due)`` at ``time``, with ``due.value`` = value.
+        """Call ``callback(value)`` at ``time``.
 
         Args:
             time: absolute simulated time, not before now. Given absolutely because now + (time - now) may round.
             kind: STATE, TURN, DELIVERY or TIMER.
             node: address of the node at which it happens (-1 for the server).
-            callback: called with a :class:`Due`.
-            value: handed over in it.
+            callback: what is called.
+            value: what it is called with.
         """
-        due = Due((time, kind * NODES + node + 1, next(self._eid), callback, value))
-        heappush(self._queue, due)  # type: ignore[misc]
+        heappush(self._queue, (time, kind * NODES + node + 1, next(self._eid), callback, value))  # type: ignore[misc]
 
     def step(self) -> None:
         """Run the next callback or the next event of SimPy."""
-        due: Any = self._queue[0] if self._queue else None
-        if type(due) is Due:
-            heappop(self._queue)
-            self._now = due[0]
-            due[3](due)
+        due: Any = self._queue[0] if self._queue else ()
+        if len(due) == CALLBACK:
+            self.run_due(due[0])
         else:
             super().step()
 
@@ -71,12 +59,12 @@ class Clock(simpy.Environment):
             return super().run(until)
         queue: list[Any] = self._queue
         while queue:
-            due = queue[0]
-            if type(due) is Due:
-                heappop(queue)
+            due = heappop(queue)
+            if len(due) == CALLBACK:
                 self._now = due[0]
-                due[3](due)
+                due[3](due[4])
             else:
+                heappush(queue, due)
                 super().step()
         return None
 
@@ -91,10 +79,9 @@ class Clock(simpy.Environment):
 
     def run_due(self, now: float) -> None:
         """Run the next event, which was due at ``now`` or before, at the time ``now``."""
-        due: Any = self._queue[0]
+        due: Any = heappop(self._queue)
         self._now = now
-        heappop(self._queue)
-        due[3](due)
+        due[3](due[4])
 
     @property
     def ahead(self) -> int:

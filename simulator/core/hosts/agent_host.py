@@ -110,11 +110,11 @@ class AgentHost(ClientHost):
         cause, self._resumption = self._resumption, tr.NONE
         return cause
 
-    def _end_turn(self, event: Any) -> None:
-        if self._is_suspended(TURN, self._end_turn, event):
+    def _end_turn(self, cause: int) -> None:
+        if self._is_suspended(TURN, self._end_turn, cause):
             return
         self.busy = False
-        self._turn(event.value)
+        self._turn(cause)
         self._next()
 
     def _turn(self, cause: int) -> None:
@@ -206,7 +206,8 @@ class AgentHost(ClientHost):
         return self._ahead.popleft()
 
     def _handle(self, packet: Packet, seq: int) -> int:
-        node, before = self.node, self.node.pulls_in_model
+        node = self.node
+        before = node.pulls_in_model
         seq = super()._handle(packet, seq)
         if before is not None and not (packet.timer or packet.expired):
             told = packet.origin in node.accepts if node.accepts is not None else node.pulls_in_model != before
@@ -235,7 +236,7 @@ class AgentHost(ClientHost):
         super()._next()
         self._take_due()
 
-    def _take_due(self, event: Any = None) -> None:
+    def _take_due(self, _: None = None) -> None:
         """Take the turns that fell due while the agent was busy or waiting."""
         while self.due and not (self.busy or self.address in self._down or self.node.waiting or self.node.done):
             self.due -= 1

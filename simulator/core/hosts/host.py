@@ -89,7 +89,7 @@ class Host:
             packet.send,
             packet.kind,
             packet.scalars,
-            0 if packet.flood is None else packet.flood.hop,
+            0 if (flood := packet.flood) is None else flood.hop,
             message.round,
             message.version,
             packet.attempts,
@@ -131,11 +131,11 @@ class Host:
         end = self._clock.now + self._handling(packet)
         self._clock.at(end, DELIVERY, self.address, self._end_handling, (packet, seq))
 
-    def _end_handling(self, event: Any) -> None:
-        if self._is_suspended(DELIVERY, self._end_handling, event):
+    def _end_handling(self, due: tuple[Packet, int]) -> None:
+        if self._is_suspended(DELIVERY, self._end_handling, due):
             return
         self.busy = False
-        self._handle(*event.value)
+        self._handle(*due)
         self._next()
 
     def _handle(self, packet: Packet, seq: int) -> int:
@@ -150,7 +150,8 @@ class Host:
         elif packet.expired:
             outbox = self.node.undelivered(packet.message.original, packet.destination)
         else:
-            outbox = self.node.receive(packet.message, packet.origin)
+            flood = packet.flood
+            outbox = self.node.receive(packet.message, packet.source if flood is None else flood.origin)
         self._carry_out(outbox, seq)
         if self._check is not None:
             self._check.handled(self.node, packet, outbox, seq)
@@ -165,7 +166,7 @@ class Host:
             self.address,
             tr.NOBODY if about is None else about,
             cause=cause,
-            kind=self._trace.name(message.kind),
+            kind=self._trace.names[message.kind],
             round=message.round,
             version=message.version,
         )
@@ -187,7 +188,7 @@ class Host:
                     cause=cause,
                     round=note.round,
                     version=note.version,
-                    detail=f"{note.value:.9g}",
+                    detail=f"{note.value:.9g}" if self._trace.kept else None,
                 )
                 if note.event == "trigger":
                     cause = seq
@@ -208,8 +209,7 @@ class Host:
         packet = Packet(message, -1, self.address, self.address, 0, cause, tr.NONE, 0, timer=True)
         self._clock.at(self._clock.now + delay, TIMER, self.address, self._on_timer, packet)
 
-    def _on_timer(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _on_timer(self, packet: Packet) -> None:
         if self.address in self._down:
             self._expired_timers = (*self._expired_timers, packet)
         else:
@@ -242,14 +242,14 @@ class Host:
         """Whether there is something to do once it is up."""
         return self._postponed is not None or bool(self._expired_timers)
 
-    def _is_suspended(self, kind: int, callback: Callable[[Any], None], event: Any) -> bool:
+    def _is_suspended(self, kind: int, callback: Callable[[Any], None], value: object) -> bool:
         """Whether work that was to end now ends later, since the node is or was down; then it is put off."""
         if self.address in self._down:
-            self._postponed = (self._clock.now, kind, callback, event.value)
+            self._postponed = (self._clock.now, kind, callback, value)
             return True
         if self._suspended:
             end, self._suspended = self._clock.now + self._suspended, 0.0
-            self._clock.at(end, kind, self.address, callback, event.value)
+            self._clock.at(end, kind, self.address, callback, value)
             return True
         return False
 
@@ -276,7 +276,8 @@ class ClientHost(Host):
 
     def _handle(self, packet: Packet, seq: int) -> int:
         seq = super()._handle(packet, seq)
-        self._note_waiting(seq)
+        if self.node.waiting != self.waited:
+            self._note_waiting(seq)
         return seq
 
     def _note_waiting(self, cause: int) -> None:

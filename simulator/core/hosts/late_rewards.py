@@ -56,8 +56,8 @@ class LateRewardsHost(AgentHost):
         if self._after_turn is not None:
             self._after_turn(self.address)
 
-    def _comes(self, event: Any) -> None:
-        self._here.append(event.value)
+    def _comes(self, pull: Outstanding) -> None:
+        self._here.append(pull)
         self._learn()
 
     def _learn(self) -> None:
@@ -86,6 +86,6 @@ class LateRewardsHost(AgentHost):
     def has_work(self) -> bool:
         return bool(self._here and not self.node.waiting) or super().has_work
 
-    def _take_due(self, event: Any = None) -> None:
+    def _take_due(self, _: None = None) -> None:
         self._learn()
-        super()._take_due(event)
+        super()._take_due()

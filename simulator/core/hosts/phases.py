@@ -68,7 +68,7 @@ class PhaseHost(ClientHost):
             self.busy or self.address in self._down or self.node.waiting or self.node.done or self._inbox
         )
 
-    def _start(self, event: Any) -> None:
+    def _start(self, _: None) -> None:
         self._called = False
         if not self._may_go_on() or not self._progress.may_start(self._clock.now):
             return
@@ -82,11 +82,11 @@ class PhaseHost(ClientHost):
         end = self._clock.now + self._pace.time(int(counts.sum()))
         self._clock.at(end, TURN, self.address, self._end, (seq, counts))
 
-    def _end(self, event: Any) -> None:
+    def _end(self, due: tuple[int, IntArray]) -> None:
         """The batch has been pulled: observe, send."""
-        if self._is_suspended(TURN, self._end, event):
+        if self._is_suspended(TURN, self._end, due):
             return
-        seq, counts = event.value
+        seq, counts = due
         self.busy = False
         means, regret = self._world.pull_batch(self.address, self.phases, counts)
         seq = self._record(counts, means, seq)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -86,10 +85,10 @@ class Turns:
         if agent >= 0 and self._progress.may_start(time):
             self._clock.at(time, TURN, agent, self._tick, agent)
 
-    def _tick(self, event: Any) -> None:
-        if event.value == 0 and self._preparing:
+    def _tick(self, agent: Address) -> None:
+        if agent == 0 and self._preparing:
             self._prepare(map(self.host, range(self._agents)))
-        self.host(event.value).tick()
+        self.host(agent).tick()
         self._schedule_tick()
 
     def _schedule_cohort(self) -> None:
@@ -98,10 +97,10 @@ class Turns:
         if agents and self._progress.may_start(time):
             self._clock.at(time, TURN, agents[0], self._tick_together, agents)
 
-    def _tick_together(self, event: Any) -> None:
+    def _tick_together(self, agents: list[int]) -> None:
         assert self._cohort is not None
-        if self._together != event.value:
-            self._together, self._acting = event.value, [self.host(agent) for agent in event.value]
+        if self._together != agents:
+            self._together, self._acting = agents, [self.host(agent) for agent in agents]
         if self._preparing:
             self._prepare(self._acting)
         self._cohort.tick(self._acting)
@@ -119,7 +118,7 @@ class Turns:
         if schedule.turns is None or host.turns < schedule.turns:
             time = self._clock.now + self._thinking[agent]()
             if self._progress.may_start(time):
-                self._clock.at(time, TURN, agent, lambda event: host.tick())
+                self._clock.at(time, TURN, agent, lambda _: host.tick())
 
 
 def _instants(ticks: Iterable[tuple[float, int]]) -> Iterator[tuple[float, list[int]]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import PEER
@@ -62,7 +61,7 @@ class Direct(Local):
     def _flood(self, origin: Address, hops: int, message: Message, cause: int) -> None:
         """Note the message; all that is sent now is carried together."""
         run = self._run
-        sent = _Sent(message, message.scalars, run.trace.name(message.kind), cause)
+        sent = _Sent(message, message.scalars, run.trace.names[message.kind], cause)
         self._put(sent, origin, 1, self._graph.degrees[origin], 1)
         self._opened(hops).setdefault(origin, []).append(sent)
 
@@ -77,7 +76,7 @@ class Direct(Local):
             Scalars in the ledger after each of them.
         """
         ledger, degrees = self._run.ledger, self._graph.degrees
-        batch = [_Sent(message, message.scalars, self._run.trace.name(message.kind), 0) for _, message in outboxes]
+        batch = [_Sent(message, message.scalars, self._run.trace.names[message.kind], 0) for _, message in outboxes]
         counted = []
         for origin, (recipient, message), sent, seq in zip(origins, outboxes, batch, rows["seq"].tolist(), strict=True):
             assert isinstance(recipient, Neighbours)
@@ -97,8 +96,7 @@ class Direct(Local):
             self._run.clock.at(self._run.clock.now, DELIVERY, 0, self._leave, hops)
         return self._open[hops]
 
-    def _leave(self, event: Any) -> None:
-        hops: int = event.value
+    def _leave(self, hops: int) -> None:
         self._hop(self._open.pop(hops), hops, 1)
 
     def _hop(self, batch: dict[Address, list[_Sent]], hops: int, hop: int) -> None:
@@ -115,7 +113,7 @@ class Direct(Local):
                     self._record_arrival(sent, origin if hop == 1 else tr.EVERYONE, hop, arriving, copies - arriving)
         self._hand_over(batch, hop)
         if hop < hops:
-            run.clock.at(run.clock.now + self._trial, DELIVERY, 0, lambda event: self._hop(batch, hops, hop + 1))
+            run.clock.at(run.clock.now + self._trial, DELIVERY, 0, lambda _: self._hop(batch, hops, hop + 1))
 
     def _copies(self, origin: Address, hop: int) -> tuple[int, int, int]:
         """Agents at distance ``hop`` of the origin, copies put on links for that hop, and by how many agents."""
@@ -205,7 +203,7 @@ class Direct(Local):
                     message.round,
                     message.version,
                     copies,
-                    reason if reason == tr.NONE else run.trace.name(SEEN),
+                    reason if reason == tr.NONE else run.trace.names[SEEN],
                 )
 
 

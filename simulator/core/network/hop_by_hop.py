@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coband.simulator.core.clock.clock import TIMER
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.nodes.message import Message
@@ -25,8 +23,7 @@ class HopByHop(Local):
         if self._take(packet) and flood.hop < flood.hops:
             self._run.clock.at(self._run.clock.now + self._trial, TIMER, packet.destination, self._pass_on, packet)
 
-    def _pass_on(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _pass_on(self, packet: Packet) -> None:
         if packet.destination in self._run.down:
             self._put_off.setdefault(packet.destination, []).append(packet)
         else:

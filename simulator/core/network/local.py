@@ -98,7 +98,7 @@ class Local(ABC):
                 packet.message.round,
                 packet.message.version,
                 packet.attempts,
-                run.trace.name(SEEN),
+                run.trace.names[SEEN],
             )
             return False
         self._seen[flood.id].add(node)

@@ -56,8 +56,7 @@ class ReliableTransport(Transport):
     def _in_turn(self, packet: Packet, arrival: float) -> float:
         return arrival  # the receiver puts them in order
 
-    def _overdue(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _overdue(self, packet: Packet) -> None:
         if packet.acknowledged:
             self.idle_timers -= 1
         elif packet.source in self._down:
@@ -104,10 +103,9 @@ class ReliableTransport(Transport):
 
     def _expire(self, packet: Packet, why: str) -> int:
         self._audit.gave_up(packet)
-        return self._event(tr.EXPIRE, packet, reason=self._trace.name(why))
+        return self._event(tr.EXPIRE, packet, reason=self._trace.names[why])
 
-    def _arrive(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _arrive(self, packet: Packet) -> None:
         self._audit.arrived(packet, self._clock.now)
         if packet.destination in self._down:
             self._lost(packet, "down")
@@ -118,7 +116,7 @@ class ReliableTransport(Transport):
         self._acknowledge(packet)
         if packet.number < receiving.expected or packet.number in receiving.held or packet.number in receiving.skipped:
             self._audit.duplicate(packet)
-            self._event(tr.DUPLICATE, packet, reason=self._trace.name("suppressed"))
+            self._event(tr.DUPLICATE, packet, reason=self._trace.names["suppressed"])
             return
         receiving.held[packet.number] = packet
         self._release(receiving, packet.destination)
@@ -151,8 +149,7 @@ class ReliableTransport(Transport):
                 return
         self._clock.at(arrival, DELIVERY, packet.source, self._acknowledged, packet)
 
-    def _acknowledged(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _acknowledged(self, packet: Packet) -> None:
         if packet.acknowledged or packet.expired or packet.source in self._down:
             return
         packet.acknowledged = True

@@ -7,7 +7,7 @@ pair. Where something can be, see ``core.network.reliable``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
@@ -50,7 +50,7 @@ class Transport:
         self._clock, self._trace, self._down = run.clock, run.trace, run.down
         self._ledger, self._audit, self._energy = run.ledger, run.audit, run.energy
         self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
-        self._partitioned = bool(network.config.partitions)
+        self._hindered = bool(network.config.partitions) or run.energy is not None
         self._ideal = network.config.ideal and network.ingress is None and network.egress is None
         self._everyone = list(range(run.ledger.agents))
         self._messages = 0
@@ -66,14 +66,17 @@ class Transport:
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         receivers = self._receivers(recipient)
-        kind, scalars, round = message.kind, message.scalars, message.round
+        ledger, kind, scalars, round = self._ledger, message.kind, message.scalars, message.round
         if source == SERVER:
-            self._ledger.first_copies(kind, DOWN, receivers, scalars, round)
+            way = DOWN
+            ledger.first_copies(kind, DOWN, receivers, scalars, round)
         elif recipient == SERVER:
-            self._ledger.first_copies(kind, UP, [source], scalars, round)
+            way = UP
+            ledger.first_copies(kind, UP, [source], scalars, round)
         else:
-            self._ledger.sent_to_peers(kind, source, len(receivers), scalars, round)
-        self._ledger.carry(message, DOWN if source == SERVER else UP if recipient == SERVER else PEER, len(receivers))
+            way = PEER
+            ledger.sent_to_peers(kind, source, len(receivers), scalars, round)
+        ledger.carry(message, way, len(receivers))
         self._send(source, recipient if isinstance(recipient, int) else tr.EVERYONE, receivers, message, cause)
 
     def pass_on(
@@ -98,8 +101,9 @@ class Transport:
         cause: int,
         flood: Flood | None = None,
     ) -> None:
-        scalars, kind, id = message.scalars, self._trace.name(message.kind), self.number()
-        now = self._clock.now
+        now, scalars, kind, id = self._clock.now, message.scalars, self._trace.names[message.kind], self._messages
+        self._messages = id + 1
+        hop, sent = (0, now) if flood is None else (flood.hop, flood.sent)
         seq = self._trace.record(
             now,
             tr.SEND,
@@ -109,17 +113,18 @@ class Transport:
             cause,
             kind,
             scalars,
-            0 if flood is None else flood.hop,
+            hop,
             message.round,
             message.version,
             len(receivers),
-            detail=self.describe(message),
+            tr.NONE,
+            self.describe(message),
         )
-        numbers, sent = self._numbers, now if flood is None else flood.sent
+        numbers, put = self._numbers, self._put
         for receiver in receivers:
-            pair = (source, receiver)
+            pair = source, receiver
             number = numbers[pair] = numbers.get(pair, 0) + 1
-            self._put(Packet(message, id, source, receiver, number, seq, kind, scalars, flood=flood, sent=sent))
+            put(Packet(message, id, source, receiver, number, seq, kind, scalars, sent, flood))
 
     def _receivers(self, recipient: Recipient) -> list[Address]:
         if isinstance(recipient, int):
@@ -135,36 +140,41 @@ class Transport:
         self._audit.sent(packet)
         packet.attempts += 1
         now = start = self._clock.now
-        if self.withholds and packet.withheld:
-            self._lost(packet, "silent")
+        if (self.withholds or self._hindered) and self._is_stopped(packet, now):
             return now
-        if self._energy is not None:
-            self._energy.up(packet.source, self._bits(packet))
         if self._ideal:  # what leaves in order arrives in order
             self._schedule(packet, now)
             return now
         network, source = self._network, packet.source
-        if self._partitioned and network.cut_off(source, packet.destination, now):
-            self._lost(packet, "partition")
-            return now
-        bits = self._bits(packet)
         if source == SERVER and network.egress is not None:
-            start = network.egress.leave(now, packet.scalars, bits)
+            start = network.egress.leave(now, packet.scalars, self._bits(packet))
         link = network.link(source, packet.destination)
         if link is None:
             self._arrive_at(packet, start)
             return start
-        left, arrivals = link.carry(start, packet.scalars, bits)
+        left, arrivals = link.carry(start, packet.scalars, 0 if link.stage is None else self._bits(packet))
         if self._audit.full:
             self._audit.carried(packet, start, left, arrivals)
         if not arrivals:
             self._lost(packet, "loss")
         elif len(arrivals) == 2:
             self._audit.duplicated(packet)
-            self._event(tr.DUPLICATE, packet, reason=self._trace.name("link"))
+            self._event(tr.DUPLICATE, packet, reason=self._trace.names["link"])
         for arrival in arrivals:
             self._arrive_at(packet, arrival)
         return left
+
+    def _is_stopped(self, packet: Packet, now: float) -> bool:
+        """Whether a copy does not get to its link; sending it takes energy where there is a link."""
+        if self.withholds and packet.withheld:
+            self._lost(packet, "silent")
+            return True
+        if self._energy is not None:
+            self._energy.up(packet.source, self._bits(packet))
+        cut_off = self._network.cut_off(packet.source, packet.destination, now)
+        if cut_off:
+            self._lost(packet, "partition")
+        return cut_off
 
     def _bits(self, packet: Packet) -> int:
         """Bits of one copy, with its header."""
@@ -172,22 +182,21 @@ class Transport:
 
     def _arrive_at(self, packet: Packet, arrival: float) -> None:
         """A copy leaves its link at ``arrival``; at the server it may have to wait for the shared capacity."""
-        arrival = self._in_turn(packet, arrival)
+        if self._ordered:
+            arrival = self._in_turn(packet, arrival)
         if packet.destination == SERVER and self._network.ingress is not None:
             self._clock.at(arrival, DELIVERY, SERVER, self._enter_server, packet)
         else:
             self._schedule(packet, arrival)
 
     def _in_turn(self, packet: Packet, arrival: float) -> float:
-        """When a copy may arrive, so that it does not overtake an earlier one of its pair."""
-        if self._ordered:
-            pair = packet.source, packet.destination
-            latest = self._latest.get(pair, 0.0)
-            arrival = self._latest[pair] = latest if latest > arrival else arrival
+        """When a copy of an ordered transport may arrive, so that it does not overtake an earlier one of its pair."""
+        pair = packet.source, packet.destination
+        latest = self._latest.get(pair, 0.0)
+        self._latest[pair] = arrival = latest if latest > arrival else arrival
         return arrival
 
-    def _enter_server(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _enter_server(self, packet: Packet) -> None:
         assert self._network.ingress is not None
         self._schedule(packet, self._network.ingress.leave(self._clock.now, packet.scalars, self._bits(packet)))
 
@@ -198,10 +207,9 @@ class Transport:
 
     def _lost(self, packet: Packet, why: str) -> None:
         self._audit.dropped(packet)
-        self._event(tr.DROP, packet, reason=self._trace.name(why))
+        self._event(tr.DROP, packet, reason=self._trace.names[why])
 
-    def _arrive(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _arrive(self, packet: Packet) -> None:
         if self._audit.full:
             self._audit.arrived(packet, self._clock.now)
         if packet.destination in self._down:

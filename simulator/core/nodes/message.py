@@ -142,13 +142,10 @@ class _Kept:
     def __get__(self, message: Message | None, owner: type) -> Any:
         if message is None:
             return self
-        found = []
-        for name in message.payload_fields():
-            value = getattr(message, name)
-            size = _SIZES.get(type(value))
-            found.append(size_of(value) if size is None else size)
         kept = message.__dict__
-        kept["sizes"], kept["scalars"] = tuple(found), sum(found)
+        names = owner.__dict__.get("_payload_fields") or message.payload_fields()
+        kept["sizes"] = sizes = tuple([size_of(getattr(message, name)) for name in names])
+        kept["scalars"] = sum(sizes)
         return kept[self._name]
 
 

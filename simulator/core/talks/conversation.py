@@ -40,6 +40,7 @@ class Conversations:
     begun = busy = False
     current: Conversation | None = None
     asked: Question | None = None
+    _undo: WeakKeyDictionary[Message, Callable[[Any], None]] | None = None  # if it has not arrived
 
     def __init__(self, node: Node, each: Kinds, handled: Callable[[str, Message, Address], bool]) -> None:
         self.node, self._each, self._handled = node, each, handled
@@ -51,7 +52,6 @@ class Conversations:
         self.listening: dict[Question, None] = {}
         self.mail: list[tuple[Message, Address]] = []
         self.kept: dict[Address, list[Resend]] = {}
-        self._undo: WeakKeyDictionary[Message, Callable[[Any], None]] = WeakKeyDictionary()  # if it has not arrived
         self._tries: dict[tuple[int, Address], int] = {}  # how often what was given up has been sent again
         self._newest: dict[tuple[type, Address | None], int] = {}  # what was told last, by kind and node or None: all
         self._missed: set[Address] = set()  # nodes of which something did not come when nobody waited for them
@@ -167,14 +167,19 @@ class Conversations:
         if "talk" in (fields := message.__dict__):
             raise TypeError(f"this {message.kind!r} has been sent before; make a new message each time")
         if answers is None and (current := self.current) is not None:
-            answers = current.owes.pop(to, current.round) if isinstance(to, int) else current.round
+            answers = current.round
             if not isinstance(to, int):
                 current.owes.clear()
+            elif current.owes:
+                answers = current.owes.pop(to, answers)
         number = self._number = self._number + self._step
         fields["talk"], fields["answers"], fields["asks"] = number, answers or 0, asks
         if message.pulls and self.client:
             self.client.unshared -= message.pulls
-        self.outbox += [(one, message) for one in to] if isinstance(to, list) else [(to, message)]
+        if isinstance(to, list):
+            self.outbox += [(one, message) for one in to]
+        else:
+            self.outbox.append((to, message))
         return number
 
     def _answers_another(self, message: Message) -> bool:
@@ -209,6 +214,8 @@ class Conversations:
         if question.held and question.undo is not None:
             question.undo(question.message)
         elif self._gives_up and question.undo is not None:
+            if self._undo is None:
+                self._undo = WeakKeyDictionary()
             self._undo[question.message] = question.undo
 
     # --- what does not come through; timers have methods with the names of their kinds
@@ -231,7 +238,7 @@ class Conversations:
         elif wanted and question is not None:
             self.leave_out(question, recipient, "undelivered")
         else:
-            if (undo := self._undo.pop(message, None)) is not None:
+            if self._undo is not None and (undo := self._undo.pop(message, None)) is not None:
                 undo(message)
             if not self._handled("lost", message, recipient) and wanted:
                 kept = [one for one in self.kept.get(recipient, ()) if self._is_wanted(one.copy, recipient)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import CoroutineType
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -12,6 +12,9 @@ from coband.simulator.core.nodes.outbox import Address
 
 Reason = Literal["undelivered", "silent", "declined"]
 Kinds = tuple[type[Message], ...]
+OPTIONS = ("public", "where", "undo", "attempts", "limit", "needed", "together", "taking", "line", "anybody")
+"""How a question may be asked."""
+KNOWN = frozenset(OPTIONS)
 Steps = Coroutine["Question", None, None]
 M = TypeVar("M", bound=Message)
 
@@ -62,7 +65,6 @@ class Line:
         self.limit, self.standing = limit, list[Question]()
 
 
-@dataclass(slots=True, eq=False)
 class Question:
     """What a conversation waits for.
 
@@ -91,9 +93,6 @@ class Question:
         conversation: that waits.
     """
 
-    kinds: Kinds
-    pending: set[Address]
-    outcome: Callable[..., Any]
     public: bool = False
     where: Callable[[Any], bool] | None = None
     undo: Callable[[Any], None] | None = None
@@ -109,9 +108,16 @@ class Question:
     message: Any = None
     held: bool = False
     overdue: bool = False
-    answers: dict[Address, Any] = field(default_factory=dict)
-    left: dict[Address, Reason] = field(default_factory=dict)
-    conversation: Conversation = field(init=False)
+    conversation: Conversation
+
+    def __init__(self, kinds: Kinds, pending: set[Address], outcome: Callable[..., Any], **how: Any) -> None:
+        self.kinds, self.pending, self.outcome = kinds, pending, outcome
+        self.answers: dict[Address, Any] = {}
+        self.left: dict[Address, Reason] = {}
+        if how:  # all else is as it is for most questions, at no cost
+            if not how.keys() <= KNOWN:
+                raise TypeError(f"a question has no {', '.join(sorted(how.keys() - KNOWN))}; {', '.join(OPTIONS)}")
+            self.__dict__.update(how)
 
     def __await__(self) -> Generator[Question, None, Any]:
         yield self
@@ -119,8 +125,9 @@ class Question:
 
     def take(self, message: Message, source: Address) -> bool:
         """A message has come; False if it is no answer."""
-        expected = source in self.pending or (self.anybody and not self.answers)
-        if not (expected and isinstance(message, self.kinds) and (self.where is None or self.where(message))):
+        if source not in self.pending and not (self.anybody and not self.answers):
+            return False
+        if not isinstance(message, self.kinds) or (self.where is not None and not self.where(message)):
             return False
         self.answers[source] = message if self.taking is None else self.taking(message, source)
         self.pending.discard(source)

@@ -142,8 +142,9 @@ class Talks(Node):
             The answers; to be awaited.
         """
         members = list(range(self.context.agents) if to is None else sorted(to))
-        how: Any = {"where": where, "limit": timeout, "needed": len(members) if quorum is None else quorum}
-        asked = Question((reply,), {*members}, Question.all, message is None, together=together, taking=taking, **how)
+        needed, public = len(members) if quorum is None else quorum, message is None
+        how: Any = {"where": where, "limit": timeout, "needed": needed, "public": public, "together": together}
+        asked = Question((reply,), {*members}, Question.all, taking=taking, **how)
         return self.talks.put(asked, message, ALL_AGENTS if to is None else members)
 
     def hear(self, *kinds: type[M], where: Callable[[M], bool] | None = None) -> Awaitable[tuple[M, Address]]:
@@ -220,10 +221,16 @@ class Talks(Node):
             talks.server.applied += message.pulls
         for timer in talks.kept.pop(source, ()) if talks.kept else ():
             talks.resend(timer)
-        question, heard = talks.open.get(message.answers), []
-        for one in talks.listening:
-            if one.take(message, source):
-                heard.append(one)
+        if (question := talks.open.get(message.answers)) and not talks.listening and question.take(message, source):
+            talks.settle(question)  # as nearly always
+        else:
+            self._match(message, source, question)
+        return talks.take()
+
+    def _match(self, message: Message, source: Address, question: Question | None) -> None:
+        """Give a message to all who listen for it, to those who asked, or else to the method that handles its kind."""
+        talks = self.talks
+        heard = [one for one in talks.listening if one.take(message, source)]
         if question is not None and question.take(message, source):
             heard.append(question)
         elif question is not None and type(message) is Declined:
@@ -234,7 +241,6 @@ class Talks(Node):
                 self._refuse(message, source)
         for one in heard:
             talks.settle(one)
-        return talks.take()
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
         """Send it again while somebody waits for an answer; otherwise it is undone."""

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.clock.clock import DELIVERY, TIMER, Due
+from coband.simulator.core.clock.clock import DELIVERY, TIMER
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.network.transport import Describe, PacketHandler, Transport
@@ -59,17 +59,16 @@ class Datagrams(Transport):
         self._met.add(key)
         return True
 
-    def _arrive(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _arrive(self, packet: Packet) -> None:
         change = self._change_of(packet)
         if change is UNCHANGED or packet.destination in self._down:
-            super()._arrive(event)
+            super()._arrive(packet)
         elif self._loses(packet, change):
             self._lost(packet, REASON)
         elif change.delay:
             self._clock.at(self._clock.now + change.delay, DELIVERY, packet.destination, super()._arrive, packet)
         else:
-            super()._arrive(event)
+            super()._arrive(packet)
 
 
 class Mending(Datagrams, ReliableTransport):
@@ -120,24 +119,22 @@ class InOrder(Datagrams):
     def _loses(self, packet: Packet, change: MessageChange) -> bool:
         return change.lost and (packet.attempts == 1 or change.for_good)
 
-    def _arrive(self, event: Any) -> None:
-        packet: Packet = event.value
+    def _arrive(self, packet: Packet) -> None:
         change = self._change_of(packet)
         if packet.expired or self._loses(packet, change):
             self._lost(packet, REASON)
         elif change.delay:
             self._clock.at(self._clock.now + change.delay, DELIVERY, packet.destination, self._arrive_late, packet)
         else:
-            self._arrive_late(event)
+            self._arrive_late(packet)
 
-    def _arrive_late(self, event: Any) -> None:
+    def _arrive_late(self, packet: Packet) -> None:
         """A copy is there; unless an earlier message of its pair is still awaited, it is taken in."""
-        packet: Packet = event.value
         awaited = self._awaited.get(packet.pair, ())
         if awaited and packet.number > awaited[0]:
             self._held.setdefault(packet.pair, []).append(packet)
             return
-        Transport._arrive(self, event)
+        Transport._arrive(self, packet)
         if packet.number in awaited:
             self._settle(packet)
 
@@ -145,13 +142,12 @@ class InOrder(Datagrams):
         """A changed message has arrived or is given up: take in what has waited for it."""
         self._awaited[packet.pair].remove(packet.number)
         for held in sorted(self._held.pop(packet.pair, ()), key=attrgetter("number")):
-            self._arrive_late(Due((self._clock.now, DELIVERY, 0, self._arrive_late, held)))
+            self._arrive_late(held)
 
-    def _overdue(self, event: Any) -> None:
+    def _overdue(self, packet: Packet) -> None:
         """The timeout of a message that is lost: send it again, or give it up."""
-        packet: Packet = event.value
         if self._change_of(packet).for_good:
-            seq = self._event(tr.EXPIRE, packet, reason=self._trace.name(REASON))
+            seq = self._event(tr.EXPIRE, packet, reason=self._trace.names[REASON])
             self._audit.gave_up(packet)
             packet.expired = True
             self._handler.give_up(packet, seq)

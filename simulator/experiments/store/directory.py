@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 OFTEN, SELDOM = 20, 10
 """results.json is written anew, with all records, after ``OFTEN`` times the seconds that the last write took, or when
 it lacks one in ``SELDOM`` of the jobs that have ended."""
+INDENTED = 100
+"""Jobs up to which results.json is indented at the end; of more jobs it would take long, and nobody reads it."""
 
 
 class RunDirectory:
@@ -210,7 +212,7 @@ class RunDirectory:
 
     def end(self, status: Status, summary: Results) -> None:
         """Write results and manifest, and make the store one file that can be copied and read anywhere."""
-        text = dump(summary)
+        text = dump(summary, indented=status.total <= INDENTED)
         replace_text(self.path / RESULTS, text)
         self._store_meta(results=_sha256(text))
         self._manifest |= {"status": status.state, "finished": now(), "jobs": status.total}

@@ -63,8 +63,11 @@ class ResultCache:
             OSError: there is no room, or no permission.
         """
         file = self.file(address, level)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        replace_bytes(file, content)
+        try:
+            replace_bytes(file, content)
+        except FileNotFoundError:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_bytes(file, content)
 
 
 class SweepDirectory(RunDirectory):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from itertools import repeat
 from typing import Self
 
 import numpy as np
@@ -124,8 +125,8 @@ class Ridge(Posterior):
     def copied(self) -> Self:
         """A copy that can ``follow`` sums which have grown out of the same ones; this one stays as it is."""
         other = object.__new__(type(self))
-        for name, value in vars(self).items():  # one by one: the copy shares its table of names then
-            setattr(other, name, value)
+        names = vars(self)
+        any(map(setattr, repeat(other), names, names.values()))  # one by one: the copy shares its table of names then
         return other
 
 

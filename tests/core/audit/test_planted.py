@@ -46,9 +46,9 @@ def test_a_transport_that_delivers_twice(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_transport_that_delivers_twice_behind_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     arrive = Transport._arrive
 
-    def twice(self: Transport, event: Any) -> None:
-        arrive(self, event)
-        self._handler.deliver(event.value)
+    def twice(self: Transport, packet: Packet) -> None:
+        arrive(self, packet)
+        self._handler.deliver(packet)
 
     monkeypatch.setattr(Transport, "_arrive", twice)
     assert "1 pulls were taken in that nobody had sent" in violation(plan(network={"latency": 0.5}, checks="full"))
@@ -107,9 +107,9 @@ def test_work_that_ends_at_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_repetition_from_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    def overdue(self: ReliableTransport, event: Any) -> None:
-        if not event.value.acknowledged:
-            self._repeat(event.value)
+    def overdue(self: ReliableTransport, packet: Packet) -> None:
+        if not packet.acknowledged:
+            self._repeat(packet)
 
     monkeypatch.setattr(ReliableTransport, "_overdue", overdue)
     outages = [{"start": 1.0, "end": 5.0, "nodes": ["server"]}, {"start": 1.5, "end": 3.0, "nodes": [0]}]
@@ -118,9 +118,9 @@ def test_a_repetition_from_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_message_that_is_handed_to_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    def arrive(self: Transport, event: Any) -> None:
-        self._audit.delivered(event.value, self._clock.now)
-        self._handler.deliver(event.value)
+    def arrive(self: Transport, packet: Packet) -> None:
+        self._audit.delivered(packet, self._clock.now)
+        self._handler.deliver(packet)
 
     monkeypatch.setattr(Transport, "_arrive", arrive)
     network = {"latency": 0.5, "transport": "datagram", **outage("server", start=1.2, end=4.0)}

@@ -109,7 +109,7 @@ def test_full_traces_hold_payloads_and_arms() -> None:
 
 def test_the_fingerprint_can_be_recomputed_from_the_rows() -> None:
     result, rows, engine = run(PLAN)
-    assert tr.fingerprint_of(rows, list(engine.trace._names)) == result.fingerprint
+    assert tr.fingerprint_of(rows, list(engine.trace.names)) == result.fingerprint
 
 
 def test_the_fingerprint_depends_on_the_seed_and_on_parameters() -> None:

@@ -298,11 +298,10 @@ def test_a_message_that_nobody_has_sent(monkeypatch: pytest.MonkeyPatch) -> None
 
     arrive = Transport._arrive
 
-    def forged(self: Transport, event: Any) -> None:
-        packet = event.value
+    def forged(self: Transport, packet: Any) -> None:
         if packet.destination >= 0:
             packet.message = replace(packet.message, total=99.0)
-        arrive(self, event)
+        arrive(self, packet)
 
     monkeypatch.setattr(Transport, "_arrive", forged)
     assert "was handed a 'news' that nobody has sent" in violation(toys.ToyAgent)

@@ -124,7 +124,7 @@ def test_reliable_transport_suppresses_what_links_double() -> None:
     result, rows, engine = run(plan(turns=50, network={"duplicate": 1.0, "latency": 0.1}))
     assert [value for _, value in engine.server.order] == [float(turn) for turn in range(1, 51)]  # type: ignore[union-attr]
     assert result.audit.copies["report"].duplicates == 50
-    suppressed = [row for row in rows if row.event == tr.DUPLICATE and row.reason == engine.trace.name("suppressed")]
+    suppressed = [row for row in rows if row.event == tr.DUPLICATE and row.reason == engine.trace.names["suppressed"]]
     assert Counter(row.peer for row in suppressed) == {-1: 50, 0: 50}
     assert not times(rows, tr.RETRANSMIT)
 
@@ -271,7 +271,7 @@ def test_what_waits_for_a_node_that_has_gone_for_good_is_lost(tmp_path: Path) ->
     latency = {"kind": "uniform", "low": 0.1, "high": 1.5}
     network = {"latency": latency, "loss": 0.4, "retransmission": {"max_attempts": 3}}
     result, rows, engine = run(plan(agents=2, turns=20, agent=agent, network=network, checks="full"))
-    lost = [row for row in rows if row.reason == engine.trace.name("down")]
+    lost = [row for row in rows if row.reason == engine.trace.names["down"]]
     dropped = {(row.message, row.peer) for row in lost if row.event == tr.DROP}
     found = {(row.node, row.peer, (row.message, row.peer) in dropped) for row in lost if row.event == tr.EXPIRE}
     # Agent 0 repeats nothing any more; what has come behind that waits in vain, and so does what waits for agent 0.

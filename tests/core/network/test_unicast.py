@@ -279,7 +279,7 @@ def test_who_sent_what_was_given_up_is_told() -> None:
 def test_a_link_that_doubles_datagrams_is_not_heard_twice() -> None:
     result, rows, engine = gossip("line", 2, 6, duplicate=0.99, transport="datagram", latency=0.1)
     assert heard(engine) == told(engine)
-    seen = [row for row in rows if row.event == tr.DUPLICATE and engine.trace.name("seen") == row.reason]
+    seen = [row for row in rows if row.event == tr.DUPLICATE and engine.trace.names["seen"] == row.reason]
     assert len(seen) == result.audit.copies["whisper"].duplicates > 0
 
 
