@@ -27,6 +27,8 @@ class HopByHop(Local):
 
     def _pass_on(self, event: Any) -> None:
         packet: Packet = event.value
+        if not self._run.there(packet.destination):
+            return
         if packet.destination in self._run.down:
             self._put_off.setdefault(packet.destination, []).append(packet)
         else:
