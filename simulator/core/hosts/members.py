@@ -35,7 +35,7 @@ class BaseMoves(Config):
         """When each agent moves; ``usual``: when it is there first."""
 
 
-class AtTimes(BaseMoves):
+class MovesAtTimes(BaseMoves):
     """Agents move at given times; those that are not named do not: they are there from the start on, or to the end."""
 
     kind: Literal["times"]
@@ -45,7 +45,7 @@ class AtTimes(BaseMoves):
     """A CSV file with the columns agent, time, relative to the scenario."""
 
     @model_validator(mode="after")
-    def _readable(self) -> AtTimes:
+    def _readable(self) -> MovesAtTimes:
         if (self.times is None) == (self.file is None):
             raise ValueError("give either times or file")
         self._pairs()
@@ -96,8 +96,8 @@ class PoissonLeaves(BaseMoves):
         return usual + rng.standard_exponential(len(usual)) / self.rate
 
 
-Joins = Annotated[PoissonJoins | AtTimes, Field(discriminator="kind")]
-Leaves = Annotated[PoissonLeaves | AtTimes, Field(discriminator="kind")]
+Joins = Annotated[PoissonJoins | MovesAtTimes, Field(discriminator="kind")]
+Leaves = Annotated[PoissonLeaves | MovesAtTimes, Field(discriminator="kind")]
 
 
 class Membership(BaseAvailability):
@@ -117,7 +117,7 @@ class Membership(BaseAvailability):
         return agent < 0 or bool(self.joins[agent] <= now < self.leaving[agent])
 
     def by_agent(self, agent: Address, end: float) -> dict[str, int | float | None]:
-        """When an agent joined and left, in a run that has ended; null: it was there from the start on, or to the end."""
+        """When an agent joined and left, in a run that has ended; null: it was there from the start, or to the end."""
         joined, left = float(self.joins[agent]), float(self.leaving[agent])
         there = 0.0 < joined <= end and joined < left
         return {"joined": joined if there else None, "left": left if left <= end and joined < left else None}

@@ -100,8 +100,8 @@ def with_absolute_paths(root: Node, base: Path) -> Node:
 
     A name in a scenario file is relative to that file, a name in ``--set`` to the working directory. Names of files of
     delays, graphs, turns, availability, tables and Python functions become absolute. ``problem.data.path`` stays
-    relative to the scenario, since `Problem.build` receives the scenario's directory. A published file, such as a graph's,
-    that is not there is looked for in the directory of downloads and in its folders.
+    relative to the scenario, since `Problem.build` receives the scenario's directory. A published file, such as a
+    graph's, that is not there is looked for in the directory of downloads and in its folders.
     """
     root = _with_files_of_kinds(root, base)
     table = descend(root, "problem", "path")

@@ -15,7 +15,7 @@ from coband.simulator.conformance import graphs, kit, runs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.hosts.availability import MarkovOnOff
-from coband.simulator.core.hosts.members import AtTimes, Membership, PoissonJoins, PoissonLeaves, membership
+from coband.simulator.core.hosts.members import MovesAtTimes, Membership, PoissonJoins, PoissonLeaves, membership
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs.study import study_of
@@ -143,7 +143,7 @@ def test_times_of_moves() -> None:
     assert gaps.mean() == pytest.approx(0.5, rel=0.03)
     stays = found.leaving - found.joins
     assert (stays.mean(), np.median(stays)) == (pytest.approx(4.0, rel=0.03), pytest.approx(4 * math.log(2), rel=0.03))
-    none = membership((None, AtTimes(kind="times", times=((1, 5.0), (2, 50.0)))), 3, found.usual, Streams(1), 20.0)
+    none = membership((None, MovesAtTimes(kind="times", times=((1, 5.0), (2, 50.0)))), 3, found.usual, Streams(1), 20.0)
     assert none.leaving.tolist() == [math.inf, 5.0, math.inf]  # nobody leaves once all has healed
 
 
