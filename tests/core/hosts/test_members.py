@@ -15,7 +15,7 @@ from coband.simulator.conformance import graphs, kit, runs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.hosts.availability import MarkovOnOff
-from coband.simulator.core.hosts.members import MovesAtTimes, Membership, PoissonJoins, PoissonLeaves, membership
+from coband.simulator.core.hosts.members import Membership, MovesAtTimes, PoissonJoins, PoissonLeaves, membership
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs.study import study_of
