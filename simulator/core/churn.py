@@ -65,9 +65,8 @@ class Churn:
             }
             for number, outage in enumerate(plan.network.outages)
         ]
-        for agent in range(count) if plan.members is not None else ():
-            if 0.0 < plan.members.joins[agent] < plan.members.leaving[agent]:
-                self.at(float(plan.members.joins[agent]), agent, self._join, agent)
+        for agent, joins in plan.members.later if plan.members is not None else ():
+            self.at(joins, agent, self._join, agent)
         switch = Switch(self)
         if self._run.energy is not None or not isinstance(availability, Always):
             times = partial(_times, self._run.energy, availability, outages, streams)

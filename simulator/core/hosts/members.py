@@ -116,6 +116,12 @@ class Membership(BaseAvailability):
         """Whether a node is a member now; the server always is."""
         return agent < 0 or bool(self.joins[agent] <= now < self.leaving[agent])
 
+    @property
+    def later(self) -> list[tuple[Address, float]]:
+        """Agents that join after the start, and when."""
+        found = np.flatnonzero((self.joins > 0.0) & (self.joins < self.leaving)).tolist()
+        return [(agent, float(self.joins[agent])) for agent in found]
+
     def by_agent(self, agent: Address, end: float) -> dict[str, int | float | None]:
         """When an agent joined and left, in a run that has ended; null: it was there from the start, or to the end."""
         joined, left = float(self.joins[agent]), float(self.leaving[agent])

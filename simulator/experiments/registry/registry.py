@@ -221,7 +221,8 @@ OPEN_LISTS: tuple[Kinds[Any], ...] = (ALGORITHMS, PROBLEMS, *CLASSES, METRICS)
 
 def has_field(kind: object, field: str) -> bool:
     """Whether a class of that kind has a parameter."""
-    known = (one.get(kind) for one in (*CLASSES, {"times": MovesAtTimes}))  # a list of this kind is not open
+    known: list[object] = [one.get(kind) for one in CLASSES]
+    known += [MovesAtTimes] if kind == "times" else []  # its list is not open
     return any(field in getattr(one, "model_fields", ()) for one in known)
 
 
