@@ -24,6 +24,12 @@ DATA_FILES = {
     "twitch": "musae-twitch/musae_ENGB_edges.csv",
     "autonomous_systems": "as-733/as20000102.txt",
     "movielens": "ml-latest-small/ratings.csv",
+    "phones": "flhetbench/cached_timers.json",
+}
+FLASH = {
+    "availability_file": "cached_timers.json",
+    "latency_file": "training_latency.json",
+    "speed_file": "device_speeds.json",
 }
 SMALLER = {
     "scenarios/quickstart.yaml": ("agents.count=20", "schedule.turns=20"),
@@ -91,6 +97,8 @@ def settings(name: str, place: Path) -> list[str]:
     if "/yelp_" in name:
         return [f"problem.data.path={write_yelp(place)}"]
     file = data_file(name)
+    if file is not None and "/phones_" in name:
+        return [f"agents.population.{key}={(DATA / file).parent / one}" for key, one in FLASH.items()]
     key = "network.topology.file" if "coop_kernel_ucb" in name else "problem.data.path"
     return [f"{key}={DATA / file}"] if file else []
 

@@ -23,6 +23,7 @@ from coband.simulator.core.hosts.absence import Absent
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspector, Send
+from coband.simulator.core.hosts.members import Roll
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.network.direct import Direct
@@ -77,6 +78,7 @@ class Assembly:
         self, plan: Plan, world: World, streams: Streams, graph: Graph | None, whatif: WhatIf | None = None
     ) -> None:
         self._plan, self._world, self._streams, self._graph, self._whatif = plan, world, streams, graph, whatif
+        self._roll: Roll | None = None
         expect, turns = getattr(world, "expect", None), plan.schedule.total_turns(plan.agents.count)
         if expect is not None and turns is not None:
             expect(-(-turns // plan.agents.count))
@@ -94,7 +96,8 @@ class Assembly:
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
         kept = sink if plan.trace != tr.OFF else None
         trace = Trace(kept if timing is None else timing.watching(kept))
-        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock))
+        self._roll = None if plan.members is None else Roll(plan.members, clock)
+        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock), plan.members)
 
     def _batteries(self, clock: Clock) -> Batteries | None:
         energy, count = self._plan.agents.energy, self._plan.agents.count
@@ -102,7 +105,7 @@ class Assembly:
             return None
         from coband.simulator.core.hosts.batteries import Batteries
 
-        return Batteries(energy, count, self._streams, clock)
+        return Batteries(energy, count, self._streams, clock, self._plan.members)
 
     def timing(self, config: BaseModel) -> Timing:
         """What looks at the times of events, with ``checks: full``."""
@@ -234,7 +237,8 @@ class Assembly:
         prepares = issubclass(agent, Agent) and agent.prepare_together is not Agent.prepare_together
         prepares = prepares and is_zero(plan.agents.compute) and not together
         preparing = prepares and plan.share and isinstance(plan.schedule, Rounds) and not plan.late_rewards
-        return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, preparing, cohort)
+        parts = (plan.agents.count, run.clock, self._streams, progress, preparing, cohort, plan.members)
+        return Turns(plan.schedule, *parts)
 
     @property
     def _cohorts(self) -> bool:
@@ -273,7 +277,8 @@ class Assembly:
         sharing = Sharing(self._plan.share if share is None else share)
         count, world = self._plan.agents.count, self._world
         domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
-        count_turns = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
+        least = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
+        count_turns = least if self._plan.members is None else lambda: None
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
         contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
         closest, policy, delays = ClosestDecision(count), self._plan.network.retry_policy, self._plan.delays
@@ -304,6 +309,7 @@ class Assembly:
                 closest,
                 policy,
                 gives_up,
+                self._roll,
             )
 
         def agent(index: int) -> Client:

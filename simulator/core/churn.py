@@ -50,6 +50,7 @@ class Churn:
         self._plan, self._run, self._hosts, self._has_server = plan, run, hosts, has_server
         self._transport, self._local = transport, local
         self._since: dict[Address, int] = {}  # seq of the event of going down
+        self._left: set[Address] = set()  # members no more, with whose work nobody goes on
         self._ahead = 0
         self.heals = math.inf if plan.network.heals is None else plan.network.heals
 
@@ -64,6 +65,8 @@ class Churn:
             }
             for number, outage in enumerate(plan.network.outages)
         ]
+        for agent, joins in plan.members.later if plan.members is not None else ():
+            self.at(joins, agent, self._join, agent)
         switch = Switch(self)
         if self._run.energy is not None or not isinstance(availability, Always):
             times = partial(_times, self._run.energy, availability, outages, streams)
@@ -111,9 +114,23 @@ class Churn:
         if self._local is not None:
             self._local.came_up(node)
 
+    def _join(self, value: Any) -> None:
+        agent = self.due(value)
+        if not self.idle:
+            self._run.trace.record(self._run.clock.now, tr.JOIN, agent)
+
     def gone(self, node: Address) -> None:
-        """A node has gone down for good: all others notice, after a while, that nothing comes from it."""
-        for host in self._hosts:
+        """A node has gone down for good: all others notice, after a while, that nothing comes from it; without a graph
+        only the server waits for agents."""
+        others, members = self._hosts, self._run.members
+        if members is not None and not members.there(node, self._run.clock.now):
+            self._left.add(node)
+            self._transport.left(node)
+            if self._local is not None:
+                self._local.left(node)
+            self._since[node] = self._run.trace.record(self._run.clock.now, tr.LEAVE, node, cause=self._since[node])
+            others = self._hosts[-1:] if self._has_server else self._hosts
+        for host in others:
             if host.address != node:
                 host.on_silence(node, self._since[node])
 
@@ -129,7 +146,7 @@ class Churn:
         if clock.ahead > self._ahead + self._transport.idle_timers:
             return False
         postponed = self._transport.postponed or (self._local is not None and self._local.postponed)
-        return not postponed and not any(self._hosts[node].has_work for node in self._run.down)
+        return not postponed and not any(self._hosts[node].has_work for node in self._run.down - self._left)
 
 
 class Switch:
@@ -145,8 +162,8 @@ class Switch:
         if math.isfinite(start):
             self._churn.at(start, node, self._go_down, (node, start, end, windows))
 
-    def _go_down(self, event: Any) -> None:
-        node, start, end, windows = self._churn.due(event)
+    def _go_down(self, value: Any) -> None:
+        node, start, end, windows = self._churn.due(value)
         if self._churn.idle:
             return
         self._reasons[node] = self._reasons.get(node, 0) + 1
@@ -157,8 +174,8 @@ class Switch:
         else:
             self._churn.gone(node)
 
-    def _come_up(self, event: Any) -> None:
-        node, end, windows = self._churn.due(event)
+    def _come_up(self, value: Any) -> None:
+        node, end, windows = self._churn.due(value)
         self._reasons[node] -= 1
         if not self._reasons[node]:
             self._churn.come_up(node, end)
@@ -197,8 +214,8 @@ class Attendance:
         if flat:
             self._churn.at(now, agent, self._flat, agent)
 
-    def _flat(self, event: Any) -> None:
-        agent = self._churn.due(event)
+    def _flat(self, value: Any) -> None:
+        agent = self._churn.due(value)
         if not set.__contains__(self._down, agent):
             self._catch_up(agent)
 
@@ -235,14 +252,14 @@ class Attendance:
         elif isinstance(ahead, Powered):
             self._leaves(agent)
 
-    def _come_up(self, event: Any) -> None:
-        agent = self._churn.due(event)
+    def _come_up(self, value: Any) -> None:
+        agent = self._churn.due(value)
         self._ahead[agent].drop()
         self._churn.come_up(agent, self._clock.now)
         self._down.until[agent] = self._clock.now
 
-    def _leave(self, event: Any) -> None:
-        agent = self._churn.due(event)
+    def _leave(self, value: Any) -> None:
+        agent = self._churn.due(value)
         if self._churn.idle:
             self._down.until[agent] = math.inf
         elif agent in self._down:

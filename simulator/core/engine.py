@@ -100,7 +100,8 @@ class Engine:
         if plan.checks == "full":
             assert timing is not None
             self._inspection = self._inspected(plan, local, assembly.twins(algorithm, config), timing)
-            self._due = None if plan.schedule.duration is not None else plan.schedule.total_turns(plan.agents.count)
+            known = plan.schedule.duration is None and plan.members is None
+            self._due = plan.schedule.total_turns(plan.agents.count) if known else None
         around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
         self.wire = wire = assembly.wire(self.clock, self._noising)
@@ -121,7 +122,13 @@ class Engine:
 
         assert isinstance(self.audit, FullAudit)
         once = plan.network.transport == "reliable" or self.graph is not None or not plan.network.duplicating
-        receivers = Receivers(plan.agents.count, self.graph, once, self._router.accepts)
+        receivers = Receivers(
+            plan.agents.count,
+            self.graph,
+            once,
+            self._router.accepts,
+            None if plan.members is None else self._run.there,
+        )
         direct = self.graph if isinstance(local, Direct) else None
         self.audit.bits_of = lambda message: self.ledger.bits_of(message) + self.ledger.header_bits
         parts = (self.audit, self.progress, self.agents, self.server, twins, receivers, direct)
@@ -173,7 +180,7 @@ class Engine:
             self.agents,
             self.server,
             self._router.last_delivery,
-            stalled=sum(host.due for host in clients if not host.node.done),
+            stalled=sum(host.due for host in clients if not host.node.done and self._run.there(host.address)),
             declared=self._declared,
             dishonest=self._dishonest,
             noising=self._noising,

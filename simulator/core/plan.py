@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from coband.simulator.core.clock.schedule import Schedule
+from coband.simulator.core.hosts import members
 from coband.simulator.core.hosts.devices import ByAgent, DeviceAvailability
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.devices import DeviceBandwidth, DeviceLatency
@@ -42,6 +43,12 @@ class Plan:
     def intermittent(self) -> bool:
         """True when a node can be down."""
         return self.agents.intermittent or bool(self.network.outages)
+
+    @property
+    def members(self) -> members.Membership | None:
+        """Who is there when, of a settled plan; None: all are always."""
+        found = self.agents.availability
+        return found if isinstance(found, members.Membership) else None
 
     @property
     def late_rewards(self) -> bool:
@@ -97,7 +104,17 @@ class Plan:
 
 
 def settled(plan: Plan, streams: Streams) -> Plan:
-    """The plan with the devices of its population, drawn once per replication; itself if it has none."""
+    """The plan with the devices of its population and its members, drawn once per replication; itself without these."""
+    plan, agents = _with_devices(plan, streams), plan.agents
+    if not agents.changing:
+        return plan
+    heals = np.inf if plan.network.heals is None else plan.network.heals
+    moves, usual = (agents.joins, agents.leaves), plan.agents.availability
+    found = members.membership(moves, agents.count, usual, streams, heals)
+    return replace(plan, agents=plan.agents.model_copy(update={"availability": found}))
+
+
+def _with_devices(plan: Plan, streams: Streams) -> Plan:
     population = plan.agents.population
     if population is None:
         return plan

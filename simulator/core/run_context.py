@@ -13,6 +13,7 @@ from coband.simulator.core.nodes.node import Address
 
 if TYPE_CHECKING:
     from coband.simulator.core.hosts.batteries import Batteries
+    from coband.simulator.core.hosts.members import Membership
 
 
 class Down(set[Address]):
@@ -34,6 +35,7 @@ class RunContext:
         audit: the fate of every copy.
         down: the nodes that are down now.
         energy: the batteries; None: agents have as much energy as it takes.
+        members: who is there when; None: all are always.
     """
 
     clock: Clock
@@ -42,3 +44,8 @@ class RunContext:
     audit: Audit
     down: Down = field(default_factory=Down)
     energy: Batteries | None = None
+    members: Membership | None = None
+
+    def there(self, node: Address) -> bool:
+        """Whether a node is a member now."""
+        return self.members is None or self.members.there(node, self.clock.now)

@@ -36,6 +36,11 @@ def refusal(variant: Variant) -> str | None:
             "live the agents are processes on machines, which have the speed, the links and the availability that they "
             "have; agents.population is for `coband run` (--set agents.population=null, or leave it out)"
         )
+    if scenario.agents.changing:
+        return (
+            "live an agent is there while its process runs; agents.joins and agents.leaves are for `coband run` "
+            "(--set agents.joins=null --set agents.leaves=null, or leave them out)"
+        )
     if scenario.agents.energy is not None:
         return (
             "live the agents are processes on machines, whose batteries no simulator empties; agents.energy is for "

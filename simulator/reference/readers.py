@@ -59,6 +59,12 @@ def _needs(entry: Entry, index: Index, algorithms: Mapping[str, Algorithm]) -> I
                 _those(algorithms, lambda found: found.needs_rewards),
             )
             return
+        elif _under(path, [("agents", "joins"), ("agents", "leaves")]):
+            yield (
+                f"{ALL}; but refused, since they plan for the same agents from the start to the end",
+                _those(algorithms, lambda found: found.needs.ends_together),
+            )
+            return
         elif path[0] == "problem" and kinds:
             yield f"run on {' or '.join(kinds)}", _those(algorithms, lambda found: _solves(found, kinds))
         for places, need, word in (

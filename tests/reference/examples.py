@@ -16,6 +16,7 @@ from coband.simulator.experiments.sweep.study import load_study
 
 FILES = {
     "availability.csv": "agent,up,down\n0,0,5\n0,7,\n",
+    "joins.csv": "agent,time\n0,5\n",
     "devices.csv": "seconds,id,other,twin\n" + "".join(f"{row}.5,a,{row}.25,a\n" for row in range(10)),
     "windows.csv": "id,up,down\na,0,5\n",
     "timers.json": '{"7": {"trace_start": 0, "trace_end": 9, "ready_time": [[1, 3]]}}',

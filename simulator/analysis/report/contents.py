@@ -161,7 +161,7 @@ DRAWINGS = (
     ),
     Drawing(
         "trade_off",
-        "Final regret against scalars sent and simulated time, with 95 % intervals; points that are not dominated are "
+        "Final regret against scalars sent, simulated time and energy, with 95 % intervals; points not dominated are "
         "marked, and listed in the table.",
         _trade_off,
     ),

@@ -15,7 +15,7 @@ from coband.simulator.experiments.statistics.dominance import Standing, Values, 
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between
 
-COSTS = ("scalars", "simulated_time")
+COSTS = ("scalars", "simulated_time", "energy")
 VERDICTS = {"frontier": "not dominated", "undecided": "not distinguishable", "beaten": "dominated by "}
 
 

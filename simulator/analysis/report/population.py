@@ -72,7 +72,8 @@ def _draw_devices(drawn: Figure, devices: Devices, rows: int) -> None:
 def _by_fifths(axis: Axes, name: str, groups: IntArray, fates: Sequence[Fate]) -> None:
     for fate in fates:
         axis.plot(range(1, FIFTHS + 1), by_fifth(fate, groups), markersize=4, **fate.style.look)
-    axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
+    low, high = axis.get_ylim()
+    axis.set_ylim(min(0.0, low), high + 0.05 * (high - min(0.0, low)))  # room for markers
     axis.set_xticks(range(1, FIFTHS + 1))
     plain(axis, *ACROSS[name], "regret per turn")
 

@@ -47,10 +47,19 @@ class Receivers:
         graph: of the agents; None in a star.
         once: whether a message comes once however often links carry it.
         accepts: whose LOCAL messages an agent looks at, so that it need not be handed others; None for all.
+        there: whether a node is a member now, since nothing is sent to others; None: all are always.
     """
 
-    def __init__(self, agents: int, graph: Graph | None, once: bool, accepts: Accepts) -> None:
+    def __init__(
+        self,
+        agents: int,
+        graph: Graph | None,
+        once: bool,
+        accepts: Accepts,
+        there: Callable[[Address], bool] | None = None,
+    ) -> None:
         self._agents, self._graph, self._once, self._accepts = range(agents), graph, once, accepts
+        self._there = there
         self._sendings: WeakKeyDictionary[Message, Sending] = WeakKeyDictionary()
         self._open: dict[int, tuple[Message, Sending]] = {}  # those that have not come to everybody
 
@@ -62,6 +71,8 @@ class Receivers:
             hops = recipient.hops if isinstance(recipient, Neighbours) else None
             sending = self._sendings[message] = Sending(source, hops, cause)
         receivers = self._receivers(source, recipient)
+        if self._there is not None:
+            receivers = [one for one in receivers if self._there(one)]
         sending.due.update(receivers)
         sending.left += len(receivers)
         self._open[id(message)] = message, sending
@@ -108,7 +119,8 @@ class Receivers:
 
     def at_end(self, down: Set[Address]) -> None:
         """When no event is left and nothing was lost for good."""
-        for message, sending in [] if down else self._open.values():
+        gaps = self._there is not None and self._graph is not None  # who is no member passes nothing on
+        for message, sending in [] if down or gaps else self._open.values():
             left = self._out_of_reach(sending) if sending.way else set()
             missing = {node for node, count in sending.due.items() if sending.got[node] < count} - left
             missing = {node for node in missing if self._listens(node, sending)}

@@ -23,6 +23,7 @@ from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.checks.outcome import NEVER, Seen
 from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
+from coband.simulator.core.hosts.members import Roll
 from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
@@ -42,6 +43,7 @@ class Step:
         answer: has the twin do the same.
         outbox: what the node sent, frozen when it was sent; ``sent``: the node's own messages.
         standing: what the node said of itself afterwards.
+        moment: when that was, where it matters.
     """
 
     address: Address
@@ -50,6 +52,7 @@ class Step:
     sent: Sequence[Message]
     standing: Standing
     cause: int
+    moment: float | None
 
 
 class Post:
@@ -240,12 +243,16 @@ class Twins:
             for recipient, message in outbox
         ]
         sent = [message for _, message in outbox]
-        self._steps.append(Step(node.context.index, answer, copies, sent, standing_of(node), cause))
+        moment = None if (roll := self._roll_of(node)) is None else roll.now
+        self._steps.append(Step(node.context.index, answer, copies, sent, standing_of(node), cause, moment))
         while len(self._steps) > self._lag:
             self._take(self._steps.popleft())
 
     def _take(self, step: Step) -> None:
         twin = self._twins[step.address]
+        roll = self._roll_of(twin)
+        if roll is not None:
+            roll.again = step.moment
         try:
             outbox = step.answer(twin)
         except InvariantViolation:
@@ -253,12 +260,20 @@ class Twins:
         except Exception as error:
             text = f"the twin of {_name(twin)}, which has only what was delivered, cannot go on: {error!r}"
             raise InvariantViolation(text, step.cause) from error
+        finally:
+            if roll is not None:
+                roll.again = None
         twin.notes.clear()
         self._compare_outboxes(twin, outbox, step)
         found = standing_of(twin)
         if found != step.standing:
             text = f"{_unlike(twin)} has (waiting, done, pulls held or applied, rounds) = {found}, not {step.standing}"
             raise InvariantViolation(text, step.cause)
+
+    @staticmethod
+    def _roll_of(node: Node) -> Roll | None:
+        roll = node.context.there
+        return roll if isinstance(roll, Roll) else None
 
     def _compare_choice(self, twin: Agent, place: int, arm: int, cause: int) -> None:
         """Both must choose one arm; or arms whose scores, to the twin, differ by rounding alone."""

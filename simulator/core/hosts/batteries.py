@@ -14,6 +14,7 @@ import numpy as np
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.energy import ROUNDING, Battery, EnergyConfig
+from coband.simulator.core.hosts.members import Membership
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.streams import Streams
 
@@ -32,8 +33,10 @@ class Batteries:
 
     drained: Callable[[Address, bool], None]
 
-    def __init__(self, config: EnergyConfig, agents: int, streams: Streams, clock: Clock) -> None:
-        self._config, self._clock = config, clock
+    def __init__(
+        self, config: EnergyConfig, agents: int, streams: Streams, clock: Clock, members: Membership | None = None
+    ) -> None:
+        self._config, self._clock, self._members = config, clock, members
         self._capacity = np.maximum(config.capacity.draw(streams("faults", 0, "capacity"), agents), 0.0)
         self._share = np.clip(config.level.draw(streams("faults", 0, "level"), agents), 0.0, 1.0)
         self._offset = streams("faults", 0, "recharge").random(agents)
@@ -47,6 +50,8 @@ class Batteries:
         if found is None:
             parts = (float(column[agent]) for column in (self._capacity, self._share, self._offset))
             found = self._made[agent] = Battery(self._config, agent, *parts)
+            if self._members is not None:
+                found.time = float(self._members.joins[agent])
         return found
 
     def turns(self, agent: Address, pulls: int) -> None:
@@ -95,10 +100,12 @@ class Batteries:
             InvariantViolation: a battery does not hold what has come, less what has gone.
         """
         for agent in range(agents):
-            battery = self.of(agent)
-            if (flat := battery.flat_at) <= now:
+            battery, end = self.of(agent), now
+            if self._members is not None:
+                end = min(now, float(self._members.leaving[agent]))
+            if (flat := battery.flat_at) <= end:
                 self.ran_out.setdefault(agent, flat)
-            battery.settle(now)
+            battery.settle(end)
             held = battery.first + battery.charged - battery.idled - self.spent_by(agent)
             moved = battery.charged + battery.idled
             if not math.isclose(held, battery.level, rel_tol=ROUNDING, abs_tol=ROUNDING * (1.0 + moved)):

@@ -68,7 +68,7 @@ class Host:
     ) -> None:
         self.node, self.address = node, node.context.index
         self._clock, self._trace, self._down, self._energy = run.clock, run.trace, run.down, run.energy
-        self._handling, self._send, self._check = handling, send, check
+        self._handling, self._send, self._check, self._members = handling, send, check, run.members
         self.busy = False  # in the middle of a turn or of handling a message
         self._inbox: deque[tuple[Packet, int]] | tuple[()] = ()  # until something queues up
         self._model = -1

@@ -14,6 +14,7 @@ from coband.simulator.core.fleet.kinds import Population
 from coband.simulator.core.fleet.table import AVAILABILITY
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.hosts.energy import EnergyConfig
+from coband.simulator.core.hosts.members import Joins, Leaves
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.defences import SUM, Defence
@@ -98,6 +99,11 @@ class AgentsConfig(Config):
     once."""
     availability: Availability = Always()
     """When agents are up: an agent that is down starts no turn, and no message reaches it."""
+    joins: Joins | None = None
+    """When agents join: before, an agent takes no turn, and sends and receives nothing; null: all are there from the
+    start on."""
+    leaves: Leaves | None = None
+    """When agents leave for good: they take no further turn, and send and receive nothing; null: nobody leaves."""
     energy: EnergyConfig | None = None
     """Batteries, and what turns and messages take from them; null: as much as it takes."""
     population: Population | None = None
@@ -111,6 +117,12 @@ class AgentsConfig(Config):
                 f"availability.file names agent {self.availability.agents - 1}: must be < {self.count}, the "
                 "agents.count; agents are numbered from 0"
             )
+        for key in ("joins", "leaves"):
+            if (moves := getattr(self, key)) is not None and moves.agents > self.count:
+                raise ValueError(
+                    f"{key} names agent {moves.agents - 1}: must be < {self.count}, the agents.count; agents are "
+                    "numbered from 0"
+                )
         if isinstance(self.stragglers, Stragglers) and (self.stragglers.groups or 0) > self.count:
             raise ValueError(f"stragglers.groups(={self.stragglers.groups}) must be <= count(={self.count})")
         if self.population is not None and (misfit := self.population.misfit(self.count)):
@@ -126,7 +138,12 @@ class AgentsConfig(Config):
     def intermittent(self) -> bool:
         """True when agents can be down."""
         devices = self.population is not None and AVAILABILITY in self.population.sets
-        return devices or self.energy is not None or not isinstance(self.availability, Always)
+        return devices or self.energy is not None or self.changing or not isinstance(self.availability, Always)
+
+    @property
+    def changing(self) -> bool:
+        """Whether agents join or leave."""
+        return self.joins is not None or self.leaves is not None
 
     def slowness(self, streams: Streams) -> list[float]:
         """The factor on each agent's compute and handling times.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from coband.simulator.core.clock.schedule import AnySchedule, BaseSchedule, Phas
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort
 from coband.simulator.core.hosts.host import Host
+from coband.simulator.core.hosts.members import Membership
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.distributions import Draws
@@ -24,6 +26,7 @@ class Turns:
     Args:
         preparing: whether agents are shown their arms before a round.
         cohort: takes the turns of one instant; None: each turn has an event of its own.
+        members: who is there when; None: all are always.
     """
 
     def __init__(
@@ -35,9 +38,10 @@ class Turns:
         progress: Progress,
         preparing: bool,
         cohort: Cohort | None,
+        members: Membership | None,
     ) -> None:
         self._schedule, self._agents, self._clock, self._streams = schedule, agents, clock, streams
-        self._progress, self._preparing, self._cohort = progress, preparing, cohort
+        self._progress, self._preparing, self._cohort, self._members = progress, preparing, cohort, members
         self._hosts: Sequence[Host] = ()
         self._thinking: list[Draws] = []
         self._ticks: Iterator[tuple[float, int]] = iter(())
@@ -52,11 +56,11 @@ class Turns:
         if isinstance(schedule, Renewal):
             self._thinking = self._paced(schedule)
             for agent in range(self._agents):
-                self.think(agent)
+                self._begin(agent, partial(self.think, agent))
         elif isinstance(schedule, Phases):
             for host in hosts:
                 if isinstance(host, PhaseHost):
-                    host.call()
+                    self._begin(host.address, host.call)
         elif isinstance(schedule, BaseSchedule):
             self._ticks = schedule.ticks(self._agents, self._streams)
             if self._cohort is None:
@@ -65,6 +69,14 @@ class Turns:
                 rounds = schedule.rounds(self._agents) if isinstance(schedule, Rounds) else None
                 self._instants = rounds or _instants(self._ticks)
                 self._schedule_cohort()
+
+    def _begin(self, agent: Address, start: Callable[[], None]) -> None:
+        """Start the turns of an agent, when it is there."""
+        joins = 0.0 if self._members is None else float(self._members.joins[agent])
+        if joins <= 0.0:
+            start()
+        elif self._members is not None and joins < self._members.leaving[agent]:
+            self._clock.at(joins, TURN, agent, lambda _: start())
 
     def host(self, agent: Address) -> AgentHost:
         host = self._hosts[agent]

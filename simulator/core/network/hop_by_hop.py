@@ -24,6 +24,8 @@ class HopByHop(Local):
             self._run.clock.at(self._run.clock.now + self._trial, TIMER, packet.destination, self._pass_on, packet)
 
     def _pass_on(self, packet: Packet) -> None:
+        if not self._run.there(packet.destination):
+            return
         if packet.destination in self._run.down:
             self._put_off.setdefault(packet.destination, []).append(packet)
         else:

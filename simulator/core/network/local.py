@@ -112,6 +112,10 @@ class Local(ABC):
         for packet in self._put_off.pop(node, ()):
             self._forward(packet)
 
+    def left(self, node: Address) -> None:
+        """A node has left: it passes on nothing more."""
+        self._put_off.pop(node, None)
+
     def _forward(self, packet: Packet) -> None:
         raise AssertionError("no copies travel one by one in this mode")
 

@@ -59,25 +59,29 @@ class ReliableTransport(Transport):
     def _overdue(self, packet: Packet) -> None:
         if packet.acknowledged:
             self.idle_timers -= 1
+        elif self._there is not None and not self._there(packet.source):
+            self._forsake(packet, "left")
         elif packet.source in self._down:
             self._put_off.setdefault(packet.source, []).append(packet)
         else:
             self._repeat(packet)
 
     def _repeat(self, packet: Packet) -> None:
-        if packet.attempts < self._network.config.retransmission.max_attempts and not packet.withheld:
+        if self._there is not None and not self._there(packet.destination):
+            self._give_up(packet, "left")
+        elif packet.attempts < self._network.config.retransmission.max_attempts and not packet.withheld:
             self._ledger.repetition(packet.scalars, self._ledger.bits_of(packet.message))
             self._event(tr.RETRANSMIT, packet)
             self._put(packet)
         else:
             self._give_up(packet)
 
-    def _give_up(self, packet: Packet) -> None:
+    def _give_up(self, packet: Packet, why: str = "max_attempts") -> None:
         receiving = self._receiving.setdefault(packet.pair, Receiving())
         if packet.number < receiving.expected or packet.number in receiving.held:
             packet.acknowledged = True  # it has arrived, though no acknowledgement of it has
         else:
-            seq = self._expire(packet, "max_attempts")
+            seq = self._expire(packet, why)
             receiving.skipped.add(packet.number)
             packet.expired = True
             self._handler.give_up(packet, seq)
@@ -93,13 +97,23 @@ class ReliableTransport(Transport):
     def close(self) -> None:
         """Also lost is what has arrived behind a message that its sender, down for good, does not repeat."""
         for packet in [packet for packets in self._put_off.values() for packet in packets]:
-            receiving = self._receiving.setdefault(packet.pair, Receiving())
-            if packet.number >= receiving.expected and packet.number not in receiving.held:
-                self._expire(packet, "down")
+            self._forsake(packet, "down")
         for pair, receiving in self._receiving.items():
             for packet in receiving.held.values() if self._down.intersection(pair) else ():
                 self._lost(packet, "down")
                 self._expire(packet, "down")
+
+    def left(self, node: Address) -> None:
+        """What a node that has left has sent is not repeated, and what waits for it is lost."""
+        self._kept.pop(node, None)
+        for packet in self._put_off.pop(node, ()):
+            self._forsake(packet, "left")
+
+    def _forsake(self, packet: Packet, why: str) -> None:
+        """Its sender is gone and repeats it no more."""
+        receiving = self._receiving.setdefault(packet.pair, Receiving())
+        if packet.number >= receiving.expected and packet.number not in receiving.held:
+            self._expire(packet, why)
 
     def _expire(self, packet: Packet, why: str) -> int:
         self._audit.gave_up(packet)
@@ -123,6 +137,8 @@ class ReliableTransport(Transport):
 
     def _release(self, receiving: Receiving, node: Address) -> None:
         """Hand over to ``node`` all that is in order now; when it is down, later."""
+        if self._there is not None and not self._there(node):
+            return
         if node in self._down:
             self._kept.setdefault(node, []).append(receiving)
             return

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
-from coband.simulator.core.clock.clock import DELIVERY
+from coband.simulator.core.clock.clock import DELIVERY, TIMER
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Multicast, Recipient
@@ -33,6 +33,9 @@ class PacketHandler(Protocol):
     def give_up(self, packet: Packet, cause: int) -> None:
         """A packet will never reach its receiver; ``cause``: seq of the event."""
 
+    def refuse(self, packet: Packet, cause: int) -> None:
+        """A message is not sent, since its receiver is no member."""
+
 
 class Transport:
     """Sends each message once (``datagram``), in order per pair where ``ordered``.
@@ -49,6 +52,7 @@ class Transport:
     ) -> None:
         self._clock, self._trace, self._down = run.clock, run.trace, run.down
         self._ledger, self._audit, self._energy = run.ledger, run.audit, run.energy
+        self._there = None if run.members is None else run.there
         self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
         self._hindered = bool(network.config.partitions) or run.energy is not None
         self._ideal = network.config.ideal and network.ingress is None and network.egress is None
@@ -66,6 +70,8 @@ class Transport:
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         receivers = self._receivers(recipient)
+        if self._there is not None and not (receivers := self._members(source, receivers, message, cause, recipient)):
+            return
         ledger, kind, scalars, round = self._ledger, message.kind, message.scalars, message.round
         if source == SERVER:
             way = DOWN
@@ -83,9 +89,33 @@ class Transport:
         self, source: Address, receivers: Sequence[Address], message: Message, cause: int, flood: Flood
     ) -> None:
         """Put a copy of a LOCAL message on the link to each of some neighbours of ``source``."""
+        if self._there is not None:
+            to = receivers[0] if flood.unicast else None
+            if not (receivers := self._members(source, receivers, message, cause, to, flood)):
+                return
         self._ledger.peer_copies(message.kind, len(receivers), message.scalars, message.round)
         self._ledger.carry(message, PEER, len(receivers))
         self._send(source, receivers[0] if flood.unicast else tr.EVERYONE, receivers, message, cause, flood)
+
+    def _members(
+        self,
+        source: Address,
+        receivers: Sequence[Address],
+        message: Message,
+        cause: int,
+        recipient: object,
+        flood: Flood | None = None,
+    ) -> list[Address]:
+        """Those of some receivers that are members; who writes to one that is none is told so at this moment."""
+        assert self._there is not None
+        there = [one for one in receivers if self._there(one)]
+        if isinstance(recipient, int) and not there:
+            packet = Packet(message, -1, source, recipient, 0, cause, tr.NONE, 0, flood=flood, expired=True)
+            self._clock.at(self._clock.now, TIMER, source, self._refused, packet)
+        return there
+
+    def _refused(self, packet: Packet) -> None:
+        self._handler.refuse(packet, packet.send)
 
     def number(self) -> int:
         """The number of a send; the copies of a multicast share it."""
@@ -222,6 +252,9 @@ class Transport:
 
     def came_up(self, node: Address) -> None:
         """A node is up again."""
+
+    def left(self, node: Address) -> None:
+        """A node has left for good."""
 
     @property
     def postponed(self) -> bool:

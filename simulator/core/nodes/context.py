@@ -52,6 +52,7 @@ class NodeContext:
         closest: takes note of how close decisions are; None: nobody does.
         recovery: waits and attempts after messages that were given up.
         gives_up: whether the transport can give a message up.
+        there: whether a node is a member now, of which everybody is told; None: all are always.
     """
 
     index: Address
@@ -72,6 +73,11 @@ class NodeContext:
     closest: ClosestDecision | None = None
     recovery: RetryPolicy = NO_POLICY
     gives_up: bool = True
+    there: Callable[[Address], bool] | None = None
+
+    def is_there(self, node: Address) -> bool:
+        """Whether a node is a member now."""
+        return self.there is None or self.there(node)
 
     @cached_property
     def rng(self) -> np.random.Generator:

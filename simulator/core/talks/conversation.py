@@ -232,7 +232,8 @@ class Conversations:
             question.held = True
         wanted, tries = self._is_wanted(message, recipient), self._tries.pop((message.talk, recipient), 0)
         timer = Resend(copy=message, about=recipient, round=message.round, version=message.version)
-        if wanted and tries < attempts:
+        there = self.node.context.is_there(recipient)
+        if wanted and tries < attempts and there:
             self._tries[message.talk, recipient] = tries + 1
             self.outbox.append((Later(policy.delay(tries)), timer))
         elif wanted and question is not None:
@@ -240,7 +241,7 @@ class Conversations:
         else:
             if self._undo is not None and (undo := self._undo.pop(message, None)) is not None:
                 undo(message)
-            if not self._handled("lost", message, recipient) and wanted:
+            if not self._handled("lost", message, recipient) and wanted and there:
                 kept = [one for one in self.kept.get(recipient, ()) if self._is_wanted(one.copy, recipient)]
                 self.kept[recipient] = [*kept, timer]
 
@@ -274,7 +275,9 @@ class Conversations:
         self._patient.get(source, []).clear()
         self._patient[source] = waiting
         timer = OutOfPatience(about=source, waiting=waiting, round=getattr(waiting[0].message, "round", -1))
-        self.outbox.append((Later(self.node.context.recovery.patience), timer))
+        policy = self.node.context.recovery
+        gone = not self.node.context.is_there(source)  # nothing more comes of it but what is on its way
+        self.outbox.append((Later(policy.timeout if gone else policy.patience), timer))
         return True
 
     def patience(self, timer: OutOfPatience) -> bool:

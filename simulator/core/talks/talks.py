@@ -141,7 +141,8 @@ class Talks(Node):
         Returns:
             The answers; to be awaited.
         """
-        members = list(range(self.context.agents) if to is None else sorted(to))
+        addressed = range(self.context.agents) if to is None else sorted(to)
+        members = [one for one in addressed if self.context.is_there(one)] if self.context.there else list(addressed)
         needed, public = len(members) if quorum is None else quorum, message is None
         how: Any = {"where": where, "limit": timeout, "needed": needed, "public": public, "together": together}
         asked = Question((reply,), {*members}, Question.all, taking=taking, **how)

@@ -20,6 +20,7 @@ from coband.simulator.core.fleet.kinds import POPULATIONS
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.hosts.availability import AVAILABILITIES
 from coband.simulator.core.hosts.energy import RECHARGES
+from coband.simulator.core.hosts.members import MovesAtTimes
 from coband.simulator.core.hosts.speed import STRAGGLERS
 from coband.simulator.core.metrics import CORE, CORE_NAMES, METRICS
 from coband.simulator.core.network.bandwidth import BANDWIDTHS
@@ -220,7 +221,9 @@ OPEN_LISTS: tuple[Kinds[Any], ...] = (ALGORITHMS, PROBLEMS, *CLASSES, METRICS)
 
 def has_field(kind: object, field: str) -> bool:
     """Whether a class of that kind has a parameter."""
-    return any(field in getattr(one.get(kind), "model_fields", ()) for one in CLASSES)
+    known: list[object] = [one.get(kind) for one in CLASSES]
+    known += [MovesAtTimes] if kind == "times" else []  # its list is not open
+    return any(field in getattr(one, "model_fields", ()) for one in known)
 
 
 def ensure(found: Any) -> None:

@@ -182,10 +182,16 @@ def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: in
     agents = valid.get("agents")
     if agents is not None and agents.late_rewards and (reason := algorithm.needs_rewards):
         yield _at(root, place, f"{name} {reason}; leave out agents.reward_delay, or run it in a scenario of its own")
+    changing = agents is not None and agents.changing
+    if changing and needs.ends_together:
+        reason = "plans for the same agents from the start to the end, and cannot do without any"
+        yield _at(root, place, f"{name} {reason}; leave out agents.joins and agents.leaves")
+        return
     entries = valid.get("algorithms")
-    timed = schedule is not None and schedule.duration is not None
+    timed = changing or (schedule is not None and schedule.duration is not None)
     if needs.horizon and timed and entries is not None and getattr(entries[index], "horizon", None) is None:
-        remedy = "give horizon (turns of each agent), or leave out schedule.duration"
+        left_out = "agents.joins and agents.leaves" if changing else "schedule.duration"
+        remedy = f"give horizon (turns of each agent), or leave out {left_out}"
         yield _at(root, place, f"{name} must know the number of turns; {remedy}")
     if network is None:
         return

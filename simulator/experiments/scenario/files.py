@@ -12,6 +12,8 @@ from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node,
 from coband.simulator.experiments.scenario.shipped import located, similar
 
 MAX_BYTES = 1_000_000
+PUBLIC = frozenset({"edge_list", "flash", "fedscale", "packets"})
+"""Kinds whose files are published: they are looked for in the directory of downloads too."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,8 @@ def with_absolute_paths(root: Node, base: Path) -> Node:
 
     A name in a scenario file is relative to that file, a name in ``--set`` to the working directory. Names of files of
     delays, graphs, turns, availability, tables and Python functions become absolute. ``problem.data.path`` stays
-    relative to the scenario, since `Problem.build` receives the scenario's directory. A graph's file that is not there
-    is looked for in the directory of downloads and in its folders.
+    relative to the scenario, since `Problem.build` receives the scenario's directory. A published file, such as a
+    graph's, that is not there is looked for in the directory of downloads and in its folders.
     """
     root = _with_files_of_kinds(root, base)
     table = descend(root, "problem", "path")
@@ -126,7 +128,7 @@ def _with_files_of_kinds(node: Node, base: Path) -> Node:
     for key in [key for key in node.entries if is_file_key(key) and has_field(name, key)]:
         if isinstance(file := descend(node, key), ScalarNode):
             found = _joined(file, base)
-            node = _replaced(node, (key,), _downloaded(found) if name == "edge_list" else found)
+            node = _replaced(node, (key,), _downloaded(found) if name in PUBLIC else found)
             assert isinstance(node, MappingNode)
     if isinstance(function, ScalarNode) and ".py:" in str(function.value) and has_field(name, "function"):
         return _replaced(node, ("function",), _joined(function, base))

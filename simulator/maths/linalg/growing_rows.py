@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
 
 
+@lru_cache(maxsize=64)
+def _nothing(width: int) -> FloatArray:
+    """The storage of all tables without a row."""
+    return np.empty((0, width))
+
+
 class GrowingRows:
-    """An append-only table of rows of one width: appending is amortised O(width), reading is a view.
+    """An append-only table of rows of one width: appending is amortised O(width), reading is a view; a table without a
+    row has no storage of its own.
 
     Rows already written never move within a view that was handed out, and never change.
     """
 
-    __slots__ = ("_all", "_buffer", "size")
+    __slots__ = ("_all", "_buffer", "_capacity", "size")
 
     def __init__(self, width: int, capacity: int = 4) -> None:
-        self._buffer: FloatArray = np.empty((capacity, width))
+        self._buffer, self._capacity = _nothing(width), capacity
         self.size = 0
         self._all: FloatArray | None = None
 
@@ -24,7 +33,7 @@ class GrowingRows:
         """Write ``rows`` (p, width) after the last one."""
         needed = self.size + len(rows)
         if needed > len(self._buffer):
-            buffer = np.empty((max(needed, 2 * len(self._buffer)), self._buffer.shape[1]))
+            buffer = np.empty((max(needed, self._capacity, 2 * len(self._buffer)), self._buffer.shape[1]))
             buffer[: self.size] = self._buffer[: self.size]
             self._buffer = buffer
         self._buffer[self.size : needed] = rows

@@ -1,0 +1,230 @@
+"""Who takes part when: agents that join after the start, and agents that leave for good."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.clock.schedule import recorded_rows
+from coband.simulator.core.config import TIME, Config, Unit
+from coband.simulator.core.hosts.availability import BaseAvailability, Windows
+from coband.simulator.core.nodes.node import Address
+from coband.simulator.core.randomness.streams import Streams
+
+COLUMNS = ["agent", "time"]
+
+
+class BaseMoves(Config):
+    """When agents join, or leave."""
+
+    @property
+    def agents(self) -> int:
+        """One more than the largest agent that is named."""
+        return 0
+
+    @abstractmethod
+    def draw(self, usual: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """When each agent moves; ``usual``: when it is there first."""
+
+
+class MovesAtTimes(BaseMoves):
+    """Agents move at given times; those that are not named do not: they are there from the start on, or to the end."""
+
+    kind: Literal["times"]
+    times: tuple[tuple[Annotated[int, Field(ge=0)], Annotated[float, TIME, Field(ge=0)]], ...] | None = None
+    """Pairs [agent, time]."""
+    file: str | None = None
+    """A CSV file with the columns agent, time, relative to the scenario."""
+
+    @model_validator(mode="after")
+    def _readable(self) -> MovesAtTimes:
+        if (self.times is None) == (self.file is None):
+            raise ValueError("give either times or file")
+        self._pairs()
+        return self
+
+    def _pairs(self) -> dict[Address, float]:
+        pairs = self.times if self.file is None else _read(self.file)
+        found = dict(pairs or ())
+        if len(found) < len(pairs or ()):
+            raise ValueError("an agent moves once; give one time for each")
+        return found
+
+    @property
+    def agents(self) -> int:
+        return max(self._pairs(), default=-1) + 1
+
+    def draw(self, usual: FloatArray, rng: np.random.Generator) -> FloatArray:
+        found = usual.copy()
+        pairs = self._pairs()
+        found[list(pairs)] = list(pairs.values())
+        return found
+
+
+class PoissonJoins(BaseMoves):
+    """Agents join one after the other, in the order of their numbers, at the times of a Poisson process."""
+
+    kind: Literal["poisson"]
+    rate: Annotated[float, Unit("agents per unit of simulated time")] = Field(gt=0, allow_inf_nan=False)
+    """Agents that join per time unit, on average."""
+    at_start: int = Field(default=0, ge=0)
+    """Agents that are there from the start on, the first ones."""
+
+    def draw(self, usual: FloatArray, rng: np.random.Generator) -> FloatArray:
+        found = np.zeros(len(usual))
+        later = found[self.at_start :]
+        later[:] = np.cumsum(rng.standard_exponential(len(later))) / self.rate
+        return found
+
+
+class PoissonLeaves(BaseMoves):
+    """Each agent leaves an exponential time after it has joined."""
+
+    kind: Literal["poisson"]
+    rate: Annotated[float, Unit("per unit of simulated time")] = Field(gt=0, allow_inf_nan=False)
+    """Of each agent: it stays for 1 / rate on average."""
+
+    def draw(self, usual: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return usual + rng.standard_exponential(len(usual)) / self.rate
+
+
+Joins = Annotated[PoissonJoins | MovesAtTimes, Field(discriminator="kind")]
+Leaves = Annotated[PoissonLeaves | MovesAtTimes, Field(discriminator="kind")]
+
+
+class Membership(BaseAvailability):
+    """When agents are members, and up while they are.
+
+    Attributes:
+        joins, leaves: by agent; a member is there from the one on and before the other.
+        usual: when agents are up while they are members.
+    """
+
+    joins: Any
+    leaving: Any
+    usual: Any
+
+    def there(self, agent: Address, now: float) -> bool:
+        """Whether a node is a member now; the server always is."""
+        return agent < 0 or bool(self.joins[agent] <= now < self.leaving[agent])
+
+    @property
+    def later(self) -> list[tuple[Address, float]]:
+        """Agents that join after the start, and when."""
+        found = np.flatnonzero((self.joins > 0.0) & (self.joins < self.leaving)).tolist()
+        return [(agent, float(self.joins[agent])) for agent in found]
+
+    def by_agent(self, agent: Address, end: float) -> dict[str, int | float | None]:
+        """When an agent joined and left, in a run that has ended; null: it was there from the start, or to the end."""
+        joined, left = float(self.joins[agent]), float(self.leaving[agent])
+        there = 0.0 < joined <= end and joined < left
+        return {"joined": joined if there else None, "left": left if left <= end and joined < left else None}
+
+    def totals(self, end: float) -> dict[str, int | float]:
+        """Numbers of the result."""
+        found = [self.by_agent(agent, end) for agent in range(len(self.joins))]
+        return {key: sum(one[key] is not None for one in found) for key in ("joined", "left")}
+
+    def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
+        return ((start, end) for block in self.blocks(agent, rng) for start, end in block.tolist())
+
+    def blocks(self, agent: Address, rng: np.random.Generator) -> Iterator[FloatArray]:
+        """The absences of a member between its joining and its leaving, and before and after them nothing else."""
+        first, last = float(self.joins[agent]), float(self.leaving[agent])
+        start, end = 0.0, first  # an absence that may go on
+        for block in self.usual.blocks(agent, rng):
+            inside = block[(block[:, 1] > first) & (block[:, 0] < last)]
+            for down, up in inside.tolist():
+                if down > end:
+                    if end > start:
+                        yield np.array([[start, end]])
+                    start = down
+                end = max(end, up)
+            if block[-1, 1] >= last or end >= last:
+                break
+        if end >= last:
+            yield np.array([[start, math.inf]])
+            return
+        if end > start:
+            yield np.array([[start, end]])
+        if last < math.inf:
+            yield np.array([[last, math.inf]])
+
+    def leaves(self, agent: Address) -> float | None:
+        found: float | None = self.usual.leaves(agent)
+        return None if found is None else min(found, float(self.leaving[agent]))
+
+
+class Roll:
+    """Says who is a member.
+
+    Attributes:
+        again: a moment that is gone over again, which counts as now; None: there is none (``core.checks``).
+    """
+
+    def __init__(self, members: Membership, clock: Clock) -> None:
+        self._members, self._clock = members, clock
+        self.again: float | None = None
+
+    @property
+    def now(self) -> float:
+        return self._clock.now if self.again is None else self.again
+
+    def __call__(self, node: Address) -> bool:
+        """Whether a node is a member now."""
+        return self._members.there(node, self.now)
+
+
+def membership(
+    moves: tuple[BaseMoves | None, BaseMoves | None],
+    count: int,
+    usual: BaseAvailability,
+    streams: Streams,
+    heals: float,
+) -> Membership:
+    """The membership of so many agents.
+
+    Args:
+        moves: how they join, and how they leave; None: they do not.
+        usual: when members are up.
+        heals: from when on nobody leaves.
+    """
+    joins, leaves = moves
+    first = np.zeros(count)
+    if joins is not None:
+        first = joins.draw(first, streams("faults", 0, "joins"))
+    last = np.full(count, math.inf)
+    if isinstance(leaves, PoissonLeaves):
+        last = leaves.draw(first, streams("faults", 0, "leaves"))
+    elif leaves is not None:
+        last = leaves.draw(last, streams("faults", 0, "leaves"))
+    last[last >= heals] = math.inf
+    return Membership.model_construct(joins=first, leaving=np.maximum(first, last), usual=usual)
+
+
+@lru_cache(maxsize=16)
+def _read(file: str) -> tuple[tuple[Address, float], ...]:
+    """(agent, time) of every row.
+
+    Raises:
+        ValueError: the file is missing, or a row is no agent,time; the text names the line.
+    """
+    found = []
+    for place, row in recorded_rows(file, COLUMNS):
+        try:
+            agent, time = row
+            pair = int(agent), float(time)
+        except ValueError:
+            raise ValueError(f"{place}: {','.join(row)!r} is no agent,time") from None
+        if pair[0] < 0 or not 0 <= pair[1] < math.inf:
+            raise ValueError(f"{place}: {','.join(row)!r} must have agent >= 0 and 0 <= time < infinity")
+        found.append(pair)
+    return tuple(found)

@@ -1,0 +1,181 @@
+"""Agents that join and leave: every algorithm goes on with those that are there, or is refused."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.conformance import graphs, kit, runs
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.hosts.availability import MarkovOnOff
+from coband.simulator.core.hosts.members import Membership, MovesAtTimes, PoissonJoins, PoissonLeaves, membership
+from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.runs.study import study_of
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.live.refusals import refuse
+from tests.agents.test_conformance import CASES
+from tests.everyday import slow
+
+JOINS, LEAVES = 6.0, 14.0
+MOVES: dict[str, Any] = {
+    "joins": {"kind": "times", "times": [[1, JOINS]]},
+    "leaves": {"kind": "times", "times": [[0, LEAVES]]},
+}
+"""Of three agents one joins, another leaves, and the third is there all the time."""
+ACTS = (tr.TURN, tr.CHOOSE, tr.REWARD, tr.SEND, tr.DELIVER)
+FIRST = list({name: (name, config) for name, config in reversed(CASES)}.values())
+
+
+def _ends_together(name: str) -> bool:
+    return runs.algorithm(name).needs.ends_together
+
+
+def _complaint(name: str, config: dict[str, Any]) -> str | None:
+    """What is wrong with runs of an algorithm whose agents join and leave; all invariants are checked."""
+    networks = kit.GRAPH_NETWORKS if graphs.on_graph(name) else kit.NETWORKS
+    schedules = kit.PHASES if runs.batches(name) else kit.SCHEDULES
+    if runs.algorithm(name).needs.horizon:
+        config = {**config, "horizon": 15}
+    for schedule in schedules:
+        faulty = schedule in ("renewal", "phases")
+        agent = {**(kit.EXTRA["churn"] if faulty else {}), **MOVES}
+        network = networks["faulty"] if faulty else {}
+        try:
+            run = graphs.run_anywhere(name, config, agent=agent, network=network, schedule=schedules[schedule], seed=3)
+        except InvariantViolation as violation:
+            return f"{schedule}: {violation}"
+        for row in (row for kind in ACTS for row in run.events(kind)):
+            if (row.node == 1 and row.time < JOINS) or (row.node == 0 and row.time >= LEAVES):
+                return f"{schedule}: agent {row.node} does something at {row.time:g}: {tr.EVENTS[row.event]}"
+        for row in run.events(tr.SEND):
+            if (row.peer == 1 and row.time < JOINS) or (row.peer == 0 and row.time >= LEAVES):
+                return f"{schedule}: agent {row.peer} is sent something at {row.time:g}"
+        by_agent, totals = run.result.by_agent, run.result.totals
+        turns = Counter(row.node for row in run.events(tr.CHOOSE))
+        if not runs.batches(name) and [turns[agent] for agent in range(3)] != [one["turns"] for one in by_agent]:
+            return f"{schedule}: {turns} turns, counted {[one['turns'] for one in by_agent]}"
+        for key, at, agents in (("joined", JOINS, [1]), ("left", LEAVES, [0])):
+            late = run.result.simulated_time < at
+            expected = [at if agent in agents and not late else None for agent in range(3)]
+            if totals[key] != sum(one is not None for one in expected) or [one[key] for one in by_agent] != expected:
+                return f"{schedule}: {key}: {totals[key]} of {[one[key] for one in by_agent]}"
+        if run.result.stalled:
+            return f"{schedule}: {run.result.stalled} turns were never taken"
+    return None
+
+
+@pytest.mark.parametrize("cases", [FIRST, slow(CASES)], ids=["one of each", "all"])
+def test_every_algorithm_goes_on_with_those_that_are_there(cases: list[tuple[str, dict[str, Any]]]) -> None:
+    checked = {str((name, config)): _complaint(name, config) for name, config in cases if not _ends_together(name)}
+    wrong = {case: complaint for case, complaint in checked.items() if complaint is not None}
+    assert not wrong, "\n".join(f"{case}: {complaint}" for case, complaint in wrong.items())
+    assert len(checked) > 25
+
+
+SCENARIO = """
+name: members
+agents: {{count: 3, {agents}}}
+schedule: {schedule}
+problem: {problem}
+algorithms: [{{algorithm: {algorithm}}}]
+"""
+BALL = "{kind: contextual, arms: {kind: ball, dimension: 3, count: 9}, reward: {kind: cosine}, noise: 0.1}"
+ROUNDS = "{kind: rounds, turns: 9}"
+MOVING = "leaves: {kind: poisson, rate: 0.1}"
+
+
+def _said(agents: str = MOVING, algorithm: str = "lin_ucb", problem: str = BALL, schedule: str = ROUNDS) -> str:
+    with pytest.raises(ScenarioError) as error:
+        loads(SCENARIO.format(agents=agents, schedule=schedule, problem=problem, algorithm=algorithm))
+    return str(error.value)
+
+
+def test_those_that_cannot_do_without_an_agent_are_refused() -> None:
+    tasks = "{kind: pure_exploration, features: {kind: table, tasks: similar, size: 3, ones: 1}}"
+    domain = "{kind: fixed_domain, domain: {kind: ball, dimension: 3, points: 9}, reward: {kind: cosine}}"
+    names = list(filter(_ends_together, runs.registry().algorithms))
+    assert len(names) > 5
+    for name in names:
+        phases = runs.batches(name)
+        said = _said(MOVING, name, tasks if phases else domain, "{kind: phases}" if phases else ROUNDS)
+        assert f"{name} plans for the same agents from the start to the end" in said
+        assert "leave out agents.joins and agents.leaves" in said
+    assert "give horizon (turns of each agent), or leave out agents.joins and" in _said(algorithm="fed_ucb")
+
+
+def test_moves_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "moves.csv").write_text("agent,time\n0,4\n1,-1\n")
+    for agents, message in (
+        ("joins: {kind: times, times: [[3, 1]]}", "joins names agent 3: must be < 3, the agents.count"),
+        ("leaves: {kind: times, times: [[1, 1], [1, 2]]}", "an agent moves once; give one time for each"),
+        ("leaves: {kind: times}", "give either times or file"),
+        ("joins: {kind: poisson, rate: 0}", "agents.joins.rate: 0 is not allowed: must be > 0"),
+        ("joins: {kind: sometimes}", "'sometimes' is not a known kind; did you mean times? known: poisson, times"),
+        (f"leaves: {{kind: times, file: {tmp_path}/moves.csv}}", "moves.csv:3: '1,-1' must have agent >= 0"),
+    ):
+        assert message in _said(agents)
+
+
+def test_live_runs_refuse_them() -> None:
+    scenario = loads(SCENARIO.format(agents=MOVING, schedule=ROUNDS, problem=BALL, algorithm="fed_lin_ucb"))
+    with pytest.raises(Exception, match="live an agent is there while its process runs"):
+        refuse(study_of(scenario))
+
+
+def test_times_of_moves() -> None:
+    """Joins are a Poisson process in the order of numbers, and each agent stays for an exponential time."""
+    joins, leaves = PoissonJoins(kind="poisson", rate=2.0, at_start=100), PoissonLeaves(kind="poisson", rate=0.25)
+    found = membership(
+        (joins, leaves), 20_000, MarkovOnOff(kind="markov_on_off", mean_up=1, mean_down=1), Streams(1), 9e9
+    )
+    assert (found.joins[:100] == 0).all()
+    gaps = np.diff(found.joins[99:])
+    assert (gaps > 0).all()
+    assert gaps.mean() == pytest.approx(0.5, rel=0.03)
+    stays = found.leaving - found.joins
+    assert (stays.mean(), np.median(stays)) == (pytest.approx(4.0, rel=0.03), pytest.approx(4 * math.log(2), rel=0.03))
+    none = membership((None, MovesAtTimes(kind="times", times=((1, 5.0), (2, 50.0)))), 3, found.usual, Streams(1), 20.0)
+    assert none.leaving.tolist() == [math.inf, 5.0, math.inf]  # nobody leaves once all has healed
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_absences_of_members(seed: int) -> None:
+    """At any moment a member is down when it usually is, and who is no member is."""
+    usual = MarkovOnOff(kind="markov_on_off", mean_up=2.0, mean_down=1.0)
+    rng = np.random.default_rng(seed)
+    first, last = np.sort(rng.uniform(0, 60, 2)).tolist()
+    member = Membership.model_construct(joins=np.array([first]), leaving=np.array([last]), usual=usual)
+    expected = [window for window, _ in zip(usual.windows(0, np.random.default_rng(seed)), range(200), strict=False)]
+    found = list(member.windows(0, np.random.default_rng(seed)))
+    assert all(one[1] < other[0] for one, other in pairwise(found))
+    for time in (*rng.uniform(0, 80, 400), first, last):
+        down = any(start <= time < end for start, end in expected)
+        assert any(start <= time < end for start, end in found) == (down or not first <= time < last)
+
+
+def test_a_broadcast_goes_to_members_and_is_counted_so() -> None:
+    """DisLinUCB that always synchronises: d^2 + d numbers for each member, whenever the server sends a model."""
+    run = runs.run("dis_lin_ucb", {"threshold": 0.0}, agents=3, agent=MOVES, schedule={"kind": "rounds", "turns": 20})
+    size = 3 * 3 + 3
+    models = [row for row in run.events(tr.SEND) if row.node == SERVER and row.scalars == size]
+    assert len(models) == 20
+    assert all(row.value == 2 + (JOINS <= row.time < LEAVES) for row in models)
+    assert run.result.totals["downlink_scalars"] == sum(int(row.value) * size for row in models)
+    assert [row.time for row in run.events(tr.JOIN)] == [JOINS]
+    assert [row.time for row in run.events(tr.LEAVE)] == [LEAVES]
+
+
+def test_who_is_no_member_takes_no_energy() -> None:
+    energy = {"capacity": 100.0, "idle": 1.0, "per_turn": 0.0}
+    run = runs.run("lin_ucb", {}, agents=3, agent={**MOVES, "energy": energy}, schedule={"kind": "rounds", "turns": 20})
+    end = run.result.simulated_time
+    assert [one["energy"] for one in run.result.by_agent] == pytest.approx([LEAVES, end - JOINS, end])
