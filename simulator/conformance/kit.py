@@ -236,13 +236,14 @@ def simulate(name: str, config: Section, schedule: str, network: str, agents: st
 
 
 def schedules_of(name: str) -> Mapping[str, Section]:
-    """The schedules that an algorithm runs on."""
-    return PHASES if batches(name) else SCHEDULES
+    """The schedules that an algorithm runs on, as it declares."""
+    allowed = algorithm(name).needs.schedules
+    return PHASES if batches(name) else {kind: one for kind, one in SCHEDULES.items() if kind in allowed}
 
 
 def check_deterministic(name: str, config: Section) -> None:
     """The same scenario and seed give the same fingerprint; another seed another one; shared work changes nothing."""
-    schedule = "phases" if batches(name) else "one_at_a_time"
+    schedule = next(iter(schedules_of(name)))
 
     def fingerprint(seed: int, **more: Any) -> str:
         return simulate(name, config, schedule, "random", "slow", seed, checks="cheap", **more).result.fingerprint

@@ -27,6 +27,7 @@ SIZES = {
     "problem.arms.count",
     "algorithms[DELB:DELB].C",
     "algorithms[PLS:PLS].C",
+    "algorithms[RCLB:RCLB].C",
     "problem.gap",
     "tuning.replications",
     "until.max_replications",

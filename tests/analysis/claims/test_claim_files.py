@@ -25,12 +25,12 @@ PAPERS = reading.papers()
 RUNNABLE = [placed for placed in CLAIMS if placed.claim.not_run is None]
 SIZES: tuple[Size, ...] = ("full", "quick", "toy")
 SCALED = re.compile(
-    r"agents\.count|schedule\.turns|problem\.domain\.points"
+    r"agents\.count|schedule\.(turns|duration)|problem\.domain\.points"
     r"|problem\.drift\.at|algorithms\.[^.]+\.(alpha_ramp|train_until|steps|window|gamma|posterior\.size)"
 )
 """Keys that make a study smaller; what goes with the turns does so, too: ramps, the end of training, drift, memory."""
 REPLICATIONS = 2
-OURS = {"faults", "adversity"}
+OURS = {"faults", "adversity", "fleet"}
 """Claims about studies of coband's own stand beside those of papers."""
 
 
@@ -85,7 +85,10 @@ def at_all_settings(placed: PlacedClaim) -> list[Claim]:
 
 @every("size", SIZES)
 @every("paper", PAPERS)
-def test_every_term_means_one_variant(paper: str, size: Size) -> None:
+def test_every_term_means_one_variant(paper: str, size: Size, monkeypatch: pytest.MonkeyPatch) -> None:
+    if paper == "fleet":  # its scenarios can be read only where their files are
+        data_file(DATA_FILES["phones"])
+        monkeypatch.setenv("COBAND_DATA", str(DATA))
     claims = of_paper(paper)
     studies = needed([one for placed in claims for one in at_all_settings(placed)], size)
     for placed in claims:

@@ -49,7 +49,7 @@ def test_faults_depend_on_the_seed_alone() -> None:
 def test_each_algorithm_is_hunted_in_all_variants_that_it_can_run(name: str) -> None:
     labels = [hunt_of(name, variant).labels for variant in range(4)]
     assert labels[0] == labels[1] == [one["label"] for one in HUNTED[name]["algorithms"]]
-    needs_rounds = {"delb", "pls"} if name == "fixed" else set()
+    needs_rounds = {"delb", "pls", "rclb"} if name == "fixed" else set()
     assert [*labels[2], *labels[3]] == [one for one in [*labels[0], *labels[1]] if one not in needs_rounds]
 
 

@@ -14,7 +14,7 @@ from coband.simulator.experiments.runs.workers import InProcess
 from tests.versions import at_least
 
 
-@pytest.mark.parametrize("file", chain(*suite("core-1").results.values()), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [*chain(*suite("core-1").results.values())], ids=lambda file: file.stem)
 def test_a_sample_of_the_results_runs_again(file: Path, tmp_path: Path) -> None:
     found = suite("core-1")
     submission = read(file)
