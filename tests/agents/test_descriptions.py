@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coband.simulator.conformance import kit
-from coband.simulator.conformance.runs import algorithm, batches, registry
+from coband.simulator.conformance.runs import algorithm, registry
 from coband.simulator.core.algorithm import SILENT
 from coband.simulator.core.formulas import names_in
 from coband.simulator.experiments.registry.catalogue import describe
@@ -43,7 +43,7 @@ def test_every_problem_is_described_in_full(name: str) -> None:
 
 @every("name", TALKING)
 def test_runs_send_what_is_described(name: str) -> None:
-    schedule = "phases" if batches(name) else "one_at_a_time"
+    schedule = next(iter(kit.schedules_of(name)))
     result = kit.simulate(name, {}, schedule, "constant", "fast", seed=1)
     described = {(size.message.kind, size.direction) for size in algorithm(name).messages}
     assert set(result.result.ledger.by_kind) <= described
