@@ -207,13 +207,18 @@ def _read_turns(file: str) -> tuple[tuple[float, int], ...]:
     Raises:
         ValueError: the file is missing, or a line is no agent,time; the text names the line.
     """
-    turns = sorted(_turn_of(row, place) for place, row in recorded_rows(file, COLUMNS))
+    turns = sorted(moment_of(row, place) for place, row in recorded_rows(file, COLUMNS))
     if not turns:
         raise ValueError(f"file {file!r} has no turns; give a line agent,time for each")
     return tuple(turns)
 
 
-def _turn_of(row: list[str], place: str) -> tuple[float, int]:
+def moment_of(row: list[str], place: str) -> tuple[float, int]:
+    """(time, agent) of a row agent,time.
+
+    Raises:
+        ValueError: it is no such row; the text names its place.
+    """
     try:
         agent, time = row
         turn = float(time), int(agent)

@@ -13,13 +13,11 @@ from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.clock.schedule import recorded_rows
+from coband.simulator.core.clock.schedule import COLUMNS, moment_of, recorded_rows
 from coband.simulator.core.config import TIME, Config, Unit
 from coband.simulator.core.hosts.availability import BaseAvailability, Windows
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.streams import Streams
-
-COLUMNS = ["agent", "time"]
 
 
 class BaseMoves(Config):
@@ -217,14 +215,5 @@ def _read(file: str) -> tuple[tuple[Address, float], ...]:
     Raises:
         ValueError: the file is missing, or a row is no agent,time; the text names the line.
     """
-    found = []
-    for place, row in recorded_rows(file, COLUMNS):
-        try:
-            agent, time = row
-            pair = int(agent), float(time)
-        except ValueError:
-            raise ValueError(f"{place}: {','.join(row)!r} is no agent,time") from None
-        if pair[0] < 0 or not 0 <= pair[1] < math.inf:
-            raise ValueError(f"{place}: {','.join(row)!r} must have agent >= 0 and 0 <= time < infinity")
-        found.append(pair)
-    return tuple(found)
+    moments = [moment_of(row, place) for place, row in recorded_rows(file, COLUMNS)]
+    return tuple((agent, time) for time, agent in moments)
