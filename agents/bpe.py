@@ -33,6 +33,7 @@ from coband.agents.in_step import PARTING, InStepClient
 from coband.agents.messages.epochs import BatchRewards, RewardSums
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import AnyKernel, known_turns
+from coband.agents.theorems import BPE
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
@@ -203,6 +204,7 @@ ALGORITHM = Algorithm(
         Metric("shared_pulls", "pulls", "pulls of each agent whose rewards the server has had"),
         Metric("shared_points", "points", "sum over shared batches of their distinct points"),
     ),
+    bounds=BPE,
     cites=("li2022gaussian",),
     memory=(Memory("the posterior of a batch", _first_batch, "fewer points of the domain or agents (agents.count)"),),
 )

@@ -6,8 +6,8 @@ that it was dealt; the server has theta = V^+ sum m(x) r(x) x with V = sum m(x) 
 2^(1 - l) of the best by theta. It sends theta, and to each agent the arms and numbers of its pulls.
 
 The first phase needs no message, since everybody knows the arms. The last arm gets up to N - 1 pulls more, so that the
-agents' phases have one length. A last phase that is cut by the horizon sends nothing. No
-theorem is declared, since the text of the paper's was not at hand.
+agents' phases have one length. A last phase that is cut by the horizon sends nothing. The bounds are those of the
+paper's abstract.
 
 Longer than most, with its server: designs that both sides work out, the end of exchanging, a warning, checks of sums.
 """
@@ -26,6 +26,7 @@ from pydantic import Field
 from coband.agents.in_step import ARMS_LEFT, IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import DealtMeans, PhaseOrder
 from coband.agents.parameters import known_turns
+from coband.agents.theorems import DELB
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import Config
@@ -151,6 +152,7 @@ ALGORITHM = Algorithm(
         Metric("means_sent", "means", "arms whose means were sent, over agents and phases"),
         Metric("arms_dealt", "arms", "arms that the server has dealt out, over agents and phases"),
     ),
+    bounds=DELB,
     cites=("wang2020distributed",),
     search={"C": "0.001..600"},
 )

@@ -12,6 +12,7 @@ from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.agents.messages.synchronisation import SyncRequest, SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
+from coband.agents.theorems import DIS_LIN_UCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
@@ -100,6 +101,7 @@ ALGORITHM = Algorithm(
         ClosedForm("uplink_scalars", "rounds*N*(d^2 + d)", "wait == 'all'"),
         ClosedForm("downlink_scalars", "rounds*N*(d^2 + d)"),
     ),
+    bounds=DIS_LIN_UCB,
     cites=("wang2020distributed",),
     search={"threshold": "0.1..1000"},
     always={"threshold": 0.0},

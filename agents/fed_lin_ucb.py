@@ -16,6 +16,7 @@ from pydantic import Field
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.memory import LINEAR
 from coband.agents.messages.linear import LinearModel, LinearUpload
+from coband.agents.theorems import FED_LIN_UCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
@@ -107,6 +108,7 @@ ALGORITHM = Algorithm(
         ClosedForm("uplink_scalars", "rounds*(d^2 + d)"),
         ClosedForm("downlink_scalars", "rounds*(d^2 + d)"),
     ),
+    bounds=FED_LIN_UCB,
     cites=("he2022simple",),
     search={"threshold": "0.01..100"},
     always={"threshold": 0.0},

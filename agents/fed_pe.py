@@ -14,7 +14,7 @@ n = sum f^p and u = sigma sqrt(S (2 log(NK/delta) + log(S N/(d K)))) / n, S = d 
 
 The constants of the variants are those of the authors' program, which differs otherwise: it ends phases after the dealt
 pulls, takes sqrt(2 log(2 N K H / delta)) as the second part of alpha, and compares with arms that are eliminated.
-No theorem is declared, since the text of the paper's was not at hand.
+The bounds are those of the abstract, which gives their growth in T alone.
 Longer than most, with its server: three variants, intervals by theory, and least squares on directions alone.
 """
 
@@ -32,6 +32,7 @@ from coband.agents.in_step import ARMS_LEFT, IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import ActiveArms, Allotment, PhaseEstimates, PhaseModel
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
+from coband.agents.theorems import FED_PE
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -197,6 +198,7 @@ ALGORITHM = Algorithm(
         Metric("active_sent", "arms", "arms that agents had left, over agents and phases"),
         Metric("models_sent", "models", "parameters of which something was learnt, over phases"),
     ),
+    bounds=FED_PE,
     cites=("huang2021federated",),
     search={"growth": "2..8"},
 )

@@ -11,9 +11,9 @@ B_k + tau_k to beta_k = beta_0 tau_k, and sent in a unary code, where
 The norm is known well once ||theta|| >= 4 tau_k; it is mu then. From that epoch on, each agent exploits alone for
 N s_k^2 mu^2 pulls after each exploration: by LinUCB from theta, of the arms within 2 tau_k of the best by theta.
 
-The text of the paper was not at hand: constants and stages are those of the authors' program, and no theorem is
-declared. Ours (decision 47): a design in place of d + 2 arms in equal parts, unbiased rounding, and a norm that agents
-know without a message.
+The text of the paper was not at hand: constants and stages are those of the authors' program, and the bounds are those
+of the abstract. Ours (decision 47): a design in place of d + 2 arms in equal parts, unbiased rounding, and a norm that
+agents know without a message.
 
 Longer than most, with its server: pulls of two kinds, each with its state, and grids that both sides work out.
 """
@@ -32,6 +32,7 @@ from coband.agents.in_step import IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import EstimateLevels, ModelLevels
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
+from coband.agents.theorems import PLS
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
@@ -198,6 +199,7 @@ ALGORITHM = Algorithm(
         Metric("levels_down", "steps", "sum of the absolute levels of the server's changes"),
         Metric("signs_down", "signs", "levels other than 0 of the server's changes"),
     ),
+    bounds=PLS,
     cites=("salgia2023distributed",),
     search={"C": "0.001..10", "alpha_0": "0.1..4", "beta_0": "0.25..4"},
 )

@@ -9,10 +9,10 @@ The server takes the median over the agents of each arm's payoff x^T theta_i, an
 of the best. It sends the numbers of these arms, from which all know the next design.
 
 The text of the paper was not at hand but for its abstract, with the regret O~((alpha + 1/sqrt(N)) sqrt(d T)) of each
-honest agent where a share alpha lies. So the constants are ours, and no theorem is declared. With normal noise an
-honest x^T theta_i is normal around the truth, with a deviation of sigma ||x||_(V^+). The median of N such numbers, of
-which floor(liars N) may be anything, is too high by more than t_l deviations with probability delta_l at most
-(`median_width`), and as rarely too low. Over all phases and K arms that adds up to delta; otherwise the best arm stays.
+honest agent where a share alpha lies. So the constants are ours. With normal noise an honest x^T theta_i is normal
+around the truth, with a deviation of sigma ||x||_(V^+). The median of N such numbers, of which floor(liars N) may be
+anything, is too high by more than t_l deviations with probability delta_l at most (`median_width`), and as rarely too
+low. Over all phases and K arms that adds up to delta; otherwise the best arm stays.
 By Hoeffding's inequality
 
     Phi(t_l) <= 1/2 + (liars/2 + sqrt(ln(1/delta_l) / (2 N))) / (1 - liars),
@@ -35,6 +35,7 @@ from pydantic import Field
 from coband.agents.delb import DealtAgent, DealtConfig
 from coband.agents.in_step import ARMS_LEFT, IN_PHASES, PARTING
 from coband.agents.messages.phases import ActiveArms, PhaseEstimate
+from coband.agents.theorems import RCLB
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD
@@ -120,6 +121,7 @@ ALGORITHM = Algorithm(
         ClosedForm("messages", "2*N*rounds"),
     ),
     metrics=(ARMS_LEFT, Metric("arms_named", "arms", "arms that the server has said are left, over phases")),
+    bounds=RCLB,
     cites=("mitra2022collaborative",),
     search={"C": "0.001..10", "liars": "0..0.45"},
 )

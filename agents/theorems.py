@@ -68,6 +68,80 @@ ASYNC_LIN_UCB = (
     ),
 )
 
+_LINEAR_THETA = (NO_DELAYS, NO_LOSSES, Assumption("rewards are linear in one parameter of all agents"))
+FED_LIN_UCB = (
+    Bound(
+        "regret",
+        "d*sqrt(T)",
+        "He et al. 2022, abstract",
+        assumes=(*_LINEAR_THETA, Assumption("C = 1/N^2", "0.999 <= threshold*N^2 <= 1.001")),
+    ),
+    Bound(
+        "rounds",
+        "d*N^2",
+        "He et al. 2022, abstract",
+        assumes=(*_LINEAR_THETA, Assumption("C = 1/N^2", "0.999 <= threshold*N^2 <= 1.001")),
+    ),
+)
+_WANG = (*_LINEAR_THETA, Assumption("the paper's D or C, which its abstract does not give"))
+DIS_LIN_UCB = (
+    Bound("regret", "d*sqrt(T)", "Wang et al. 2020, abstract", assumes=_WANG),
+    Bound("scalars", "N^1.5*d^3", "Wang et al. 2020, abstract", assumes=_WANG),
+)
+_FIXED = Assumption("arms that stay, the same for all agents")
+DELB = (
+    Bound("regret", "d*sqrt(T)", "Wang et al. 2020, abstract", assumes=(*_WANG, _FIXED)),
+    Bound("scalars", "(N*d + d*log(log(d + 2)))*log(T + 1)", "Wang et al. 2020, abstract", assumes=(*_WANG, _FIXED)),
+)
+_PLS = (*_LINEAR_THETA, Assumption("the paper's constants; ours are those of the authors' program"))
+PLS = (
+    Bound("regret", "d*sqrt(T)", "Salgia and Zhao 2022, abstract", assumes=_PLS),
+    Bound("bits", "N*d*(log(T + 1) + log(N + 1))", "Salgia and Zhao 2022, main result", assumes=_PLS),
+)
+RCLB = (
+    Bound(
+        "regret",
+        "(1 - liars)*sqrt(N*d*T)*(liars + 1/sqrt(N))",
+        "Mitra et al. 2022, abstract",
+        assumes=(
+            *_LINEAR_THETA,
+            _FIXED,
+            Assumption("no more agents lie than `liars` says"),
+            Assumption("the paper's thresholds and lengths of phases; the constants here are our own"),
+        ),
+    ),
+)
+_FED_PE = (NO_DELAYS, NO_LOSSES, Assumption("lengths of phases, and a radius, of the paper's theorem"))
+FED_PE = (
+    Bound(
+        "regret",
+        "size*sqrt(T)",
+        "Huang et al. 2021, abstract",
+        assumes=_FED_PE,
+        constants={"size": "a number that grows with agents, arms and dimension"},
+    ),
+    Bound(
+        "scalars",
+        "phase*log(T + 1)",
+        "Huang et al. 2021, abstract",
+        assumes=_FED_PE,
+        constants={"phase": "what is sent in a phase, which does not depend on T"},
+    ),
+)
+BPE = (
+    Bound(
+        "regret",
+        "sqrt(T*gain)",
+        "Li and Scarlett 2022, abstract",
+        assumes=(
+            NO_DELAYS,
+            NO_LOSSES,
+            Assumption("the mean reward has a bounded norm in the space of the kernel"),
+            Assumption("the paper's width, of a confidence bound that holds for points chosen without rewards"),
+        ),
+    ),
+)
+
 _DUETS = (
     NO_DELAYS,
     NO_LOSSES,
