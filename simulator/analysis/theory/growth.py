@@ -238,7 +238,7 @@ def slope(places: FloatArray, heights: FloatArray) -> float:
     if len(places) < 2:
         return 0.0
     across = np.log(places) - np.log(places).mean()
-    return float(across @ np.log(heights) / (across @ across))
+    return float(across @ np.log(heights / heights[0]) / (across @ across))
 
 
 def _at(series: Series, count: str, places: FloatArray) -> FloatArray:

@@ -60,7 +60,7 @@ def test_slopes_of_powers() -> None:
     places = checkpoints(4000)
     assert (places[0], places[-1], len(places)) == (1000, 4000, 16)
     assert slope(places, 3.0 * places**0.5) == pytest.approx(0.5)
-    assert slope(places, np.full(16, 7.0)) == pytest.approx(0.0)
+    assert slope(places, np.full(16, 11.7)) == 0.0
     assert slope(checkpoints(1), np.ones(1)) == 0.0
 
 
