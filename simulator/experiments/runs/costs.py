@@ -105,6 +105,7 @@ class Memories:
         self._file = memories_file() if file is None else file
         self._jobs: dict[str, list[float]] = {}
         self._algorithms: dict[str, float] = {}
+        self._keys: dict[tuple[int, int], tuple[Scenario, ScenarioEntry, str]] = {}  # by identity, while both are kept
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
             if self._file is not None:
                 found = json.loads(self._file.read_text(encoding="utf-8"))
@@ -115,7 +116,7 @@ class Memories:
         """log seconds of a job and the spread of that logarithm; None where nobody can know."""
         known, algorithm = features(scenario), entry.algorithm.name
         log_turns = known[0]
-        if (met := self._jobs.get(_key(scenario, entry))) is not None:
+        if (met := self._jobs.get(self._key(scenario, entry))) is not None:
             seconds, turns = met
             if log_turns is None or scenario.schedule.duration is not None:
                 return seconds, MET_BEFORE
@@ -132,12 +133,8 @@ class Memories:
         """Remember a finished job."""
         if turns < 1 or seconds < SHORTEST:
             return
-        key, algorithm, log_seconds, log_turns = (
-            _key(scenario, entry),
-            entry.algorithm.name,
-            math.log(seconds),
-            math.log(turns),
-        )
+        key, algorithm = self._key(scenario, entry), entry.algorithm.name
+        log_seconds, log_turns = math.log(seconds), math.log(turns)
         old = self._jobs.pop(key, None)
         if old is not None:
             shifted = old[0] + growth(algorithm) * (log_turns - old[1])
@@ -147,6 +144,12 @@ class Memories:
         if expected is not None:
             ratio = math.log(seconds) - expected[0]
             self._algorithms[algorithm] = round((self._algorithms.get(algorithm, ratio) + ratio) / 2, 4)
+
+    def _key(self, scenario: Scenario, entry: ScenarioEntry) -> str:
+        place = id(scenario), id(entry)
+        if place not in self._keys:
+            self._keys[place] = scenario, entry, _key(scenario, entry)
+        return self._keys[place][2]
 
     def keep(self) -> None:
         """Write them down, the newest `MOST_JOBS` of them."""

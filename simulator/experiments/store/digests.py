@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterator
-from typing import Any
 
 from coband.simulator.core.audit import trace as tr
 
@@ -21,6 +20,8 @@ ORDERED_BY = {
     "decisions": "seq",
 }
 """The tables of a job but for its events -> the rest of their primary keys."""
+ROWS = 4096
+"""So many rows are taken into a digest at once."""
 
 
 def digest(connection: sqlite3.Connection, job: int) -> str:
@@ -29,23 +30,23 @@ def digest(connection: sqlite3.Connection, job: int) -> str:
     Of the events of a finished job only ``detail`` counts: its fingerprint covers the other columns.
     """
     found = hashlib.sha256()
-    for row in _rows(connection, job):
-        found.update(repr(row).encode("utf-8", "surrogatepass"))
+    for rows in _tables(connection, job):
+        while some := rows.fetchmany(ROWS):
+            found.update("".join(map(repr, some)).encode("utf-8", "surrogatepass"))
     return found.hexdigest()
 
 
-def _rows(connection: sqlite3.Connection, job: int) -> Iterator[tuple[Any, ...]]:
-    row = connection.execute("SELECT * FROM jobs WHERE job = ?", (job,)).fetchone()
-    yield row
+def _tables(connection: sqlite3.Connection, job: int) -> Iterator[sqlite3.Cursor]:
+    yield connection.execute("SELECT * FROM jobs WHERE job = ?", (job,))
     (result,) = connection.execute("SELECT result FROM jobs WHERE job = ?", (job,)).fetchone()
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     for table, order in ORDERED_BY.items():
         if table not in there:  # the store was made before there was such a table
             continue
-        yield from connection.execute(f"SELECT * FROM {table} WHERE job = ? ORDER BY {order}", (job,))
+        yield connection.execute(f"SELECT * FROM {table} WHERE job = ? ORDER BY {order}", (job,))
     columns = ", ".join(tr.COLUMNS) if result is None else "seq, detail"
     condition = "" if result is None else " AND detail IS NOT NULL"
-    yield from connection.execute(f"SELECT {columns} FROM events WHERE job = ?{condition} ORDER BY seq", (job,))
+    yield connection.execute(f"SELECT {columns} FROM events WHERE job = ?{condition} ORDER BY seq", (job,))
 
 
 def keep(connection: sqlite3.Connection, job: int) -> None:

@@ -188,9 +188,8 @@ class SweepDirectory(RunDirectory):
                     recording.copy_tables(self._store, job.id, schema.OF_TRACES)
                 for table, rows in () if done is None else done.tables.items():
                     if rows:
-                        places = ", ".join("?" * (1 + len(rows[0])))
-                        statement = f"INSERT OR REPLACE INTO {table} VALUES ({places})"
-                        self._store.executemany(statement, ((job.id, *values) for values in rows))
+                        places = ", ".join("?" * len(rows[0]))
+                        self._store.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({job.id}, {places})", rows)
                 self._replace(row)
         finally:
             if part is not None:
