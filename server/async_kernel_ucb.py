@@ -116,15 +116,10 @@ class AsyncKernelUCBServer(Talks, Server):
             return np.ones(len(upload.points), dtype=np.bool_)
         return first_appearances(upload.points, dictionary)
 
-    def _reexpressed(
-        self, new_statistics: Statistics, known: int, uploaded: FloatArray, added: FloatArray
-    ) -> Statistics:
+    def _reexpressed(self, new: Statistics, known: int, uploaded: FloatArray, added: FloatArray) -> Statistics:
         """Statistics over (old dictionary, uploaded) in the coordinates of (newest dictionary, added)."""
-        empty = Dictionary(self.config.kernel)
-        common = empty.appended(self._points[:known])
-        old = common.appended(uploaded)
-        new = common.appended(self._points[known:]).appended(added)
-        return new_statistics.reexpressed(old, new)
+        old = Dictionary(self.config.kernel).appended(self._points[:known])
+        return new.reexpressed(old.appended(uploaded), old.appended(self._points[known:]).appended(added))
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The dictionary consists of the uploads' points; the statistics are their sum over the newest dictionary."""
@@ -153,11 +148,8 @@ class AsyncKernelUCBServer(Talks, Server):
             sums[whose] = sums.get(whose, Statistics.zero(len(self._points))) + found
             before.append(before[-1] + int(self._added(upload, self._points[: before[-1]]).sum()))
         of_agents = [sums[agent] for agent in sorted(sums)] or [Statistics.zero(len(self._points))]
-        if self.defence is None:
-            return of_agents[0].A, of_agents[0].b
-        return self.defence.robust([own.A for own in of_agents], True), self.defence.robust(
-            [own.b for own in of_agents]
-        )
+        A, b = [own.A for own in of_agents], [own.b for own in of_agents]
+        return (A[0], b[0]) if self.defence is None else (self.defence.robust(A, True), self.defence.robust(b))
 
     def warnings(self) -> Iterator[str]:
         """With delays, one exchange at a time lets the slowest agent hold up all others."""
