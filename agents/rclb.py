@@ -122,4 +122,5 @@ ALGORITHM = Algorithm(
     metrics=(ARMS_LEFT, Metric("arms_named", "arms", "arms that the server has said are left, over phases")),
     cites=("mitra2022collaborative",),
     search={"C": "0.001..10", "liars": "0..0.45"},
+    withstands="takes the median of the agents' estimates; its parameter liars says how many may lie",
 )
