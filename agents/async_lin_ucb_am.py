@@ -72,7 +72,8 @@ class Regression:
         parts = along / sizes  # u and v along the axes, where theta = u + y v
         (uu, uv), (_, vv) = (parts @ parts.T).tolist()
         xu, xv = (parts @ along[1]).tolist()
-        self._norm, self._products = norm, (uu, uv, vv, xu, xv)
+        self._norm = norm
+        self._products: tuple[float, ...] = (uu, uv, vv, xu, xv)
 
     def value(self, y: float) -> float:
         """x . theta if this is its part of the reward."""
