@@ -65,7 +65,7 @@ class Regression:
         sizes, axes, info = dsyev(A + x[:, None] * x, lower=1, overwrite_a=1)
         if info:
             raise np.linalg.LinAlgError(f"no eigenvalues of the sum of squares were found ({info})")
-        kept = sizes > RANK * sizes[-1]
+        kept = np.abs(sizes) > RANK * max(-sizes[0], sizes[-1])
         if not kept.all():
             sizes, axes = sizes[kept], axes[:, kept]
         along = np.array([b, x]) @ axes

@@ -159,14 +159,17 @@ class FederatedSampler(Talks, Agent):
         self._points: list[FloatArray] = []
         self._ids: list[int] = []  # of these points, where they are from a domain
         self._rewards: list[float] = []
+        self._domain: tuple[FloatArray, IntArray] | None = None
         self._G, self._b = np.zeros((M, M)), np.zeros(M)
         self._federated: RegionWeights | None = None
         self.draws = 0
 
     def _of_domain(self, domain: ArmSet) -> tuple[FloatArray, IntArray]:
         """Shared features and regions of the arms of a domain, computed once."""
-        made = lambda: (self.shared(domain.features), self.config.regions_of(domain.features))  # noqa: E731
-        return self.context.sharing.get("domain", made)
+        if self._domain is None:
+            made = lambda: (self.shared(domain.features), self.config.regions_of(domain.features))  # noqa: E731
+            self._domain = self.context.sharing.get("domain", made)
+        return self._domain
 
     def _seen(self, arms: ArmSet) -> tuple[FloatArray, IntArray]:
         """Shared features and regions of arms."""
