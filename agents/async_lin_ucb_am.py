@@ -29,6 +29,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize
 from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
+from coband.simulator.maths.linalg.lapack import dsyev
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
 
@@ -61,9 +62,18 @@ class Regression:
     """
 
     def __init__(self, A: FloatArray, b: FloatArray, x: FloatArray, norm: float) -> None:
-        inverse = np.linalg.pinv(A + np.outer(x, x), rcond=RANK, hermitian=True)
-        u, v = inverse @ b, inverse @ x  # theta = u + y v
-        self._norm, self._products = norm, (float(u @ u), float(u @ v), float(v @ v), float(x @ u), float(x @ v))
+        sizes, axes, info = dsyev(A + x[:, None] * x, lower=1, overwrite_a=1)
+        if info:
+            raise np.linalg.LinAlgError(f"no eigenvalues of the sum of squares were found ({info})")
+        kept = np.abs(sizes) > RANK * max(-sizes[0], sizes[-1])
+        if not kept.all():
+            sizes, axes = sizes[kept], axes[:, kept]
+        along = np.array([b, x]) @ axes
+        parts = along / sizes  # u and v along the axes, where theta = u + y v
+        (uu, uv), (_, vv) = (parts @ parts.T).tolist()
+        xu, xv = (parts @ along[1]).tolist()
+        self._norm = norm
+        self._products: tuple[float, ...] = (uu, uv, vv, xu, xv)
 
     def value(self, y: float) -> float:
         """x . theta if this is its part of the reward."""
@@ -105,8 +115,8 @@ class AsyncLinUcbAm(AsyncLinUCB):
             y_g = reward - own.value(y_l)
             if y_g == before:
                 break
-        self._A_g, self._b_g = self._A_g + np.outer(x_g, x_g), self._b_g + y_g * x_g
-        self._A_l, self._b_l = self._A_l + np.outer(x_l, x_l), self._b_l + y_l * x_l
+        self._A_g, self._b_g = self._A_g + x_g[:, None] * x_g, self._b_g + y_g * x_g
+        self._A_l, self._b_l = self._A_l + x_l[:, None] * x_l, self._b_l + y_l * x_l
         self.personal.update(Observations(x_l[None], np.array([y_l])))
         return Observations(x_g[None], np.array([y_g]))
 

@@ -157,40 +157,63 @@ class FederatedSampler(Talks, Agent):
         shared = lambda: self.config.draw_features(context.open_coin(SERVER), d)  # noqa: E731
         self.shared: RandomFeatures = context.sharing.get("features", shared)
         self._points: list[FloatArray] = []
+        self._ids: list[int] = []  # of these points, where they are from a domain
         self._rewards: list[float] = []
+        self._domain: tuple[FloatArray, IntArray] | None = None
         self._G, self._b = np.zeros((M, M)), np.zeros(M)
         self._federated: RegionWeights | None = None
         self.draws = 0
 
+    def _of_domain(self, domain: ArmSet) -> tuple[FloatArray, IntArray]:
+        """Shared features and regions of the arms of a domain, computed once."""
+        if self._domain is None:
+            made = lambda: (self.shared(domain.features), self.config.regions_of(domain.features))  # noqa: E731
+            self._domain = self.context.sharing.get("domain", made)
+        return self._domain
+
+    def _seen(self, arms: ArmSet) -> tuple[FloatArray, IntArray]:
+        """Shared features and regions of arms."""
+        if (domain := arms.domain) is None:
+            return self.shared(arms.features), self.config.regions_of(arms.features)
+        features, regions = self._of_domain(domain)
+        return (features, regions) if arms is domain else (features[arms.ids], regions[arms.ids])
+
     def choose(self, arms: ArmSet) -> int:
         """A random point of the own region at first; then the best by a draw of one's own, or by those of all."""
-        rng, X, turn = self.context.rng, arms.features, len(self._points) - self.config.initial + 1
+        rng, turn = self.context.rng, len(self._points) - self.config.initial + 1
         if turn < 1:
-            regions = self.config.regions_of(X)
-            own = np.flatnonzero(regions == self.context.index % self.config.total(X.shape[1]))
-            return int(rng.choice(own if len(own) else len(X)))
+            regions = self.config.total(arms.features.shape[1])
+            own = np.flatnonzero(self._seen(arms)[1] == self.context.index % regions)
+            return int(rng.choice(own if len(own) else len(arms)))
         if rng.random() < 1.0 - 1.0 / turn or self._federated is None:
-            return self.best(self._own_draw(X))
-        return self.best(np.vecdot(self.shared(X), self._federated.weights[self.config.regions_of(X)]))
+            return self.best(self._own_draw(arms))
+        features, places = self._seen(arms)
+        return self.best(np.vecdot(features, self._federated.weights[places]))
 
-    def _own_draw(self, X: FloatArray) -> FloatArray:
-        """A function drawn from the own posterior, at the rows of X."""
+    def _own_draw(self, arms: ArmSet) -> FloatArray:
+        """A function drawn from the own posterior, at arms."""
+        X, domain = arms.features, arms.domain
         phi = self.config.draw_features(self.context.rng, X.shape[1])
-        G, b = np.zeros_like(self._G), np.zeros_like(self._b)
-        if self._points:
-            Phi = phi(np.array(self._points))
-            G, b = Phi.T @ Phi, Phi.T @ np.array(self._rewards)
+        if domain is None:
+            found = phi(np.vstack([*self._points, X]))
+            pulled, offered = found[: len(self._points)], found[len(self._points) :]
+        else:
+            found = phi(domain.features)
+            pulled, offered = found[self._ids], found if arms is domain else found[arms.ids]
+        G, b = pulled.T @ pulled, pulled.T @ np.array(self._rewards)
         weights = posterior_draw(G, b, self.config.noise_variance, self.context.rng.standard_normal(len(b)))
-        return np.asarray(phi(X) @ weights)
+        return np.asarray(offered @ weights)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Learn; once the first points are known, send a draw of weights."""
-        x = arms.features[arm]
+        x, id, domain = arms.features[arm], int(arms.ids[arm]), arms.domain
         self.unshared += 1
         self._points.append(x)
+        self._ids.append(id)
         self._rewards.append(reward)
-        phi = self.shared(x[None])[0]
-        self._G, self._b = self._G + np.outer(phi, phi), self._b + reward * phi
+        phi = self.shared(x[None])[0] if domain is None else self._of_domain(domain)[0][id]
+        self._G += phi[:, None] * phi
+        self._b += reward * phi
         if len(self._points) < self.config.initial:
             return []
         self.draws += 1

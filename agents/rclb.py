@@ -124,4 +124,5 @@ ALGORITHM = Algorithm(
     bounds=RCLB,
     cites=("mitra2022collaborative",),
     search={"C": "0.001..10", "liars": "0..0.45"},
+    withstands="takes the median of the agents' estimates; its parameter liars says how many may lie",
 )

@@ -214,6 +214,7 @@ class Algorithm:
         knows: what its nodes read of `FACTS`, beside what ``needs`` implies; ``checks: full`` refuses other facts.
         always: parameters with which its agents communicate whenever they have anything new; empty where none do that.
         private: the noise that its nodes put on what they send, by the context of an agent; None: they put none.
+        withstands: what its server does by itself about agents that lie; empty: nothing.
     """
 
     name: str
@@ -234,6 +235,7 @@ class Algorithm:
     always: Mapping[str, object] = field(default_factory=dict, hash=False)
     knows: tuple[str, ...] = ()
     private: Callable[[NodeContext], OwnNoise] | None = None
+    withstands: str = ""
 
     @property
     def facts(self) -> frozenset[str]:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.linalg.lapack import dtrtrs
+from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
 
 
 class RandomFeatures:
@@ -30,7 +30,9 @@ class RandomFeatures:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Features of the rows of X, (n, M)."""
-        found: FloatArray = np.cos(X @ self._s.T + self._b)
+        found: FloatArray = X @ self._s.T
+        found += self._b
+        np.cos(found, out=found)
         found *= self._scale / np.sqrt(np.vecdot(found, found))[:, None]
         return found
 
@@ -43,10 +45,15 @@ def posterior_draw(G: FloatArray, b: FloatArray, lam: float, z: FloatArray) -> F
         b: Phi^T y, (M,).
         lam: variance of the noise of observations.
         z: M standard normal numbers; the draw is A^(-1) b + sqrt(lam) L^(-T) z with A = L L^T.
+
+    Raises:
+        numpy.linalg.LinAlgError: A is not positive definite.
     """
     A = G.copy()
     A.flat[:: len(A) + 1] += lam
-    L = np.linalg.cholesky(A)
+    L, info = dpotrf(A.T, lower=1, overwrite_a=1)
+    if info:
+        raise np.linalg.LinAlgError(f"G + lam I is not positive definite (pivot {info}), lam(={lam})")
     half = dtrtrs(L, b, lower=1)[0] + math.sqrt(lam) * z
     drawn: FloatArray = dtrtrs(L, half, lower=1, trans=1)[0]
     return drawn

@@ -64,6 +64,18 @@ def test_least_squares_with_one_more_pull_is_that_of_all_pulls() -> None:
         assert Regression(X.T @ X, X.T @ y, x, norm).value(part) == pytest.approx(x @ theta)
 
 
+def test_sums_that_say_nothing_of_a_direction_or_are_damaged_have_a_pseudoinverse() -> None:
+    rng = np.random.default_rng(1)
+    X, x = rng.standard_normal((2, 4)), rng.standard_normal(4)
+    flipped = (X.T * [1.0, -3.0]) @ X  # as an encoding or a liar may make it
+    for A in (np.zeros((4, 4)), X.T @ X, flipped, -50.0 * np.eye(4)):
+        b = A @ rng.standard_normal(4)
+        theta = np.linalg.pinv(A + np.outer(x, x), rcond=1e-9, hermitian=True) @ (b + 0.7 * x)
+        assert Regression(A, b, x, 1e9).value(0.7) == pytest.approx(x @ theta)
+    with pytest.raises(np.linalg.LinAlgError, match="no eigenvalues"):
+        Regression(np.full((3, 3), np.nan), np.ones(3), np.ones(3), 1.0)
+
+
 def test_agents_have_one_common_part_and_parts_of_their_own() -> None:
     """theta by least squares on means, of two agents."""
     drawn, found = world(problem_with(5, 2), 3, 2), []

@@ -94,6 +94,8 @@ def test_features_have_the_kernel_and_draws_the_posterior() -> None:
     A = Phi.T @ Phi + lam * np.eye(3)
     assert draws.mean(axis=0) == pytest.approx(np.linalg.solve(A, Phi.T @ y), abs=0.02)
     assert np.cov(draws.T) == pytest.approx(lam * np.linalg.inv(A), abs=0.01)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        posterior_draw(-np.eye(3), np.ones(3), lam, np.ones(3))
 
 
 def test_one_agent_changes_all_averages_by_no_more_than_the_noise_hides() -> None:

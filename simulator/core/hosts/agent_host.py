@@ -46,7 +46,10 @@ class Turn:
     @property
     def floods(self) -> bool:
         """Whether its one message goes to all agents within some hops."""
-        return len(self.outbox) == 1 and type(self.outbox[0][0]) is Neighbours
+        try:
+            return len(self.outbox) == 1 and type(self.outbox[0][0]) is Neighbours
+        except TypeError:  # it is no outbox, which its host says
+            return False
 
 
 class AgentHost(ClientHost):

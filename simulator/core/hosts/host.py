@@ -21,6 +21,7 @@ from coband.simulator.core.clock.clock import DELIVERY, TIMER
 from coband.simulator.core.hosts.outstanding import Outstanding
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
+from coband.simulator.core.nodes.outbox import refuse_coroutine
 from coband.simulator.core.nodes.timers import Silence, Timer
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
@@ -193,11 +194,15 @@ class Host:
                 if note.event == "trigger":
                     cause = seq
             node.notes.clear()
-        for recipient, message in outbox:
-            if type(recipient) is Later:
-                self._set_timer(recipient.delay, message, cause)
-            else:
-                self._send(self.address, recipient, message, cause)
+        try:
+            for recipient, message in outbox:
+                if type(recipient) is Later:
+                    self._set_timer(recipient.delay, message, cause)
+                else:
+                    self._send(self.address, recipient, message, cause)
+        except TypeError:
+            refuse_coroutine(outbox, f"{type(node).__name__}, node {self.address},")
+            raise
 
     def _follow_model(self, version: int, cause: int) -> None:
         if version < self._model:

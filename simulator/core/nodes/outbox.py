@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import CoroutineType
 
 from coband.simulator.core.nodes.message import Message
 
@@ -43,3 +44,18 @@ class Later:
 NEIGHBOURS = Neighbours()
 Recipient = Address | Multicast | Neighbours | Later
 Outbox = list[tuple[Recipient, Message]]
+
+
+def refuse_coroutine(outbox: object, who: str) -> None:
+    """Say what to write where a node has returned the call of an ``async def`` in place of its outbox.
+
+    Raises:
+        TypeError: it has.
+    """
+    if isinstance(outbox, CoroutineType):
+        outbox.close()
+        code = outbox.cr_code
+        raise TypeError(
+            f"{who} returned {code.co_qualname}(...), a conversation that nobody has begun: write "
+            f"`return self.begin(self.{code.co_name}(...))`; `begin` is a method of nodes that talk (`Talks`)"
+        ) from None

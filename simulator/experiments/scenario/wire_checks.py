@@ -54,8 +54,10 @@ def undefended(one: Algorithm, defence: BaseDefence, graph: bool) -> str:
     """Why a defence has no meaning for an algorithm; empty if it has one."""
     kinds = [size.message for size in one.messages]
     if graph:
-        if not any(map(single_pull, kinds)):
+        if not kinds:
             return f"{one.name} tells neighbours nothing, so there is nothing to defend"
+        if not any(map(single_pull, kinds)):
+            return f"agents of {one.name} tell each other no single pulls, and a defence on a graph judges nothing else"
         if not defence.judges:
             return (
                 f"on a graph agents of {one.name} learn from single pulls, which have no mean to put in the place of a "
@@ -64,9 +66,12 @@ def undefended(one: Algorithm, defence: BaseDefence, graph: bool) -> str:
         return ""
     if any(kind.declared(name)["adds"] for kind in kinds for name in kind.payload_fields()):
         return ""
+    if one.withstands:
+        return f"the server of {one.name} sums nothing that a defence could replace: it {one.withstands}"
     return (
-        f"{one.name} sends no statistics that a server sums: its agents pass on single pulls, or results of arms that "
-        "each is dealt alone, which nobody else's can be compared with; so no defence can take their place"
+        f"{one.name} sends no statistics that a server sums: its agents pass on single pulls, results of arms that "
+        "each is dealt alone, which nobody else's can be compared with, or weights that each has drawn and its server "
+        "mixes by region; so no defence can take their place"
         if kinds
         else f"{one.name} sends nothing to a server, so there is nothing to defend"
     )

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scipy.linalg.blas import dgemm, dsymv, dsyrk, dtrmm
-    from scipy.linalg.lapack import dposv, dpotrf, dpotri, dtrtri, dtrtrs
+    from scipy.linalg.lapack import dposv, dpotrf, dpotri, dsyev, dtrtri, dtrtrs
 
-__all__ = ["dgemm", "dposv", "dpotrf", "dpotri", "dsymv", "dsyrk", "dtrmm", "dtrtri", "dtrtrs"]
+__all__ = ["dgemm", "dposv", "dpotrf", "dpotri", "dsyev", "dsymv", "dsyrk", "dtrmm", "dtrtri", "dtrtrs"]
 
 
 def _compiled(name: str) -> Any:
@@ -40,4 +40,4 @@ if not TYPE_CHECKING:
     _blas = _compiled("_fblas") or import_module("scipy.linalg.blas")
     dgemm, dsymv, dsyrk, dtrmm = _blas.dgemm, _blas.dsymv, _blas.dsyrk, _blas.dtrmm
     dposv, dpotrf, dpotri = _lapack.dposv, _lapack.dpotrf, _lapack.dpotri
-    dtrtri, dtrtrs = _lapack.dtrtri, _lapack.dtrtrs
+    dsyev, dtrtri, dtrtrs = _lapack.dsyev, _lapack.dtrtri, _lapack.dtrtrs

@@ -421,8 +421,11 @@ def test_every_algorithm_on_a_graph_runs_with_a_defence(name: str, kind: str) ->
     [
         ("fed_pe", "clip", False, "results of arms that each is dealt alone"),
         ("one_kernel_ucb", "clip", False, "pass on single pulls"),
+        ("fts_de", "clip", False, "weights that each has drawn"),
+        ("rclb", "clip", False, "it takes the median of the agents' estimates"),
         ("n_kernel_ucb", "clip", False, "sends nothing to a server"),
         ("n_kernel_ucb", "clip", True, "tells neighbours nothing"),
+        ("fed_ucb_graph", "clip", True, "tell each other no single pulls"),
         ("coop_kernel_ucb", "geometric_median", True, "give clip or reject_outliers"),
         ("coop_kernel_ucb", "clip", True, ""),
         ("async_kernel_ucb", "geometric_median", False, ""),

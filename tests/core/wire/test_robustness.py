@@ -1,4 +1,4 @@
-"""Every algorithm under every encoding, behaviour and mechanism: it finishes, or refuses and says why."""
+"""Every algorithm under every encoding, behaviour, mechanism and defence: it finishes, or refuses and says why."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from itertools import combinations, product
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from coband.simulator.conformance.runs import algorithm, registry, run
 from coband.simulator.core.nodes.node import NoBestArm, UnsupportedScenario
+from coband.simulator.core.wire.defences import Defence
+from coband.simulator.experiments.scenario.wire_checks import undefended
 
 EIGHT: dict[str, Any] = {"kind": "stochastic", "bits": 8}
 ENCODINGS: dict[str, dict[str, Any]] = {
@@ -51,10 +54,19 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "laplace_local": {"mechanism": "laplace_local", "epsilon": 4.0, "leak": "allow"},
     "laplace_local, rewards": {"mechanism": "laplace_local", "clip": {"points": None}, "epsilon": 1.0, "leak": "allow"},
 }
+DEFENCES: dict[str, Any] = {
+    "clip": "clip",
+    "median": "coordinate_median",
+    "trimmed": {"kind": "trimmed_mean", "f": 1},
+    "geometric": "geometric_median",
+    "reject": "reject_outliers",
+}
 TALKATIVE = [name for name, one in registry().algorithms.items() if one.messages]
 
 
-def check(name: str, encoding: str, behaviour: str | None, mechanism: str | None = None) -> str:
+def check(
+    name: str, encoding: str, behaviour: str | None, mechanism: str | None = None, defence: str | None = None
+) -> str:
     """How a run with all checks ends; a refusal says what it refuses."""
     lies = None if behaviour is None else BEHAVIOURS[behaviour]
     messages = ENCODINGS[encoding] | ({} if mechanism is None else {"privacy": MECHANISMS[mechanism]})
@@ -62,6 +74,11 @@ def check(name: str, encoding: str, behaviour: str | None, mechanism: str | None
     if graph and "delta" in str(messages):
         return "refused where the scenario is validated"
     parts: dict[str, Any] = {"network": {"topology": {"kind": "ring"}}} if graph else {}
+    if defence is not None:
+        taken = TypeAdapter(Defence).validate_python(DEFENCES[defence])
+        if why := undefended(algorithm(name), taken, graph):
+            return f"refused where the scenario is validated: {why}"
+        parts["server"] = {"aggregate": taken}
     adversaries = [] if lies is None else [{"agents": {"fraction": 0.2}, **lies}]
     known = algorithm(name).config.model_fields
     small = {key: value for key, value in SMALL.items() if key in known}
@@ -97,21 +114,22 @@ def _meeting(place: int, value: Any, other: int, its: Any) -> tuple[int, Any, in
     return (place, value, other, its) if place < other else (other, its, place, value)
 
 
-PAIRS = pairs([TALKATIVE, list(ENCODINGS), [None, *BEHAVIOURS], [None, *MECHANISMS]])
+LISTS = [TALKATIVE, list(ENCODINGS), [None, *BEHAVIOURS], [None, *MECHANISMS], [None, *DEFENCES]]
+PAIRS = pairs(LISTS)
 
 
 def test_every_two_meet_in_few_runs() -> None:
-    met = {(i, row[i], j, row[j]) for row in PAIRS for i, j in combinations(range(4), 2)}
-    sizes = [len(TALKATIVE), len(ENCODINGS), len(BEHAVIOURS) + 1, len(MECHANISMS) + 1]
+    met = {(i, row[i], j, row[j]) for row in PAIRS for i, j in combinations(range(len(LISTS)), 2)}
+    sizes = [len(one) for one in LISTS]
     assert len(met) == sum(a * b for a, b in combinations(sizes, 2))
     assert len(PAIRS) < 2 * sizes[0] * sizes[2]
 
 
 @pytest.mark.parametrize("name", TALKATIVE)
 def test_every_two_of_all_lists(name: str) -> None:
-    """Every algorithm meets every encoding, behaviour and mechanism, and these meet each other."""
-    for _, encoding, behaviour, mechanism in (row for row in PAIRS if row[0] == name):
-        assert check(name, encoding, behaviour, mechanism)
+    """Every algorithm meets every encoding, behaviour, mechanism and defence, and these meet each other."""
+    for row in (row for row in PAIRS if row[0] == name):
+        assert check(*row)
 
 
 @pytest.mark.slow

@@ -1,0 +1,68 @@
+"""An answer that is asked for and listened for at once; members that are gone; all that may be said of a question."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address
+from coband.simulator.core.talks import Answers, Unanswered
+from coband.simulator.core.talks.question import OPTIONS, Question
+from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
+
+
+async def _listen(agent: Talker, kind: type[Message]) -> None:
+    heard, source = await agent.hear(kind)
+    agent.log.append((heard.kind, source))
+
+
+@pytest.mark.parametrize("kind", [Reply, News])
+def test_an_answer_is_for_who_asked_and_for_who_listens(kind: type[Message]) -> None:
+    """Whoever listens for what others have asked for hears it as well; who listens for something else does not."""
+    agent, _, wire = pair()
+    wire.post(0, agent.begin(_listen(agent, kind)))
+    wire.post(0, agent.start(Ask(number=3)))
+    wire.deliver()
+    answer = wire.deliver()
+    assert agent.log == ([("reply", SERVER)] if kind is Reply else []) + [answer]
+    assert len(list(agent.blocked_on)) == (kind is News)
+
+
+class Roll(Centre):
+    """Calls those that are there."""
+
+    answers: Answers[Reply] | None = None
+
+    async def call(self) -> None:
+        self.answers = await self.gather(Call(), reply=Reply)
+
+
+class Present(Talker):
+    """Answers a call."""
+
+    async def main(self) -> None:  # type: ignore[override]
+        while True:
+            _, server = await self.hear(Call)
+            self.tell(server, Reply(number=self.context.index))
+
+
+def test_nobody_waits_for_an_agent_that_is_no_member() -> None:
+    def there(node: Address) -> bool:
+        return node != 1
+
+    head = Roll(replace(context(SERVER, 3), there=there))
+    wire = Wire(head, *(Present(context(index, 3)) for index in range(3)))
+    wire.post(SERVER, head.begin(head.call()))
+    wire.packets = [packet for packet in wire.packets if there(packet.to)]
+    while wire.packets:
+        wire.deliver()
+    assert head.answers is not None
+    assert ([*head.answers], head.answers.left) == ([0, 2], {})
+
+
+def test_all_that_may_be_said_of_a_question_may_be_said_at_once() -> None:
+    question = Question((Reply,), set(), Question.one, **dict.fromkeys(OPTIONS))
+    assert question.one() == Unanswered("silent")
+    assert all(getattr(question, option) is None for option in OPTIONS)
