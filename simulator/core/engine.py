@@ -13,10 +13,11 @@ import numpy as np
 from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.assembly import Assembly, HostContext
+from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation, check_pulls
 from coband.simulator.core.churn import Churn
+from coband.simulator.core.host_assembly import HostContext
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.nodes.graphs import Graph
