@@ -80,7 +80,7 @@ class Assembly(HostAssembly):
     def _audit(self, reliable: bool, clock: Clock, down: set[Address]) -> Audit:
         if self._plan.checks != "full":
             return Audit(reliable, down)
-        from coband.simulator.core.checks.inspection import FullAudit
+        from coband.simulator.core.checks.full_audit import FullAudit
 
         return FullAudit(reliable, clock, down)
 
@@ -112,7 +112,7 @@ class Assembly(HostAssembly):
     def _record_draws(self, audit: Audit, network: Network, mending: bool) -> None:
         """Let a full audit know what the links draw."""
         from coband.simulator.core.checks.draws import LinkDraws, RecordedStreams
-        from coband.simulator.core.checks.inspection import FullAudit
+        from coband.simulator.core.checks.full_audit import FullAudit
 
         if isinstance(audit, FullAudit) and isinstance(self._streams, RecordedStreams):
             audit.acknowledges = mending

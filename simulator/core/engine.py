@@ -117,7 +117,8 @@ class Engine:
 
     def _inspected(self, plan: Plan, local: Local | None, twins: list[Node], timing: Timing) -> Inspection:
         """What looks at every message and turn, with ``checks: full``."""
-        from coband.simulator.core.checks.inspection import FullAudit, Inspection
+        from coband.simulator.core.checks.full_audit import FullAudit
+        from coband.simulator.core.checks.inspection import Inspection
         from coband.simulator.core.checks.receivers import Receivers
         from coband.simulator.core.checks.truth import Truth
 
