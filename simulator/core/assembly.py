@@ -17,11 +17,11 @@ from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import Recorded, Rounds
-from coband.simulator.core.host_assembly import HostAssembly
 from coband.simulator.core.hosts.absence import Absent
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
 from coband.simulator.core.hosts.members import Roll
 from coband.simulator.core.hosts.turns import Turns
+from coband.simulator.core.making.hosts import HostAssembly
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.network import Network

@@ -17,8 +17,8 @@ from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation, check_pulls
 from coband.simulator.core.churn import Churn
-from coband.simulator.core.host_assembly import HostContext
 from coband.simulator.core.hosts.host import ClientHost
+from coband.simulator.core.making.hosts import HostContext
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import made

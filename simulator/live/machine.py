@@ -17,9 +17,9 @@ from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import BaseSchedule, Phases, Renewal
-from coband.simulator.core.host_assembly import HostContext
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
+from coband.simulator.core.making.hosts import HostContext
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, UnsupportedScenario

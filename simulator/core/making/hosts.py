@@ -11,7 +11,7 @@ from coband.simulator.core.clock.schedule import Phases, Renewal
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspector, Send
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
-from coband.simulator.core.node_assembly import NodeAssembly
+from coband.simulator.core.making.nodes import NodeAssembly
 from coband.simulator.core.nodes.lazy_sequence import LazySequence
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Server
 from coband.simulator.core.nodes.outbox import SERVER
