@@ -23,20 +23,21 @@ Further:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.in_step import PARTING, InStepClient
+from coband.agents.in_step import IN_EPOCHS, PARTING, InStepClient
 from coband.agents.messages.epochs import BatchRewards, RewardSums
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import AnyKernel, known_turns
 from coband.agents.theorems import BPE
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox, UnsupportedScenario
@@ -177,15 +178,7 @@ ALGORITHM = Algorithm(
     config=BpeConfig,
     summary="Batched pure exploration: points of the largest variance, then elimination, few batches.",
     reference="Li and Scarlett 2022, Algorithm 1; related work of Pavlovic et al. 2024",
-    needs=Needs(
-        problems=("fixed_domain", "clusters", "arrays"),
-        horizon=True,
-        fixed_arms=True,
-        prompt_rewards=True,
-        ends_together=True,
-        exact=("RewardSums",),
-        waits_for_all="1",
-    ),
+    needs=replace(IN_EPOCHS, exact=("RewardSums",)),
     messages=(
         MessageSize(BatchRewards, "up", "n", "from each agent", due=True),
         MessageSize(RewardSums, "down", "p", "to all", due=True),

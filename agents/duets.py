@@ -20,6 +20,7 @@ Deviations from the printed text:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -27,12 +28,12 @@ import numpy as np
 from coband.agents import theorems
 from coband.agents.domains import domain_of
 from coband.agents.duets_parameters import DuetsConfig
-from coband.agents.in_step import PARTING, InStepClient
+from coband.agents.in_step import IN_EPOCHS, PARTING, InStepClient
 from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
 from coband.simulator.maths.exploration.duets import Induced, drawn
 from coband.simulator.maths.linalg.caches import VersionCache
@@ -131,15 +132,7 @@ ALGORITHM = Algorithm(
     config=DuetsConfig,
     summary="Uniform exploration of a shrinking domain in epochs; the server replays the agents' coins.",
     reference="Pavlovic et al. 2024 (Order-Optimal Regret in Distributed Kernel Bandits), Algorithms 1 and 2",
-    needs=Needs(
-        problems=("fixed_domain", "clusters", "arrays"),
-        horizon=True,
-        fixed_arms=True,
-        prompt_rewards=True,
-        ends_together=True,
-        exact=("InducingSet", "EpochModel"),
-        waits_for_all="1",
-    ),
+    needs=replace(IN_EPOCHS, exact=("InducingSet", "EpochModel")),
     messages=(
         MessageSize(EpochEnd, "up", "0"),
         MessageSize(InducingSet, "down", "d*m", "to all", due=True),

@@ -27,6 +27,15 @@ IN_PHASES = Needs(
     schedules=("rounds", "renewal"), steady_arms=True, prompt_rewards=True, ends_together=True, waits_for_all="1"
 )
 """What agents need that pull what a design deals out."""
+IN_EPOCHS = Needs(
+    problems=("fixed_domain", "clusters", "arrays"),
+    horizon=True,
+    fixed_arms=True,
+    prompt_rewards=True,
+    ends_together=True,
+    waits_for_all="1",
+)
+"""What agents need that thin out the points of a domain."""
 ARMS_LEFT = Metric("arms_left", "arms", "arms that an average agent has left", aggregate="mean")
 
 

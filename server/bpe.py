@@ -9,7 +9,6 @@ import numpy as np
 
 from coband.agents.messages.epochs import BatchRewards, RewardSums
 from coband.server.in_step import InStepServer
-from coband.server.sums import sum_mismatch
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
@@ -41,25 +40,17 @@ class BpeServer(InStepServer):
         self._sums: FloatArray = np.zeros(0)
         self._points, self._before = 0, len(points)
 
-    async def step(self) -> bool:
-        """A batch is over when the rewards of all agents are here."""
-        rewards = await self.gather(None, reply=BatchRewards, together=True)
-        if rewards.left:
-            return False
-        self.tell(ALL_AGENTS, self._conclude(list(rewards.values())))
-        return True
-
-    def _conclude(self, of_agents: list[BatchRewards]) -> RewardSums:
+    def conclude(self, found: Mapping[Address, BatchRewards]) -> None:
         """Sums of rewards by point, place n + N k being the k-th pull of agent n; then trim as the agents do."""
         lam = self.config.lam
         batch = self._shared.get(self.rounds, lambda: Batch(self._domain, self.active, lam))
-        rewards = np.stack([message.rewards for message in of_agents], axis=1).ravel()
+        rewards = np.stack([message.rewards for message in found.values()], axis=1).ravel()
         self._sums = batch.sums(rewards)
         self._points += len(self._sums)
         self.active = batch.kept(len(rewards), self._sums, self._beta)
         self.rounds += 1
         self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
-        return RewardSums(sums=self._sums, version=self.rounds, round=self.rounds)
+        self.tell(ALL_AGENTS, RewardSums(sums=self._sums, version=self.rounds, round=self.rounds))
 
     def broken_invariants(self) -> Iterator[str]:
         """The active set never becomes empty and never grows."""
@@ -69,9 +60,8 @@ class BpeServer(InStepServer):
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The sums of the last batch add up to the rewards that were sent for it."""
-        last = [message for _, message in uploads if isinstance(message, BatchRewards) and message.round == self.rounds]
-        total = np.array([sum(float(message.rewards.sum()) for message in last)])
-        yield from sum_mismatch("the sum of all rewards of a batch", np.array([self._sums.sum()]), total, len(last))
+        name, kept = "the sum of all rewards of a batch", np.array([self._sums.sum()])
+        return self.resummed(name, kept, uploads, BatchRewards, lambda agent, one: [one.rewards.sum()])
 
     def report(self) -> dict[str, float | int]:
         """What has been sent, in closed form."""

@@ -6,7 +6,7 @@ It computes nothing. With ``via: peers`` agents send their means to each other, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -25,17 +25,13 @@ class CoKernelServer(InStepServer):
         super().__init__(context)
         self._told: AllArmMeans | None = None
 
-    async def step(self) -> bool:
+    def conclude(self, found: Mapping[Address, ArmMeans]) -> None:
         """Broadcast the means of all agents when the last one has sent its own."""
-        found = await self.gather(None, reply=ArmMeans, together=True)
-        if found.left:
-            return False
         parts = found.values()
         counts, means = np.stack([part.counts for part in parts]), np.stack([part.means for part in parts])
         self.rounds += 1
         self._told = AllArmMeans(counts=counts, means=means, round=found[0].round)
         self.tell(ALL_AGENTS, self._told)
-        return True
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The last broadcast holds the means of its round's uploads, each in the row of its agent."""

@@ -9,20 +9,19 @@ import numpy as np
 
 from coband.agents.messages.phases import DealtMeans, PhaseOrder
 from coband.server.in_step import InStepServer
-from coband.server.sums import sum_mismatch
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext
 from coband.simulator.maths.exploration.dealing import WHOLE, eliminated
 
 
-class DelbServer(InStepServer):
-    """Knows the arms; sees means of rewards.
+class DealtServer(InStepServer):
+    """A server that knows the arms, and what its agents pull of those that are left.
 
     Attributes:
         active: arms that are left, ascending.
     """
 
-    hears = (DealtMeans,)
     noted: ClassVar[Mapping[str, str]] = {"apply": "arms left"}
 
     def __init__(self, context: NodeContext) -> None:
@@ -30,15 +29,21 @@ class DelbServer(InStepServer):
         assert context.domain is not None
         self.config, self.X = context.config, context.domain.features
         self.active = np.arange(len(self.X))
+
+
+class DelbServer(DealtServer):
+    """Sees means of rewards."""
+
+    hears = (DealtMeans,)
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
         self._dealt = self._last = self.config.first(context)
         self._moment = np.zeros(context.dimension)
         self._means = self._orders = 0
 
-    async def step(self) -> bool:
-        """One phase: when all means are here, theta, the arms that are left, and what to pull."""
-        found = await self.gather(None, reply=DealtMeans, together=True)
-        if found.left:
-            return False
+    def conclude(self, found: Mapping[Address, DealtMeans]) -> None:
+        """Theta, the arms that are left, and what to pull."""
         V = np.zeros((self.context.dimension, self.context.dimension))
         self._moment, self._last = np.zeros(self.context.dimension), self._dealt
         for (arms, counts), message in zip(self._dealt, found.values(), strict=True):
@@ -55,17 +60,15 @@ class DelbServer(InStepServer):
             self._orders += len(arms)
             order = PhaseOrder(theta=theta, arms=arms, counts=counts, version=self.rounds, round=self.rounds)
             self.tell(agent, order)
-        return True
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """sum m(x) r(x) x is that of the last phase's means."""
-        last = [
-            (self._last[agent][1] * one.means) @ self.X[self._last[agent][0]]
-            for agent, one in uploads
-            if isinstance(one, DealtMeans) and one.round == self.rounds
-        ]
-        total = np.sum(last, axis=0) if last else np.zeros(self.context.dimension)
-        yield from sum_mismatch("sum m(x) r(x) x", self._moment, total, len(last))
+
+        def part(agent: Address, one: DealtMeans) -> FloatArray:
+            arms, counts = self._last[agent]
+            return np.asarray((counts * one.means) @ self.X[arms])
+
+        return self.resummed("sum m(x) r(x) x", self._moment, uploads, DealtMeans, part)
 
     def report(self) -> dict[str, float | int]:
         """What has been sent, in closed form."""

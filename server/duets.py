@@ -12,7 +12,7 @@ import numpy as np
 from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
-from coband.server.sums import SquaresCheck, sum_mismatch
+from coband.server.sums import SquaresCheck
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
@@ -120,10 +120,8 @@ class DuetsServer(InStepServer):
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """(lam I + Z^T Z) vbar is the sum of the projections of the last finished epoch."""
-        last = [message for _, message in uploads if isinstance(message, Projection) and message.round == self.rounds]
-        v = sum((message.v for message in last), start=np.zeros_like(self._vbar))
         kept = self.config.lam * self._vbar + self._gram @ self._vbar
-        yield from sum_mismatch("(lam I + Z^T Z) vbar", kept, v, len(last))
+        return self.resummed("(lam I + Z^T Z) vbar", kept, uploads, Projection, lambda agent, one: one.v)
 
     def report(self) -> dict[str, float | int]:
         """Number of epochs, active points, inducing points in total, and inducing points in the span of the others."""

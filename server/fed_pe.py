@@ -9,7 +9,6 @@ import numpy as np
 
 from coband.agents.messages.phases import ActiveArms, Allotment, PhaseEstimates, PhaseModel
 from coband.server.in_step import InStepServer
-from coband.server.sums import sum_mismatch
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
@@ -98,13 +97,9 @@ class FedPEServer(InStepServer):
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The model's moments add up to those of the last phase's estimates."""
-        last = [
-            self._last[agent] @ one.estimates
-            for agent, one in uploads
-            if isinstance(one, PhaseEstimates) and one.round == self.rounds
-        ]
-        total = np.sum(last, axis=0) if last else np.zeros(self.context.dimension)
-        yield from sum_mismatch("the sum of a phase's moments", self._total, total, len(last))
+        name = "the sum of a phase's moments"
+        weighted = lambda agent, one: self._last[agent] @ one.estimates  # noqa: E731
+        return self.resummed(name, self._total, uploads, PhaseEstimates, weighted)
 
     def report(self) -> dict[str, float | int]:
         """What has been sent, in closed form."""

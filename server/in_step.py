@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
 
 from coband.agents.messages.synchronisation import SyncAbandoned
+from coband.server.sums import sum_mismatch
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, Server
 from coband.simulator.core.talks import Talks, on
+
+M = TypeVar("M", bound=Message)
 
 
 class InStepServer(Talks, Server):
@@ -32,9 +38,17 @@ class InStepServer(Talks, Server):
             pass
         self.close()
 
-    @abstractmethod
     async def step(self) -> bool:
-        """One epoch; False if an agent is missing."""
+        """One epoch: it is over when the first kind of ``hears`` is here from all; False if an agent is missing."""
+        found = await self.gather(None, reply=self.hears[0], together=True)
+        if found.left:
+            return False
+        self.conclude(found)
+        return True
+
+    def conclude(self, found: Any) -> None:
+        """What follows from the messages of all agents, by agent."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """End the exchange for good: tell all agents."""
@@ -51,6 +65,19 @@ class InStepServer(Talks, Server):
     def after_the_end(self, message: Message, agent: Address) -> SyncAbandoned | None:
         """There is nothing to wait for."""
         return self._end() if self.closed else None
+
+    def resummed(
+        self,
+        name: str,
+        kept: FloatArray,
+        uploads: Sequence[tuple[Address, Message]],
+        kind: type[M],
+        part: Callable[[Address, M], Any],
+    ) -> Iterator[str]:
+        """Yield a sentence unless what is kept is the sum of the parts of the last round's uploads of a kind."""
+        last = [part(agent, one) for agent, one in uploads if isinstance(one, kind) and one.round == self.rounds]
+        total: Any = np.sum(last, axis=0, dtype=np.float64) if last else np.zeros_like(kept)
+        return sum_mismatch(name, kept, total, len(last))
 
     def _end(self) -> SyncAbandoned:
         return SyncAbandoned(round=self.rounds + 1, version=self.rounds)

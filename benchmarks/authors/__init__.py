@@ -10,12 +10,19 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from scipy import stats
+
+from coband.simulator.conformance.runs import algorithm, plan_of, world
+from coband.simulator.core.engine import Engine
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.result import RunResult
 
 MARGIN = 0.05
 """Two means are equivalent if they differ by less than this share of the authors' mean."""
@@ -38,6 +45,16 @@ def program(variable: str, repository: str, file: str) -> ModuleType:
     return module
 
 
+def timed(
+    name: str, config: dict[str, Any], problem: dict[str, Any], agents: int, schedule: dict[str, Any], seed: int
+) -> tuple[RunResult, float]:
+    """A run of ours without delays, and its CPU seconds."""
+    plan, entry = plan_of({"agents": {"count": agents}, "schedule": schedule, "network": {}}), algorithm(name)
+    engine = Engine(plan, entry, entry.config.model_validate(config), world(problem, seed, agents), Streams(seed))
+    started = time.process_time()
+    return engine.run(), time.process_time() - started
+
+
 def equivalence(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """The larger p-value of two one-sided paired t-tests (Schuirmann 1987): that means differ by `MARGIN` or more."""
     differences, margin = np.subtract(ours, theirs), MARGIN * float(np.mean(theirs))
@@ -58,3 +75,13 @@ def show(what: str, ours: Sequence[float], theirs: Sequence[float]) -> bool:
         flush=True,
     )
     return p < 0.05
+
+
+def compared(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], *names: str) -> bool:
+    """Print the numbers of both sides, world by world (ours, theirs), and last their CPU seconds; whether all numbers
+    are equivalent."""
+    *numbers, seconds = zip(*([*zip(*pair, strict=True)] for pair in pairs), strict=True)
+    alike = [show(what, *zip(*found, strict=True)) for what, found in zip(names, numbers, strict=True)]
+    own, other = map(sum, zip(*seconds, strict=True))
+    print(f"CPU seconds: ours {own:.3g}, theirs {other:.3g}, {other / own:.1f} times as many")
+    return all(alike)

@@ -13,10 +13,8 @@ import time
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
-from benchmarks.authors import program, show
-from coband.simulator.conformance.runs import algorithm, plan_of, run, world
-from coband.simulator.core.engine import Engine
-from coband.simulator.core.randomness.streams import Streams
+from benchmarks.authors import compared, program, timed
+from coband.simulator.conformance.runs import run, world
 
 CONFIG: dict[str, Any] = {"gamma_u": 2.0, "gamma_d": 2.0, "lam": 0.1, "refresh": "at_next_pull"}
 Pulls = list[tuple[int, int, int]]
@@ -52,11 +50,7 @@ def ours(name: str, problem: dict[str, Any], seed: int) -> tuple[Pulls, float, i
     agents, turns, config, *_ = SETTINGS[name]
     schedule = {"kind": "one_at_a_time", "turns": turns}
     recorded = run(name, config, agents=agents, problem=problem, seed=seed, schedule=schedule, checks="cheap")
-    entry, plan = algorithm(name), {"agents": {"count": agents}, "schedule": schedule, "network": {}}
-    given = entry.config.model_validate(config)
-    started = time.process_time()
-    Engine(plan_of(plan), entry, given, world(problem, seed, agents), Streams(seed)).run()
-    seconds = time.process_time() - started
+    _, seconds = timed(name, config, problem, agents, schedule, seed)
     result = recorded.result
     return [pull[:3] for pull in recorded.pulls], result.regret, int(result.totals["messages"]), seconds
 
@@ -93,12 +87,8 @@ def main(worlds: int = 30, shape: str = "sphere", name: str = "async_lin_ucb") -
         pairs.append((own, theirs(code, name, problem, seed, own[0])))
     same, sizes = sum(own[0] == other[0] for own, other in pairs), f"{setting.agents} agents, {setting.turns} turns"
     print(f"{name}: the same pulls in {same} of {worlds} worlds; {sizes}, arms from the {shape}")
-    alike = [
-        show(what, *zip(*((a[k], b[k]) for a, b in pairs), strict=True)) for what, k in (("regret", 1), ("messages", 2))
-    ]
-    seconds = [sum(side[3] for side in sides) for sides in zip(*pairs, strict=True)]
-    print(f"CPU seconds: ours {seconds[0]:.3g}, theirs {seconds[1]:.3g}, {seconds[1] / seconds[0]:.1f} times as many")
-    return 0 if all(alike) else 1
+    alike = compared([(own[1:], other[1:]) for own, other in pairs], "regret", "messages")
+    return 0 if alike else 1
 
 
 if __name__ == "__main__":

@@ -17,10 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.authors import program, show
-from coband.simulator.conformance.runs import algorithm, plan_of, world
-from coband.simulator.core.engine import Engine
-from coband.simulator.core.randomness.streams import Streams
+from benchmarks.authors import compared, program, timed
+from coband.simulator.conformance.runs import world
 
 AGENTS, TURNS, DIMENSION, ARMS, C = 10, 12_000, 20, 120, 1.0
 PROBLEM: dict[str, Any] = {
@@ -35,12 +33,8 @@ Found = tuple[float, int, float]
 
 def ours(seed: int) -> Found:
     """A run."""
-    plan = {"agents": {"count": AGENTS}, "schedule": {"kind": "rounds", "turns": TURNS}, "network": {}}
-    entry = algorithm("delb")
-    started = time.process_time()
-    config = entry.config.model_validate({"C": C})
-    result = Engine(plan_of(plan), entry, config, world(PROBLEM, seed, AGENTS), Streams(seed)).run()
-    return result.regret, int(result.totals["uplink_scalars"]), time.process_time() - started
+    result, seconds = timed("delb", {"C": C}, PROBLEM, AGENTS, {"kind": "rounds", "turns": TURNS}, seed)
+    return result.regret, int(result.totals["uplink_scalars"]), seconds
 
 
 def theirs(code: ModuleType, bandits: type[Any], seed: int) -> Found:
@@ -71,10 +65,7 @@ def main(worlds: int = 15) -> int:
 
     pairs = [(ours(seed), theirs(code, LinearBandits, seed)) for seed in range(worlds)]
     print(f"{AGENTS} agents, {ARMS} arms, d = {DIMENSION}, T = {TURNS}, C = {C:g}")
-    for what, k in (("regret", 0), ("numbers sent up", 1)):
-        show(what, *zip(*((a[k], b[k]) for a, b in pairs), strict=True))
-    seconds = [sum(side[2] for side in sides) for sides in zip(*pairs, strict=True)]
-    print(f"CPU seconds: ours {seconds[0]:.3g}, theirs {seconds[1]:.3g}")
+    compared(pairs, "regret", "numbers sent up")
     return 0
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.authors import program, show
+from benchmarks.authors import compared, program
 from coband.agents.fed_pe import FedPE
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import algorithm, plan_of, world
@@ -126,13 +126,7 @@ def main(worlds: int = 30, variant: str = "fed_pe") -> int:
     )
     pairs = [(ours(variant, seed), theirs(code, variant, seed)) for seed in range(worlds)]
     print(f"{variant}: {AGENTS} agents with {ARMS} arms of their own, {PHASES} phases")
-    alike = [
-        show(what, *zip(*((a[k], b[k]) for a, b in pairs), strict=True))
-        for what, k in (("regret", 0), ("estimates", 1))
-    ]
-    seconds = [sum(side[2] for side in sides) for sides in zip(*pairs, strict=True)]
-    print(f"CPU seconds: ours {seconds[0]:.3g}, theirs {seconds[1]:.3g}, {seconds[1] / seconds[0]:.1f} times as many")
-    return 0 if all(alike) else 1
+    return 0 if compared(pairs, "regret", "estimates") else 1
 
 
 if __name__ == "__main__":

@@ -19,11 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.authors import program, show
+from benchmarks.authors import compared, program, timed
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance.runs import algorithm, plan_of, world
-from coband.simulator.core.engine import Engine
-from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.conformance.runs import algorithm, world
 from coband.simulator.maths.random_features import RandomFeatures
 
 AGENTS, TURNS, POINTS = 6, 25, 60
@@ -47,12 +45,8 @@ Found = tuple[float, int, float]
 
 def ours(seed: int) -> Found:
     """A run."""
-    entry = algorithm("fts_de")
-    plan = {"agents": {"count": AGENTS}, "schedule": {"kind": "rounds", "turns": TURNS}, "network": {}}
-    started = time.process_time()
-    config = entry.config.model_validate(CONFIG)
-    result = Engine(plan_of(plan), entry, config, world(PROBLEM, seed, AGENTS), Streams(seed)).run()
-    return result.regret, int(result.totals["scalars"]), time.process_time() - started
+    result, seconds = timed("fts_de", CONFIG, PROBLEM, AGENTS, {"kind": "rounds", "turns": TURNS}, seed)
+    return result.regret, int(result.totals["scalars"]), seconds
 
 
 class Kept:
@@ -171,12 +165,7 @@ def main(worlds: int = 40) -> int:
     print(f"CPU seconds of a search: ours {own:.3g}, theirs {other:.3g}, {other / own:.0f} times as many")
     pairs = [(ours(seed), theirs(code, seed)) for seed in range(worlds)]
     print(f"{AGENTS} agents, {TURNS} turns, {POINTS} arms of the square, M = {CONFIG['features']}")
-    alike = [
-        show(what, *zip(*((a[k], b[k]) for a, b in pairs), strict=True)) for what, k in (("regret", 0), ("scalars", 1))
-    ]
-    seconds = [sum(side[2] for side in sides) for sides in zip(*pairs, strict=True)]
-    print(f"CPU seconds: ours {seconds[0]:.3g}, theirs {seconds[1]:.3g}, {seconds[1] / seconds[0]:.1f} times as many")
-    return 0 if all(alike) else 1
+    return 0 if compared(pairs, "regret", "scalars") else 1
 
 
 if __name__ == "__main__":

@@ -17,10 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.authors import program, show
-from coband.simulator.conformance.runs import algorithm, plan_of, world
-from coband.simulator.core.engine import Engine
-from coband.simulator.core.randomness.streams import Streams
+from benchmarks.authors import compared, program, timed
 
 AGENTS, TURNS, DIMENSION, C, ALPHA, BETA = 10, 20_000, 20, 0.05, 0.5, 1.0
 Found = tuple[float, float, float, float]
@@ -36,13 +33,11 @@ def problem(seed: int) -> dict[str, Any]:
 
 def ours(seed: int) -> Found:
     """A run."""
-    plan = {"agents": {"count": AGENTS}, "schedule": {"kind": "rounds", "turns": TURNS}, "network": {}}
-    entry, started = algorithm("pls"), time.process_time()
-    config = entry.config.model_validate({"C": C, "alpha_0": ALPHA, "beta_0": BETA})
-    result = Engine(plan_of(plan), entry, config, world(problem(seed), seed, AGENTS), Streams(seed)).run()
+    config = {"C": C, "alpha_0": ALPHA, "beta_0": BETA}
+    result, seconds = timed("pls", config, problem(seed), AGENTS, {"kind": "rounds", "turns": TURNS}, seed)
     zeros = DIMENSION * result.rounds
     up, down = zeros + result.totals["levels_up"] / AGENTS, zeros + result.totals["levels_down"]
-    return result.regret, up, down, time.process_time() - started
+    return result.regret, up, down, seconds
 
 
 def theirs(code: ModuleType, bandits: type[Any], seed: int) -> Found:
@@ -67,10 +62,7 @@ def main(worlds: int = 10) -> int:
 
     pairs = [(ours(seed), theirs(code, LinearBandits, seed)) for seed in range(worlds)]
     print(f"{AGENTS} agents, a basis of d = {DIMENSION}, T = {TURNS}, C = {C:g}")
-    for what, k in (("regret", 0), ("bits up of an agent", 1), ("bits down", 2)):
-        show(what, *zip(*((a[k], b[k]) for a, b in pairs), strict=True))
-    seconds = [sum(side[3] for side in sides) for sides in zip(*pairs, strict=True)]
-    print(f"CPU seconds: ours {seconds[0]:.3g}, theirs {seconds[1]:.3g}")
+    compared(pairs, "regret", "bits up of an agent", "bits down")
     return 0
 
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
+from coband.simulator.analysis.traces.query import query
+from coband.simulator.analysis.traces.reading import traced
+from coband.simulator.analysis.traces.tables import TEXTS
+from coband.simulator.api.errors import RunError, translated
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.runs.results import AGENT_KEYS
-from coband.simulator.experiments.store.store import StoredJob, StoredRun
+from coband.simulator.experiments.store.store import Event, Filter, StoredJob, StoredRun, open_run
 from coband.simulator.experiments.store.variants import StoredVariant, variants
 
 _JOB = ("label", "algorithm", "replication")
@@ -17,73 +26,181 @@ _SERIES = ("turn", "time", "regret", "scalars")
 _NOT_IN_A_CELL = ("agents", "warnings")
 _TEXTS = ("label", "algorithm", "graph", "fingerprint", "phase")
 INTERVAL = ("low", "high")
+_BROKEN = ("violated", "failed")
+QUERY_SECONDS = 60.0
+_NODE = re.compile(r"\d+")
 
 
-def results(run: StoredRun) -> Table:
-    """A row per finished job."""
-    described = _Described(run)
-    rows = (
-        {**described.of(job), **{key: value for key, value in job.record.items() if key not in _NOT_IN_A_CELL}}
-        for job in run.select()
-        if job.record is not None
-    )
-    return Table.from_dicts(rows, _TEXTS, first=(*_JOB, *described.names))
+class StoredTables:
+    """The tables of a run on disk, which are read when they are first used and then kept.
 
+    Args:
+        path: the run directory, or its run.sqlite.
+    """
 
-def summary(run: StoredRun) -> Table:
-    """A row per label."""
-    described = _Described(run)
-    rows = []
-    for entry in run.results()["results"]:
-        row = {"label": entry["label"], "algorithm": entry["algorithm"], **described.label(entry["label"])}
-        row["n"] = len(entry["replications"])
-        for key, mean in entry["mean"].items():
-            row |= {key: mean, **_bounds(key, entry["ci95"].get(key))}
-        rows.append(row)
-    return Table.from_dicts(rows, _TEXTS, first=("label", "algorithm", *described.names, "n"))
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        with self._opened() as run:
+            self.manifest: Mapping[str, Any] = run.manifest
+            self.labels: list[str] = list(run.labels)
+            self._scenario = run.scenario
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.manifest.get("scenario", ""))
+
+    @property
+    def status(self) -> str:
+        """``finished``, ``failed`` (some jobs broke off), ``interrupted``, ``stopped``, or ``running``.
+
+        The last is also the status of a run that was killed.
+        """
+        return str(self.manifest.get("status", ""))
+
+    @cached_property
+    def results(self) -> Table:
+        """A row per label and replication: regret, scalars, rounds, times, fingerprint, and what algorithms report."""
+        with self._opened() as run:
+            described = _Described(run)
+            rows = (
+                {**described.of(job), **{key: value for key, value in job.record.items() if key not in _NOT_IN_A_CELL}}
+                for job in run.select()
+                if job.record is not None
+            )
+            return Table.from_dicts(rows, _TEXTS, first=(*_JOB, *described.names))
+
+    @cached_property
+    def summary(self) -> Table:
+        """A row per label: the number of replications, and mean and 95 % interval (low, high) of each number."""
+        with self._opened() as run:
+            described = _Described(run)
+            rows = []
+            for entry in run.results()["results"]:
+                row = {"label": entry["label"], "algorithm": entry["algorithm"], **described.label(entry["label"])}
+                row["n"] = len(entry["replications"])
+                for key, mean in entry["mean"].items():
+                    row |= {key: mean, **_bounds(key, entry["ci95"].get(key))}
+                rows.append(row)
+            return Table.from_dicts(rows, _TEXTS, first=("label", "algorithm", *described.names, "n"))
+
+    @cached_property
+    def series(self) -> Table:
+        """Cumulative regret and scalars, and simulated time, after up to 1000 turns of each label and replication."""
+        return self._of_jobs(_SERIES, "series", "turn")
+
+    @cached_property
+    def ledger(self) -> Table:
+        """Sends, messages and scalars by label, replication, kind of message and direction."""
+        return self._of_jobs(_LEDGER, "ledger", "kind, direction", texts=_LEDGER[:2])
+
+    @cached_property
+    def fields(self) -> Table:
+        """Scalars and bits by label, replication, kind of message, direction and field, with what the field holds."""
+        return self._of_jobs(_FIELDS, "ledger_by_field", "kind, direction, field", texts=_FIELDS[:4])
+
+    @cached_property
+    def agents(self) -> Table:
+        """A row per label, replication and agent: turns, regret, scalars, and what algorithms report of agents."""
+        with self._opened() as run:
+            rows = ({"label": label, **agent} for label in run.labels for agent in run.by_agent(label))
+            return Table.from_dicts(rows, ("label",), first=("label", "replication", *AGENT_KEYS))
+
+    @cached_property
+    def pulls(self) -> Table:
+        """A row per pull: label, replication, agent, turn, time, arm, pulls, reward, regret; with or without a trace.
+
+        ``turn`` counts the turns of the agent, from 1 (phases, where it pulls in batches), ``arm`` the arms of that
+        turn, from 0; ``pulls`` is how often the arm is pulled at once, 1 but in batches, of which ``reward`` is the
+        mean and ``regret`` the sum. A store keeps nothing of this, so all jobs run again, in one process per core,
+        with the same random draws; their fingerprints show that they are the stored ones. `pulls_of` repeats some.
+
+        Raises:
+            RunError: a job cannot be repeated here, bit by bit.
+        """
+        return self.pulls_of()
+
+    def pulls_of(self, label: str | None = None, replication: int | None = None, workers: int | None = None) -> Table:
+        """`pulls` of some jobs.
+
+        Args:
+            label, replication: those of the jobs; None for all.
+            workers: processes; None for one per job, at most one per core.
+
+        Raises:
+            RunError: there is no such job, or it cannot be repeated here.
+        """
+        from coband.simulator.api.pulls import pulls
+
+        with self._opened() as run:
+            return pulls(run, label, replication, workers)
+
+    @cached_property
+    def failures(self) -> Table:
+        """Jobs that broke off, with the error."""
+        with self._opened() as run:
+            rows = (
+                (job.label, job.replication, job.status, job.error) for job in run.select() if job.status in _BROKEN
+            )
+            return Table.from_rows(("label", "replication", "kind", "error"), rows, ("label", "kind", "error"))
+
+    def events(
+        self,
+        sql: str | None = None,
+        *,
+        label: str | None = None,
+        replication: int | None = None,
+        event: str | None = None,
+        node: str | int | None = None,
+        kind: str | None = None,
+        message: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        seconds: float = QUERY_SECONDS,
+    ) -> Table:
+        """Events of the trace, or the answer to a query.
+
+        Args:
+            sql: one SELECT on the run's store, such as ``"SELECT event, count(*) AS n FROM trace GROUP BY event"``;
+                the tables are described in the documentation of the store. Nothing else is given with it but
+                ``seconds``.
+            label, replication, event, node, kind, message: only these; a node is ``"server"``, ``"agent 3"`` or 3.
+            start, end: simulated times, both included.
+            seconds: limit of the time that a query takes.
+
+        Raises:
+            RunError: no trace was kept, there is no such label or event, or the query is wrong or too slow.
+        """
+        spelled = f"agent {node}" if _NODE.fullmatch(str(node)) else None if node is None else str(node)
+        where = Filter(event, spelled, kind, start, end, message)
+        with self._opened() as run:
+            if sql is not None:
+                if (label, replication) != (None, None) or where != Filter():
+                    raise RunError("give sql= or conditions on events, not both.")
+                found = query(run.file, sql, seconds)
+                return Table.from_rows(found.columns, found.rows)
+            traced(run.select(label, replication))  # refuses a run without a trace
+            return Table.from_rows(Event._fields, run.events(label, replication, where), TEXTS)
+
+    def _of_jobs(self, names: Sequence[str], table: str, order: str, texts: Sequence[str] = ()) -> Table:
+        """Columns of a table of the store, of all finished jobs."""
+        statement = f"SELECT {', '.join(names)} FROM {table} WHERE job = ? ORDER BY {order}"
+        with self._opened() as run:
+            done = [job for job in run.select() if job.record is not None]
+            rows = (
+                (job.label, job.replication, *row) for job in done for row in job.part.execute(statement, (job.id,))
+            )
+            return Table.from_rows(("label", "replication", *names), rows, ("label", *texts))
+
+    @contextmanager
+    def _opened(self) -> Iterator[StoredRun]:
+        with translated(), open_run(self.path) as run:
+            yield run
 
 
 def _bounds(key: str, bounds: Sequence[float] | None) -> dict[str, float | None]:
     """The ends of an interval, if there is one."""
     return {f"{key}_{end}": value for end, value in zip(INTERVAL, bounds or (None, None), strict=True)}
-
-
-def series(run: StoredRun) -> Table:
-    """Points of the curves."""
-    query = f"SELECT {', '.join(_SERIES)} FROM series WHERE job = ? ORDER BY turn"
-    return _of_jobs(run, _SERIES, query)
-
-
-def ledger(run: StoredRun) -> Table:
-    """What was sent, by kind and direction."""
-    query = f"SELECT {', '.join(_LEDGER)} FROM ledger WHERE job = ? ORDER BY kind, direction"
-    return _of_jobs(run, _LEDGER, query, texts=("kind", "direction"))
-
-
-def fields(run: StoredRun) -> Table:
-    """What the fields of messages took."""
-    query = f"SELECT {', '.join(_FIELDS)} FROM ledger_by_field WHERE job = ? ORDER BY kind, direction, field"
-    return _of_jobs(run, _FIELDS, query, texts=_FIELDS[:4])
-
-
-def _of_jobs(run: StoredRun, names: Sequence[str], query: str, texts: Sequence[str] = ()) -> Table:
-    rows = ((job.label, job.replication, *row) for job in _finished(run) for row in job.part.execute(query, (job.id,)))
-    return Table.from_rows(("label", "replication", *names), rows, ("label", *texts))
-
-
-def agents(run: StoredRun) -> Table:
-    """A row per agent of each finished job."""
-    rows = ({"label": label, **agent} for label in run.labels for agent in run.by_agent(label))
-    return Table.from_dicts(rows, ("label",), first=("label", "replication", *AGENT_KEYS))
-
-
-def failures(run: StoredRun) -> Table:
-    """A row per job that broke off."""
-    rows = ((job.label, job.replication, job.status, job.error) for job in run.select() if job.status in _BROKEN)
-    return Table.from_rows(("label", "replication", "kind", "error"), rows, ("label", "kind", "error"))
-
-
-_BROKEN = ("violated", "failed")
 
 
 def best(lines: Iterable[Mapping[str, Any]]) -> Table:
@@ -109,10 +226,6 @@ def stopped(lines: Iterable[Mapping[str, Any]]) -> Table:
 def parameter_names(run: StoredRun) -> list[str]:
     """Names of the parameters of a sweep's grid; none for a run."""
     return list(dict.fromkeys(one.name for variant in variants(run).values() for one in variant.parameters))
-
-
-def _finished(run: StoredRun) -> Iterator[StoredJob]:
-    return (job for job in run.select() if job.record is not None)
 
 
 class _Described:

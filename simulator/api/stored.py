@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import html
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from os import PathLike
@@ -15,26 +14,22 @@ from coband.simulator.analysis.report import data
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.traces.causes import why
-from coband.simulator.analysis.traces.query import query
-from coband.simulator.analysis.traces.reading import TraceReader, one_job, traced
-from coband.simulator.analysis.traces.tables import TEXTS
-from coband.simulator.api import rows
+from coband.simulator.analysis.traces.reading import TraceReader, one_job
 from coband.simulator.api.comparing import Causes, Comparison
 from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.plots import Plots
+from coband.simulator.api.rows import StoredTables, best, parameter_names, stopped
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.store.files import SCENARIO, keep_file
-from coband.simulator.experiments.store.store import Event, Filter, StoredRun, open_run
+from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.summaries import summary
 
 if TYPE_CHECKING:
     from coband.simulator.api.whatif import RegretSplit, WhatIf
 
 REPORT = "report.html"
-QUERY_SECONDS = 60.0
 MOST_LABELS = 5
-_NODE = re.compile(r"\d+")
 
 
 class ReportFile(type(Path())):  # type: ignore[misc]  # the class of paths on this system
@@ -45,7 +40,7 @@ class ReportFile(type(Path())):  # type: ignore[misc]  # the class of paths on t
         return f'<iframe srcdoc="{page}" style="width: 100%; height: 80vh; border: 0"></iframe>'
 
 
-class Run:
+class Run(StoredTables):
     """A run on disk. Its tables are read when they are first used and then kept; `coband.load` reads anew.
 
     Args:
@@ -55,133 +50,11 @@ class Run:
         RunError: there is no run, or its store is of another version.
     """
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path)
-        with self._opened() as run:
-            self.manifest: Mapping[str, Any] = run.manifest
-            self.labels: list[str] = list(run.labels)
-            self._scenario = run.scenario
-
-    @property
-    def name(self) -> str:
-        """The scenario's name."""
-        return str(self.manifest.get("scenario", ""))
-
-    @property
-    def status(self) -> str:
-        """``finished``, ``failed`` (some jobs broke off), ``interrupted``, ``stopped``, or ``running``.
-
-        The last is also the status of a run that was killed.
-        """
-        return str(self.manifest.get("status", ""))
-
     @property
     def scenario(self) -> Scenario:
         """The scenario, with all defaults; that of a sweep as it was given."""
         file = self.path / SCENARIO
         return Scenario.from_yaml(file) if file.is_file() else Scenario.from_yaml(self._scenario, base=self.path.parent)
-
-    @cached_property
-    def results(self) -> Table:
-        """A row per label and replication: regret, scalars, rounds, times, fingerprint, and what algorithms report."""
-        return self._read(rows.results)
-
-    @cached_property
-    def summary(self) -> Table:
-        """A row per label: the number of replications, and mean and 95 % interval (low, high) of each number."""
-        return self._read(rows.summary)
-
-    @cached_property
-    def series(self) -> Table:
-        """Cumulative regret and scalars, and simulated time, after up to 1000 turns of each label and replication."""
-        return self._read(rows.series)
-
-    @cached_property
-    def ledger(self) -> Table:
-        """Sends, messages and scalars by label, replication, kind of message and direction."""
-        return self._read(rows.ledger)
-
-    @cached_property
-    def fields(self) -> Table:
-        """Scalars and bits by label, replication, kind of message, direction and field, with what the field holds."""
-        return self._read(rows.fields)
-
-    @cached_property
-    def agents(self) -> Table:
-        """A row per label, replication and agent: turns, regret, scalars, and what algorithms report of agents."""
-        return self._read(rows.agents)
-
-    @cached_property
-    def pulls(self) -> Table:
-        """A row per pull: label, replication, agent, turn, time, arm, pulls, reward, regret; with or without a trace.
-
-        ``turn`` counts the turns of the agent, from 1 (phases, where it pulls in batches), ``arm`` the arms of that
-        turn, from 0; ``pulls`` is how often the arm is pulled at once, 1 but in batches, of which ``reward`` is the
-        mean and ``regret`` the sum. A store keeps nothing of this, so all jobs run again, in one process per core,
-        with the same random draws; their fingerprints show that they are the stored ones. `pulls_of` repeats some.
-
-        Raises:
-            RunError: a job cannot be repeated here, bit by bit.
-        """
-        return self.pulls_of()
-
-    def pulls_of(self, label: str | None = None, replication: int | None = None, workers: int | None = None) -> Table:
-        """`pulls` of some jobs.
-
-        Args:
-            label, replication: those of the jobs; None for all.
-            workers: processes; None for one per job, at most one per core.
-
-        Raises:
-            RunError: there is no such job, or it cannot be repeated here.
-        """
-        from coband.simulator.api.pulls import pulls
-
-        with self._opened() as run:
-            return pulls(run, label, replication, workers)
-
-    @cached_property
-    def failures(self) -> Table:
-        """Jobs that broke off, with the error."""
-        return self._read(rows.failures)
-
-    def events(
-        self,
-        sql: str | None = None,
-        *,
-        label: str | None = None,
-        replication: int | None = None,
-        event: str | None = None,
-        node: str | int | None = None,
-        kind: str | None = None,
-        message: int | None = None,
-        start: float | None = None,
-        end: float | None = None,
-        seconds: float = QUERY_SECONDS,
-    ) -> Table:
-        """Events of the trace, or the answer to a query.
-
-        Args:
-            sql: one SELECT on the run's store, such as ``"SELECT event, count(*) AS n FROM trace GROUP BY event"``;
-                the tables are described in the documentation of the store. Nothing else is given with it but
-                ``seconds``.
-            label, replication, event, node, kind, message: only these; a node is ``"server"``, ``"agent 3"`` or 3.
-            start, end: simulated times, both included.
-            seconds: limit of the time that a query takes.
-
-        Raises:
-            RunError: no trace was kept, there is no such label or event, or the query is wrong or too slow.
-        """
-        spelled = f"agent {node}" if _NODE.fullmatch(str(node)) else None if node is None else str(node)
-        where = Filter(event, spelled, kind, start, end, message)
-        with self._opened() as run:
-            if sql is not None:
-                if (label, replication) != (None, None) or where != Filter():
-                    raise RunError("give sql= or conditions on events, not both.")
-                found = query(run.file, sql, seconds)
-                return Table.from_rows(found.columns, found.rows)
-            traced(run.select(label, replication))  # refuses a run without a trace
-            return Table.from_rows(Event._fields, run.events(label, replication, where), TEXTS)
 
     def why(
         self,
@@ -364,19 +237,10 @@ class Run:
         return place
 
     @contextmanager
-    def _opened(self) -> Iterator[StoredRun]:
-        with translated(), open_run(self.path) as run:
-            yield run
-
-    @contextmanager
     def _analysed(self, *others: Run | str | PathLike[str], against: str | None = None) -> Iterator[Analysis]:
         with translated(), ExitStack() as stack:
             opened = [stack.enter_context(open_run(_place(run))) for run in (self, *others)]
             yield Analysis(data.load(opened), against)
-
-    def _read(self, table: Callable[[StoredRun], Table]) -> Table:
-        with self._opened() as run:
-            return table(run)
 
     def __repr__(self) -> str:
         labels = ", ".join(self.labels[:MOST_LABELS]) + (", ..." if len(self.labels) > MOST_LABELS else "")
@@ -412,17 +276,17 @@ class Sweep(Run):
             lines = summary(run).get("best")
         if lines is None:
             raise RunError(f"{self.path}: nothing was tuned; the summary has all variants.")
-        return rows.best(lines)
+        return best(lines)
 
     @cached_property
     def stopped(self) -> Table:
         """Candidates that successive halving has stopped: after how many replications, their mean, and the worst mean
         that went on (``bound``); empty if nothing was stopped."""
         with self._opened() as run:
-            return rows.stopped(summary(run).get("stopped", []))
+            return stopped(summary(run).get("stopped", []))
 
     @property
     def parameters(self) -> list[str]:
         """Names of the parameters that vary."""
         with self._opened() as run:
-            return rows.parameter_names(run)
+            return parameter_names(run)

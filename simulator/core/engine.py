@@ -13,11 +13,12 @@ import numpy as np
 from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.assembly import Assembly, HostContext
+from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation, check_pulls
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
+from coband.simulator.core.making.hosts import HostContext
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import made
@@ -116,7 +117,8 @@ class Engine:
 
     def _inspected(self, plan: Plan, local: Local | None, twins: list[Node], timing: Timing) -> Inspection:
         """What looks at every message and turn, with ``checks: full``."""
-        from coband.simulator.core.checks.inspection import FullAudit, Inspection
+        from coband.simulator.core.checks.full_audit import FullAudit
+        from coband.simulator.core.checks.inspection import Inspection
         from coband.simulator.core.checks.receivers import Receivers
         from coband.simulator.core.checks.truth import Truth
 

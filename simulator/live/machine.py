@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coband.simulator.core.assembly import Assembly, HostContext
+from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
@@ -19,6 +19,7 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import BaseSchedule, Phases, Renewal
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
+from coband.simulator.core.making.hosts import HostContext
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, UnsupportedScenario

@@ -259,23 +259,13 @@ class OwnArmsWorld(FixedArmsWorld):
     Args:
         arms: (agents, n, d).
         means: f(x) of the arms, (agents, n).
-        noise, streams, truth: see `FixedArmsWorld`.
+        rest: as for `FixedArmsWorld`.
     """
 
     fixed_arms = False
-    steady_arms = True
 
-    def __init__(
-        self,
-        arms: FloatArray,
-        means: FloatArray,
-        noise: Noise,
-        streams: Streams,
-        truth: JsonObject,
-        realised: bool = False,
-        warnings: tuple[str, ...] = (),
-    ) -> None:
-        super().__init__(arms[0], means, noise, streams, truth, realised, warnings)
+    def __init__(self, arms: FloatArray, means: FloatArray, *rest: Any) -> None:
+        super().__init__(arms[0], means, *rest)
         self._arms_of = [read_only(own) for own in arms]
 
     def arms(self, agent: int, turn: int) -> FloatArray:

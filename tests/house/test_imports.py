@@ -176,13 +176,26 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
 
 
 def test_the_rooms_of_the_core_are_built_on_each_other() -> None:
-    """No circle among clock, network, nodes, talks, hosts, audit, checks, randomness, whatif and wire."""
+    """No circle among clock, network, nodes, talks, hosts, audit, checks, randomness, whatif, wire and making."""
     prefix = "coband.simulator.core."
     modules = {name: name.removeprefix(prefix).split(".") for name in module_graph() if name.startswith(prefix)}
     room_of = {name: path[0] for name, path in modules.items() if len(path) > 1}
     edges = ((room_of.get(one), room_of.get(other)) for one, other in module_graph().edges)
     rooms = nx.DiGraph([(one, other) for one, other in edges if one and other and one != other])
-    known = {"clock", "network", "nodes", "talks", "hosts", "audit", "checks", "randomness", "whatif", "wire", "fleet"}
+    known = {
+        "clock",
+        "network",
+        "nodes",
+        "talks",
+        "hosts",
+        "audit",
+        "checks",
+        "randomness",
+        "whatif",
+        "wire",
+        "fleet",
+        "making",
+    }
     assert set(rooms) == known
     assert circles(rooms) == set()
 

@@ -80,6 +80,7 @@ HEAVY = {
 """What takes longer to import than a small run takes."""
 WAIT = {
     "coband.simulator.core.checks.draws": "checks: full",
+    "coband.simulator.core.checks.full_audit": "checks: full",
     "coband.simulator.core.checks.inspection": "checks: full",
     "coband.simulator.core.checks.receivers": "checks: full",
     "coband.simulator.core.checks.twins": "checks: full",

@@ -39,13 +39,8 @@ class Chains:
 
     def __init__(self, events: Events) -> None:
         self._events = events
-        self._time, self._cause, self._code, self._node = (
-            events["time"].tolist(),
-            events["cause"].tolist(),
-            events["event"].tolist(),
-            events["node"].tolist(),
-        )
-        self._peer: list[int] = events["peer"].tolist()
+        columns = (events[name].tolist() for name in ("time", "cause", "event", "node"))
+        self._time, self._cause, self._code, self._node = columns
         self._message_codes = {events.code(word) for word in ("deliver", "duplicate")}
         self._send = events.code("send")
         self._survivors = _first_survivors(events)

@@ -40,19 +40,18 @@ class Curve:
     constant: bool = False
 
 
-def curve(series: Sequence[Series], x: Axis, y: Height, *, until: float | None = None, log: bool = False) -> Curve:
+def curve(series: Sequence[Series], x: Axis, y: Height, *, log: bool = False) -> Curve:
     """The mean of y as a function of x.
 
     Args:
         series: one per replication, none empty.
-        until: largest x; None: the end of the shortest replication.
         log: space points evenly on a logarithmic axis, from a ten-thousandth of the end.
     """
     end = min(float(getattr(one, x)[-1]) for one in series)
     if end <= 0:
         values = np.array([[float(getattr(one, y)[-1])] for one in series])
         return Curve(np.zeros(1), values.mean(axis=0), statistics.bands(values), len(series), constant=True)
-    grid = _grid(series, x, end if until is None else min(end, until), log)
+    grid = _grid(series, x, end, log)
     values = np.array([at(one, x, y, grid) for one in series])
     return Curve(grid, values.mean(axis=0), statistics.bands(values), len(series))
 

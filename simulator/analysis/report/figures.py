@@ -43,11 +43,10 @@ HEIGHTS = {"regret": "cumulative regret", "turns": "turns taken"}
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes of a figure of curves; ``until`` cuts the x axis."""
+    """One pair of axes of a figure of curves."""
 
     x: Axis
     y: Height
-    until: float | None = None
 
     @property
     def title(self) -> str:
@@ -144,7 +143,7 @@ def legend_handles(lines: Sequence[Line]) -> list[Line2D]:
 
 def _draw_curve(axis: Axes, line: Line, panel: Panel, offset: float, banded: bool) -> None:
     style = line.style
-    found = curves.curve(line.series, panel.x, panel.y, until=panel.until, log=panel.x == "scalars")
+    found = curves.curve(line.series, panel.x, panel.y, log=panel.x == "scalars")
     note(axis, line.name or line.label, style.colour, found.x, found.mean, found.band, across=UNITS[panel.x])
     if found.constant:
         axis.axhline(found.mean[0], color=style.colour, linestyle=(0, (1, 2)), linewidth=1.3)

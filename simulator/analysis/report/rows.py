@@ -148,32 +148,20 @@ def communication(analysis: Analysis) -> list[NamedPanel]:
     }
     names = {key: f"{key[0]}, {ARROWS[key[1]]}" if key[1] else key[0] for key in fillings}
     legend = [Patch(label=names[key], **filling) for key, filling in fillings.items()]
-    return [
-        NamedPanel(
-            f"communication-{attribute}",
-            partial(_draw_communication, flows=flows, fillings=fillings, attribute=attribute),
-            [label for label, _ in flows],
-            legend,
-        )
-        for attribute in AMOUNTS
-    ]
+    panels = []
+    for attribute, title in AMOUNTS.items():
+        parts = [
+            (names[key], {**filling, "linewidth": 0.4}, _widths(flows, key, attribute))
+            for key, filling in fillings.items()
+        ]
+        draw = partial(_draw_stack, parts=parts, title=f"{title}, mean of a replication")
+        panels.append(NamedPanel(f"communication-{attribute}", draw, [label for label, _ in flows], legend))
+    return panels
 
 
-def _draw_communication(
-    axis: Axes,
-    flows: Sequence[tuple[str, Sequence[Flow]]],
-    fillings: Mapping[tuple[str, str], dict[str, Any]],
-    attribute: str,
-) -> None:
-    for row, (_, found) in enumerate(flows):
-        left = 0.0
-        for key, filling in fillings.items():
-            width = sum(float(getattr(one, attribute)) for one in found if _key(one) == key)
-            axis.barh(row, width, left=left, height=0.62, linewidth=0.4, **filling)
-            left += width
-    axis.set_title(f"{AMOUNTS[attribute]}, mean of a replication")
-    axis.set_xlim(left=0)
-    _thousands(axis)
+def _widths(flows: Sequence[tuple[str, Sequence[Flow]]], key: tuple[str, str], attribute: str) -> FloatArray:
+    """What each label sends of one entry of the legend."""
+    return np.array([sum(float(getattr(one, attribute)) for one in found if _key(one) == key) for _, found in flows])
 
 
 def _key(flow: Flow) -> tuple[str, str]:
@@ -221,13 +209,15 @@ def _stack(
     return NamedPanel(name, partial(_draw_stack, parts=parts, unit=unit), [label for label, _ in found], legend)
 
 
-def _draw_stack(axis: Axes, parts: Sequence[tuple[str, dict[str, Any], FloatArray]], unit: str) -> None:
+def _draw_stack(
+    axis: Axes, parts: Sequence[tuple[str, dict[str, Any], FloatArray]], unit: str = "", title: str = ""
+) -> None:
     left = np.zeros(len(parts[0][2]))
     for _, filling, widths in parts:
         axis.barh(range(len(left)), widths, left=left, height=0.62, **filling)
         left += widths
     axis.set_xlim(left=0)
-    axis.set_xlabel(unit)
+    axis.set(title=title, xlabel=unit)
     _thousands(axis)
 
 

@@ -45,9 +45,10 @@ def libraries() -> list[dict[str, str | None]]:
     return [{key: library.get(key) for key in keys} for library in found]
 
 
-def of_numpy() -> str:
-    """The library below numpy and its kernels, such as ``openblas 0.3.31 Haswell``; those of scipy are alike."""
-    found = _controller().select(user_api="blas").info()
-    own = [library for library in found if {"numpy", "numpy.libs"} & set(Path(library["filepath"]).parts)]
+def kernels_of(*packages: str) -> tuple[str, ...]:
+    """The BLAS that packages bring, such as ``openblas 0.3.31 Haswell``; other packages may have loaded one, too."""
+    found = threadpoolctl.ThreadpoolController().select(user_api="blas").info()
+    homes = {*packages, *(f"{package}.libs" for package in packages)}
+    own = [library for library in found if homes & set(Path(library["filepath"]).parts)]
     keys = ("internal_api", "version", "architecture")
-    return ", ".join(sorted({" ".join(str(library.get(key)) for key in keys) for library in own or found})) or "unknown"
+    return tuple(sorted({" ".join(str(library.get(key)) for key in keys) for library in own or found}))

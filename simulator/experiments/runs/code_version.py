@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import threadpoolctl
+from coband.simulator.experiments.runs.blas import kernels_of
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE = ("simulator/core", "simulator/maths", "simulator/problems", "agents", "server")
@@ -20,8 +20,6 @@ LEAVES = ("arms", "arrays", "metrics")
 MODULES = ("runs/job", "runs/results", "store/recording")
 LIBRARIES = ("numpy", "scipy", "networkx", "simpy")
 CPUINFO = Path("/proc/cpuinfo")
-HOMES = {"numpy", "numpy.libs", "scipy", "scipy.libs"}
-"""Folders in which numpy and scipy bring their BLAS; other packages may have loaded one of their own."""
 
 
 def sha256(*parts: str | bytes) -> str:
@@ -61,10 +59,7 @@ def kernels() -> tuple[str, ...]:
         return _OF_WORKERS[0]
     import scipy.linalg  # noqa: F401, loads its BLAS
 
-    found = threadpoolctl.ThreadpoolController().select(user_api="blas").info()
-    own = [library for library in found if HOMES & set(Path(library["filepath"]).parts)]
-    keys = ("internal_api", "version", "architecture")
-    return tuple(sorted({" ".join(str(library.get(key)) for key in keys) for library in own or found}))
+    return kernels_of("numpy", "scipy")
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib import metadata
 from typing import Any
 
-from coband.simulator.experiments.runs import blas
+from coband.simulator.experiments.runs.blas import kernels_of
 from coband.simulator.experiments.runs.code_version import CPUINFO, c_library, numpy_simd
 
 Hardware = dict[str, str]
@@ -28,7 +28,7 @@ def _found() -> tuple[tuple[str, str], ...]:
     return (
         ("processor", _processor()),
         ("machine", platform.machine()),
-        ("BLAS kernels", blas.of_numpy()),
+        ("BLAS kernels", ", ".join(kernels_of("numpy")) or "unknown"),
         ("numpy's SIMD features", numpy_simd()),
         ("C library", c_library()),
         *versions,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from coband.simulator.core.metrics import ALWAYS, METRICS
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -122,13 +122,7 @@ class Failure:
     @property
     def plain(self) -> Broken:
         """As JSON has it."""
-        return {
-            "label": self.label,
-            "replication": self.replication,
-            "kind": self.kind,
-            "error": self.error,
-            "replay": self.replay,
-        }
+        return cast(Broken, asdict(self))
 
 
 def record(result: RunResult, seed: int, replication: int, wall_seconds: float, cpu_seconds: float) -> Record:

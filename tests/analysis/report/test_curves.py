@@ -33,7 +33,6 @@ def test_against_turns_only_stored_points_are_used() -> None:
 def test_a_curve_ends_with_its_first_replication() -> None:
     assert curve([FIRST, SECOND], "times", "turns").x[-1] == 5.0
     assert curve([FIRST, SECOND], "scalars", "regret", log=True).x[-1] == pytest.approx(30.0)
-    assert curve([FIRST, SECOND], "times", "regret", until=2.0).x[-1] == 2.0
 
 
 def test_one_replication_has_no_band() -> None:

@@ -16,7 +16,7 @@ from coband.simulator.conformance.graphs import graph_of
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.checks.accounts import Accounts
-from coband.simulator.core.checks.inspection import FullAudit
+from coband.simulator.core.checks.full_audit import FullAudit
 from coband.simulator.core.checks.payloads import difference, frozen, numbers_in
 from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.clock.clock import Clock

@@ -1,0 +1,123 @@
+"""Making the hosts around the nodes of a run: how long they take, and how their rewards come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coband.simulator.core.audit.progress import Progress
+from coband.simulator.core.clock.schedule import Phases, Renewal
+from coband.simulator.core.hosts.agent_host import AgentHost
+from coband.simulator.core.hosts.host import ClientHost, Host, Inspector, Send
+from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
+from coband.simulator.core.making.nodes import NodeAssembly
+from coband.simulator.core.nodes.lazy_sequence import LazySequence
+from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Server
+from coband.simulator.core.nodes.outbox import SERVER
+from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
+from coband.simulator.core.run_context import RunContext
+from coband.simulator.core.world import BatchWorld
+
+
+@dataclass(frozen=True)
+class HostContext:
+    """What hosts are connected to.
+
+    Attributes:
+        send: puts a node's message on the network.
+        check: looks at every message and turn; None for no checks.
+        think: renewal schedules: called with the agent's index when one of its turns has ended.
+    """
+
+    run: RunContext
+    progress: Progress
+    send: Send
+    check: Inspector | None
+    think: Callable[[int], None]
+
+
+class HostAssembly(NodeAssembly):
+    """Builds the hosts that a plan describes."""
+
+    def hosts(self, agents: Sequence[Client], server: Server | None, around: HostContext) -> Sequence[Host]:
+        """A host around every agent, by index, and around the server last."""
+        run = around.run
+        slowness = self._plan.agents.slowness(self._streams)
+        slow_periods = self._plan.agents.episodes(self._streams, around.run.clock)
+
+        def host(index: int) -> Host:
+            if index == len(agents):
+                assert server is not None
+                handling = self._draws(self._plan.server.handling, SERVER + len(agents) + 1, "handling", 1.0)
+                return Host(server, run, handling, around.send, around.check)
+            agent, factor, slow_period = agents[index], slowness[index], slow_periods[index]
+            config = self._plan.agents
+            times = {"handling": config.handling, "compute": config.compute}
+            if self._whatif is not None:
+                changed = self._whatif.of_agent(index)
+                times = {purpose: getattr(changed, purpose) or usual for purpose, usual in times.items()}
+                if changed.speed is not None:
+                    factor, slow_period = 1.0 / changed.speed, None
+            handling, compute = (
+                self._draws(time.of(index), index, purpose, factor, slow_period) for purpose, time in times.items()
+            )
+            parts = (agent, run, handling, around.send, around.check)
+            return self._client_host(agent, factor, slow_period, compute, parts, around)
+
+        count = len(agents) + (server is not None)
+        return LazySequence(count, host) if self._later else list(map(host, range(count)))
+
+    def _client_host(
+        self,
+        agent: Client,
+        factor: float,
+        slow_period: SlowPeriod | None,
+        compute: Draws | None,
+        parts: tuple[Any, ...],
+        around: HostContext,
+    ) -> ClientHost:
+        schedule, world = self._plan.schedule, self._world
+        assert isinstance(agent, Agent | BatchAgent)
+        if isinstance(agent, BatchAgent):
+            if not isinstance(schedule, Phases) or not isinstance(world, BatchWorld):
+                raise TypeError("a batch agent needs schedule.kind phases and a problem that can be pulled in batches")
+            from coband.simulator.core.hosts.phases import PhaseHost, PhaseTiming
+
+            pace = PhaseTiming(schedule.pull_time * factor, compute, schedule.limit, slow_period)
+            return PhaseHost(*parts, world=world, pace=pace, progress=around.progress)
+        after_turn = around.think if isinstance(schedule, Renewal) else None
+        late = self._plan.late_rewards
+        looks = self._plan.cohorts and not late and type(agent).look_ahead is not Agent.look_ahead
+        rest: dict[str, Any] = {
+            "world": world,
+            "compute": compute,
+            "progress": around.progress,
+            "after_turn": after_turn,
+            "upcoming": getattr(world, "upcoming", None) if looks else None,
+        }
+        if not late:
+            return AgentHost(*parts, **rest)
+        from coband.simulator.core.hosts.late_rewards import LateRewardsHost
+
+        delay = self._plan.agents.reward_delay
+        assert delay is not None
+        stream = self._streams("compute", agent.context.index, "reward_delay")
+        return LateRewardsHost(*parts, **rest, delay=Draws(delay, stream))
+
+    def _draws(
+        self,
+        distribution: BaseDistribution,
+        index: int,
+        purpose: str,
+        factor: float,
+        slow_period: SlowPeriod | None = None,
+    ) -> Draws | None:
+        if is_zero(distribution):
+            return None
+        if self._whatif is not None and purpose == "handling":
+            from coband.simulator.core.whatif.addresses import AddressedTimes
+
+            return AddressedTimes(self._whatif.book, self._streams, index, distribution, factor, slow_period)
+        parts = (distribution, self._streams("compute", index, purpose), factor)
+        return Draws(*parts) if slow_period is None else SlowPeriodDraws(slow_period, *parts)

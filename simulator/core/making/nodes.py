@@ -1,0 +1,169 @@
+"""Making the nodes of a run, and telling each what it may know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
+
+from coband.simulator.arms import ArmSet
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.clock.schedule import Phases, Renewal, Rounds
+from coband.simulator.core.hosts.members import Roll
+from coband.simulator.core.nodes.context import DeclaredContext, NodeContext
+from coband.simulator.core.nodes.decisions import ClosestDecision
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.lazy_sequence import LazySequence
+from coband.simulator.core.nodes.node import Client, Node, Server, UnsupportedScenario
+from coband.simulator.core.nodes.outbox import SERVER
+from coband.simulator.core.nodes.sharing import Sharing
+from coband.simulator.core.plan import Plan
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.world import BatchWorld, World
+
+if TYPE_CHECKING:
+    from coband.simulator.core.whatif.changes import WhatIf
+
+
+class NodeAssembly:
+    """Builds the nodes that a plan describes; parts that few plans have are imported when they are built."""
+
+    def __init__(
+        self, plan: Plan, world: World, streams: Streams, graph: Graph | None, whatif: WhatIf | None = None
+    ) -> None:
+        self._plan, self._world, self._streams, self._graph, self._whatif = plan, world, streams, graph, whatif
+        self._roll: Roll | None = None
+        expect, turns = getattr(world, "expect", None), plan.schedule.total_turns(plan.agents.count)
+        if expect is not None and turns is not None:
+            expect(-(-turns // plan.agents.count))
+
+    def nodes(
+        self, algorithm: Algorithm, config: BaseModel, made: int | None = None, share: bool | None = None
+    ) -> tuple[Sequence[Client], Server | None]:
+        """The agents and the server, if the algorithm has one.
+
+        Args:
+            algorithm: what they run.
+            config: its parameters.
+            made: how many agents are made, the first ones, to see whether it can be done; None for all.
+            share: whether they share work; None: as the plan says.
+
+        Raises:
+            UnsupportedScenario: the algorithm cannot do what is asked of it.
+        """
+        self._check_arms(algorithm)
+        self._check_exact(algorithm)
+        self._check_columns(config)
+        context_of = self._contexts(algorithm, config, self._plan.share if share is None else share)
+
+        def agent(index: int) -> Client:
+            return algorithm.agent(context_of(index))
+
+        later = self._later and made is None
+        count = self._plan.agents.count
+        agents: Sequence[Client] = LazySequence(count, agent) if later else list(map(agent, range(count)[:made]))
+        if algorithm.server_class is None:
+            return agents, None
+        server, defence = algorithm.server_class(context_of(SERVER)), self._plan.server.aggregate
+        if not defence.sums:
+            from coband.simulator.core.wire.defences import Defended
+
+            server.defence = Defended(defence)
+        return agents, server
+
+    def _contexts(self, algorithm: Algorithm, config: BaseModel, share: bool) -> Callable[[int], NodeContext]:
+        """What each node is told, by address."""
+        sharing, count, world = Sharing(share), self._plan.agents.count, self._world
+        domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
+        least = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
+        count_turns = least if self._plan.members is None else lambda: None
+        knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
+        contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
+        closest, policy, delays = ClosestDecision(count), self._plan.network.retry_policy, self._plan.delays
+        gives_up = self._plan.faulty or self._whatif is not None
+        open_ties = self._streams.ties if self._plan.ties == "random" else None
+        total_turns = self._plan.schedule.total_turns(count)
+        told = partial(DeclaredContext, declared=algorithm.facts)
+        make = told if self._plan.checks == "full" else NodeContext
+
+        def context_of(index: int) -> NodeContext:
+            network_context = None if contexts is None or index == SERVER else contexts[index]
+            return make(
+                index,
+                count,
+                world.dimension,
+                config,
+                sharing,
+                self._streams.coin,
+                open_ties,
+                delays,
+                domain,
+                count_turns,
+                self._graph,
+                network_context,
+                knowledge,
+                None if norms is None or index == SERVER else float(norms[index]),
+                total_turns,
+                closest,
+                policy,
+                gives_up,
+                self._roll,
+            )
+
+        return context_of
+
+    @property
+    def _later(self) -> bool:
+        """Whether agents are made when they first act or are sent something; then nobody looks at them before."""
+        plan = self._plan
+        plain = self._graph is None and self._whatif is None and not plan.intermittent and plan.checks != "full"
+        return plain and not isinstance(plan.schedule, Phases | Renewal | Rounds)
+
+    def twins(self, algorithm: Algorithm, config: BaseModel) -> list[Node]:
+        """The nodes once more, by address, the server last, each with all of its work to itself."""
+        agents, server = self.nodes(algorithm, config, share=False)
+        return [*agents, *([] if server is None else [server])]
+
+    def _check_arms(self, algorithm: Algorithm) -> None:
+        """Refuse a world whose arms change where the algorithm needs them to stay."""
+        if algorithm.needs.fixed_arms and not self._world.fixed_arms:
+            raise UnsupportedScenario(
+                f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
+                "turn; give problem.arms kind: pool"
+            )
+        if algorithm.needs.steady_arms and not getattr(self._world, "steady_arms", False):
+            raise UnsupportedScenario(
+                f"{algorithm.name} needs arms that stay the same at all turns of an agent; give problem.kind own_arms "
+                "or fixed_domain, or problem.arms kind: pool without count"
+            )
+
+    def _check_exact(self, algorithm: Algorithm) -> None:
+        """Refuse encodings that change what nodes look up, or from what all of them conclude the same."""
+        encoding, exact = self._plan.messages.encoding, algorithm.needs.exact
+        for kind in dict.fromkeys(size.message for size in algorithm.messages) if exact else ():
+            for name in kind.payload_fields():
+                if {kind.__name__, kind.meaning(name)} & set(exact) and not encoding.of(kind, name).exact:
+                    raise UnsupportedScenario(
+                        f"messages.encoding: nodes of {algorithm.name} look arms up by {kind.__name__}.{name}, or must "
+                        "conclude the same from it, so that it must arrive as it was sent; give it float64 in "
+                        "messages.encoding.kinds"
+                    )
+
+    def _check_columns(self, config: BaseModel) -> None:
+        """Refuse kernels that are restricted to coordinates which there are not."""
+        network, contexts = getattr(config, "network_kernel", None), getattr(self._world, "contexts", None)
+        held = [
+            ("kernel", getattr(config, "kernel", None), "arms have", self._world.dimension),
+            ("network_kernel.kernel", getattr(network, "kernel", None), "arms have", self._world.dimension),
+        ]
+        if contexts is not None:
+            held.append(("network_kernel", network, "network contexts have", contexts.shape[1]))
+        for place, kernel, whose, coordinates in held:
+            largest = getattr(kernel, "largest_column", -1)
+            if largest >= coordinates:
+                raise UnsupportedScenario(
+                    f"{place} names column {largest}, but {whose} {coordinates} coordinates, numbered from 0; name "
+                    "others, or leave columns out for all of them"
+                )
