@@ -173,9 +173,7 @@ class Transport:
         if (self.withholds or self._hindered) and self._is_stopped(packet, now):
             return now
         if self._ideal:  # what leaves in order arrives in order
-            if self._audit.full:
-                self._audit.due(packet, now)
-            self._clock.at(now, DELIVERY, packet.destination, self._arrive, packet)
+            self._schedule(packet, now)
             return now
         network, source = self._network, packet.source
         if source == SERVER and network.egress is not None:

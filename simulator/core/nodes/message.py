@@ -154,7 +154,7 @@ def _quicken(kind: type[Message]) -> None:
     sets = "\n".join(f"    kept[{item.name!r}] = {item.name}" for item in given)
     made: dict[str, Any] = {"defaults": defaults}
     exec(f"def __init__(self, *, {names}):\n    kept = self.__dict__\n{sets}", made)
-    kind.__init__ = made["__init__"]  # type: ignore[misc]
+    kind.__init__ = made["__init__"]  # type: ignore[method-assign]
 
 
 class _Kept:
