@@ -106,7 +106,7 @@ class Recorder(Engine):
 
     def _keep(self, message: Message) -> str | None:
         self.sent.append(message)
-        return self._in_words(message)
+        return None if self._in_words is None else self._in_words(message)
 
     def _leave(self, packet: Packet) -> None:
         if not packet.attempts:

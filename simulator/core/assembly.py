@@ -25,7 +25,7 @@ from coband.simulator.core.making.hosts import HostAssembly
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.network import Network
-from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.network.transport import Describe, Transport
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Agent
 from coband.simulator.core.nodes.outbox import Address
@@ -99,15 +99,15 @@ class Assembly(HostAssembly):
             from coband.simulator.core.whatif.transports import Datagrams, InOrder, Mending
 
             kind = Mending if mending else InOrder if reliable else Datagrams
-            return kind(run, plan.network, self._streams, router, self._describe, self._whatif)
+            return kind(run, plan.network, self._streams, router, self._describes, self._whatif)
         network = Network(plan.network, self._streams)
         if plan.checks == "full":
             self._record_draws(run.audit, network, mending)
         if not mending:
-            return Transport(run, network, router, self._describe, reliable)
+            return Transport(run, network, router, self._describes, reliable)
         from coband.simulator.core.network.reliable import ReliableTransport
 
-        return ReliableTransport(run, network, router, self._describe, reliable)
+        return ReliableTransport(run, network, router, self._describes, reliable)
 
     def _record_draws(self, audit: Audit, network: Network, mending: bool) -> None:
         """Let a full audit know what the links draw."""
@@ -167,6 +167,11 @@ class Assembly(HostAssembly):
             plan.server.aggregate,
             noising,
         )
+
+    @property
+    def _describes(self) -> Describe | None:
+        """What describes messages for the trace; None where there is nothing to say of any."""
+        return self._describe if self._plan.wired or self._plan.trace == tr.FULL else None
 
     def _describe(self, message: Message) -> str | None:
         """What the wire has done to a message, and at level ``full`` its payload, as JSON for the trace."""

@@ -53,6 +53,7 @@ class Router:
         self._hosts, self._local, self._wire = _ByAddress(hosts), local, wire
         self._send = transport.send if local is None else local.send
         self._acknowledging = transport.mends
+        self._plain = wire is None and local is None
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Put a message on the network, because of the event ``cause``."""
@@ -64,13 +65,14 @@ class Router:
 
     def deliver(self, packet: Packet) -> None:
         """A packet has reached its receiver; where nothing is acknowledged, its sender counts on that."""
-        if self._wire is not None and not self._acknowledging:
-            self._wire.heard(packet)
-        if self._local is not None:
-            self._local.arrive(packet)
-            return
-        if self._wire is not None:
-            packet = self._wire.taken(packet)
+        if not self._plain:
+            if self._wire is not None and not self._acknowledging:
+                self._wire.heard(packet)
+            if self._local is not None:
+                self._local.arrive(packet)
+                return
+            if self._wire is not None:
+                packet = self._wire.taken(packet)
         self.last_delivery = self._clock.now
         self._hosts[packet.destination].on_packet(packet)
 

@@ -155,6 +155,8 @@ class TurnsWorld(abc.ABC):
         self.dimension, self.realised = dimension, realised
         self._noise, self._streams = noise, streams
         self._blocks: dict[int, Blocks[Turn]] = {}
+        self._asked: tuple[int, int] = -1, 0  # the agent and the number of the turn that was asked for last, and it
+        self._found: Turn | None = None
 
     @abc.abstractmethod
     def _open(self, agent: int) -> Blocks[Turn]:
@@ -167,14 +169,21 @@ class TurnsWorld(abc.ABC):
         return blocks
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        return self._of(agent).at(turn)[0]
+        return self._at(agent, turn)[0]
 
     def means(self, agent: int, turn: int) -> FloatArray:
         return self._as_now(agent, turn)[1]
 
     def _as_now(self, agent: int, turn: int) -> Turn:
         """A turn as it is now."""
-        return self._of(agent).at(turn)
+        return self._at(agent, turn)
+
+    def _at(self, agent: int, turn: int) -> Turn:
+        """A turn as it was drawn: an agent that sees its arms pulls one of them next."""
+        if self._found is None or self._asked != (agent, turn):
+            self._found = self._of(agent).at(turn)
+            self._asked = agent, turn
+        return self._found
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
         _, means, best, draw = self._as_now(agent, turn)

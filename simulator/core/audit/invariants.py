@@ -54,7 +54,7 @@ class Audit:
     def __init__(self, ordered: bool, down: Set[int] = frozenset()) -> None:
         self._ordered, self._down = ordered, down
         self.copies: dict[str, Copies] = defaultdict(Copies)
-        self._last: dict[tuple[int, int], int] = {}
+        self._last: dict[tuple[int, int], int] = defaultdict(int)
         self._open: dict[tuple[int, int], int] = {}  # copies on the way, by (message, receiver)
         self._skipped: set[tuple[int, int, int]] = set()
         self._heard: set[tuple[int, int]] = set()
@@ -148,9 +148,10 @@ class Audit:
 
     def _in_order(self, packet: Packet) -> None:
         pair = packet.source, packet.destination
-        expected = self._last.get(pair, 0) + 1
-        while self._skipped and (*pair, expected) in self._skipped:
-            expected += 1
+        expected = self._last[pair] + 1
+        if self._skipped:
+            while (*pair, expected) in self._skipped:
+                expected += 1
         if packet.number != expected:
             raise InvariantViolation(
                 f"message {packet.number} from node {pair[0]} to node {pair[1]} was delivered when message {expected} "

@@ -43,13 +43,15 @@ class Ledger:
     scalar_bits: int = 64
     header_bits: int = 0
     scalars: int = 0
-    by_kind: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    by_kind: dict[tuple[str, str], Entry] = field(default_factory=lambda: defaultdict(Entry))
     by_round: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     uplink_by_agent: list[int] = field(default_factory=list)
     downlink_by_agent: list[int] = field(default_factory=list)
     peer_by_agent: list[int] = field(default_factory=list)
     """Scalars that each agent sent to others; without LOCAL messages, which agents pass on for each other."""
-    carried: dict[tuple[str, type[Message], tuple[int, ...], tuple[int, ...] | None], int] = field(default_factory=dict)
+    carried: dict[tuple[str, type[Message], tuple[int, ...], tuple[int, ...] | None], int] = field(
+        default_factory=lambda: defaultdict(int)
+    )
     """First copies by direction, class, and scalars and bits of their fields; None: `scalar_bits` for each scalar."""
     repeated_messages: int = 0
     repeated_scalars: int = 0
@@ -89,22 +91,21 @@ class Ledger:
         self._enter(kind, PEER, copies, scalars, round, senders)
 
     def _enter(self, kind: str, direction: str, copies: int, scalars: int, round: int, senders: int = 1) -> None:
-        entry = self.by_kind.get((kind, direction))
-        if entry is None:
-            entry = self.by_kind[kind, direction] = Entry()
+        entry = self.by_kind[kind, direction]
         entry.sends += 1
         entry.messages += copies
-        total = copies * scalars
-        entry.scalars += total
-        entry.scalars_broadcast_once += senders * scalars if copies else 0
-        self.scalars += total
-        if scalars and round >= 0:
-            self.by_round[round] += total
+        if scalars:
+            total = copies * scalars
+            if copies:
+                entry.scalars += total
+                entry.scalars_broadcast_once += senders * scalars
+                self.scalars += total
+            if round >= 0:
+                self.by_round[round] += total
 
     def carry(self, message: Message, direction: str, copies: int) -> None:
         """Record what the fields of first copies of a message take."""
-        key = direction, type(message), message.sizes, message.field_bits
-        self.carried[key] = self.carried.get(key, 0) + copies
+        self.carried[direction, type(message), message.sizes, message.field_bits] += copies
 
     def bits_of(self, message: Message) -> int:
         """Bits of the payload of one copy."""

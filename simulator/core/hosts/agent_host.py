@@ -212,7 +212,7 @@ class AgentHost(ClientHost):
     def _handle(self, packet: Packet, seq: int) -> int:
         node = self.node
         before = node.pulls_in_model
-        seq = super()._handle(packet, seq)
+        seq = ClientHost._handle(self, packet, seq)
         if before is not None and not (packet.timer or packet.expired):
             told = packet.origin in node.accepts if node.accepts is not None else node.pulls_in_model != before
             if told:

@@ -178,20 +178,17 @@ class Host:
         if self.address in self._down:
             raise InvariantViolation(f"node {self.address} acted while it was down", cause)
         if node.notes:
+            trace, now, me, nobody, none = self._trace, self._clock.now, self.address, tr.NOBODY, tr.NONE
             for note in node.notes:
-                if note.event == "model":
-                    self._follow_model(note.version, cause)
+                event, version = tr.CODES[note.event], note.version
+                if event == tr.MODEL:
+                    if version < self._model:
+                        self._went_back(version, cause)
+                    self._model = version
                 # A number from the mathematics stays out of the fingerprint: its last bits depend on shared work.
-                seq = self._trace.record(
-                    self._clock.now,
-                    tr.CODES[note.event],
-                    self.address,
-                    cause=cause,
-                    round=note.round,
-                    version=note.version,
-                    detail=f"{note.value:.9g}" if self._trace.kept else None,
-                )
-                if note.event == "trigger":
+                round, value = note.round, f"{note.value:.9g}" if trace.kept else None
+                seq = trace.record(now, event, me, nobody, none, cause, none, 0, 0, round, version, 0.0, none, value)
+                if event == tr.TRIGGER:
                     cause = seq
             node.notes.clear()
         try:
@@ -204,11 +201,9 @@ class Host:
             refuse_coroutine(outbox, f"{type(node).__name__}, node {self.address},")
             raise
 
-    def _follow_model(self, version: int, cause: int) -> None:
-        if version < self._model:
-            text = f"node {self.address} went back from model version {self._model} to {version}"
-            raise InvariantViolation(text, cause)
-        self._model = version
+    def _went_back(self, version: int, cause: int) -> None:
+        text = f"node {self.address} went back from model version {self._model} to {version}"
+        raise InvariantViolation(text, cause)
 
     def _set_timer(self, delay: float, message: Message, cause: int) -> None:
         packet = Packet(message, -1, self.address, self.address, 0, cause, tr.NONE, 0, timer=True)
@@ -280,7 +275,7 @@ class ClientHost(Host):
     _resumption = tr.NONE
 
     def _handle(self, packet: Packet, seq: int) -> int:
-        seq = super()._handle(packet, seq)
+        seq = Host._handle(self, packet, seq)
         if self.node.waiting != self.waited:
             self._note_waiting(seq)
         return seq
@@ -289,7 +284,8 @@ class ClientHost(Host):
         waiting = self.node.waiting
         if waiting != self.waited:
             self.waited = waiting
-            seq = self._trace.record(self._clock.now, tr.WAIT if waiting else tr.RESUME, self.address, cause=cause)
+            event = tr.WAIT if waiting else tr.RESUME
+            seq = self._trace.record(self._clock.now, event, self.address, tr.NOBODY, tr.NONE, cause)
             self._resumption = tr.NONE if waiting else seq
 
     @property

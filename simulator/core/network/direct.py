@@ -169,7 +169,7 @@ class Direct(Local):
             message.round,
             message.version,
             copies,
-            detail=self._transport.describe(message),
+            detail=None if (describe := self._transport.describe) is None else describe(message),
         )
 
     def _record_arrivals(self, batch: dict[Address, list[_Sent]]) -> None:

@@ -43,12 +43,12 @@ class Transport:
     Args:
         run: clock, accounts and who is down; what reaches a node that is down is lost.
         handler: takes packets that have reached their receiver, and those that were given up.
-        describe: text of a message's payload for the trace, or None.
+        describe: text of a message's payload for the trace, or None; None: nothing is said of any.
         ordered: messages of a pair do not overtake each other.
     """
 
     def __init__(
-        self, run: RunContext, network: Network, handler: PacketHandler, describe: Describe, ordered: bool
+        self, run: RunContext, network: Network, handler: PacketHandler, describe: Describe | None, ordered: bool
     ) -> None:
         self._clock, self._trace, self._down = run.clock, run.trace, run.down
         self._ledger, self._audit, self._energy = run.ledger, run.audit, run.energy
@@ -148,7 +148,7 @@ class Transport:
             message.version,
             len(receivers),
             tr.NONE,
-            self.describe(message),
+            None if self.describe is None else self.describe(message),
         )
         numbers, put = self._numbers, self._put
         for receiver in receivers:
@@ -240,14 +240,15 @@ class Transport:
         self._event(tr.DROP, packet, reason=self._trace.names[why])
 
     def _arrive(self, packet: Packet) -> None:
-        if self._audit.full:
-            self._audit.arrived(packet, self._clock.now)
+        now, audit = self._clock.now, self._audit
+        if audit.full:
+            audit.arrived(packet, now)
         if packet.destination in self._down:
             self._lost(packet, "down")
             return
         if self._energy is not None:
             self._energy.down(packet.destination, self._bits(packet))
-        self._audit.delivered(packet, self._clock.now)
+        audit.delivered(packet, now)
         self._handler.deliver(packet)
 
     def came_up(self, node: Address) -> None:

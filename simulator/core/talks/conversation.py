@@ -74,9 +74,10 @@ class Conversations:
     def begin(self, steps: Steps, owes: dict[Address, int], blocking: bool = False, key: object = None) -> None:
         """Take the first steps of a conversation."""
         conversation = Conversation(steps, owes, blocking, key)
-        if older := self.under_way.get(conversation.key):
-            self.end(older)
-        self.under_way[conversation.key] = conversation
+        key = conversation.key
+        if key in self.under_way:
+            self.end(self.under_way[key])
+        self.under_way[key] = conversation
         if blocking and self.client is not None:
             self.client.waiting = True
         self.advance(conversation)
@@ -86,7 +87,7 @@ class Conversations:
         outer, self.current = self.current, conversation
         try:
             for question in conversation.questions:
-                if not question or self.asked is not question:
+                if question is None or self.asked is not question:
                     raise TypeError(f"{conversation}: {FOREIGN}")
                 self.asked = None
                 conversation.question, question.conversation = question, conversation
@@ -99,8 +100,9 @@ class Conversations:
                     self.listening[question] = None
                     self.mail = self.mail and [letter for letter in self.mail if not question.take(*letter)]
                 if question.pending or not question.over:
-                    for source in self._missed and self._missed & question.pending:
-                        self.missed(source)
+                    if self._missed:
+                        for source in self._missed & question.pending:
+                            self.missed(source)
                     break
                 self._close(question)
             else:
@@ -113,7 +115,7 @@ class Conversations:
 
     def end(self, conversation: Conversation) -> None:
         """End it where it stands, free what it holds, and tell those who wait for an answer that there is none."""
-        if conversation.question:
+        if conversation.question is not None:
             self._close(conversation.question)
             conversation.steps.close()
         elif self.asked is not None:
@@ -121,9 +123,10 @@ class Conversations:
         del self.under_way[conversation.key]
         if conversation.blocking and self.client is not None:
             self.client.waiting = bool(self.under_way) and any(one.blocking for one in self.under_way.values())
-        for source, question in conversation.owes.items():
-            self.tell(source, Declined(), question)
-        if conversation.place and (line := conversation.place.line):
+        if conversation.owes:
+            for source, question in conversation.owes.items():
+                self.tell(source, Declined(), question)
+        if conversation.place is not None and (line := conversation.place.line) is not None:
             line.standing.remove(conversation.place)
             for following in line.standing[line.limit - 1 : line.limit] if line.limit else ():
                 self.settle(following)
@@ -174,7 +177,7 @@ class Conversations:
                 answers = current.owes.pop(to, answers)
         number = self._number = self._number + self._step
         fields["talk"], fields["answers"], fields["asks"] = number, answers or 0, asks
-        if message.pulls and self.client:
+        if message.pulls and self.client is not None:
             self.client.unshared -= message.pulls
         if isinstance(to, list):
             self.outbox += [(one, message) for one in to]
@@ -211,9 +214,11 @@ class Conversations:
             del self.open[question.follows]
             if not question.answers:
                 question.conversation.owes.update(dict.fromkeys((*question.left, *question.pending), question.follows))
-        if question.held and question.undo is not None:
+        if question.undo is None:
+            return
+        if question.held:
             question.undo(question.message)
-        elif self._gives_up and question.undo is not None:
+        elif self._gives_up:
             if self._undo is None:
                 self._undo = WeakKeyDictionary()
             self._undo[question.message] = question.undo

@@ -12,9 +12,6 @@ from coband.simulator.core.nodes.outbox import Address
 
 Reason = Literal["undelivered", "silent", "declined"]
 Kinds = tuple[type[Message], ...]
-OPTIONS = ("public", "where", "undo", "attempts", "limit", "needed", "together", "taking", "line", "anybody")
-"""How a question may be asked."""
-KNOWN = frozenset(OPTIONS)
 Steps = Coroutine["Question", None, None]
 M = TypeVar("M", bound=Message)
 
@@ -93,31 +90,56 @@ class Question:
         conversation: that waits.
     """
 
-    public: bool = False
-    where: Callable[[Any], bool] | None = None
-    undo: Callable[[Any], None] | None = None
-    attempts: int | None = None
-    limit: float | None = None
-    needed: int = 0
-    together: bool = False
-    taking: Callable[..., Any] | None = None
-    line: Line | None = None
-    anybody: bool = False
-    number: int = 0
-    follows: int = 0
-    message: Any = None
-    held: bool = False
-    overdue: bool = False
+    __slots__ = (
+        "__weakref__",
+        "answers",
+        "anybody",
+        "attempts",
+        "conversation",
+        "follows",
+        "held",
+        "kinds",
+        "left",
+        "limit",
+        "line",
+        "message",
+        "needed",
+        "number",
+        "outcome",
+        "overdue",
+        "pending",
+        "public",
+        "taking",
+        "together",
+        "undo",
+        "where",
+    )
     conversation: Conversation
 
-    def __init__(self, kinds: Kinds, pending: set[Address], outcome: Callable[..., Any], **how: Any) -> None:
-        self.kinds, self.pending, self.outcome = kinds, pending, outcome
+    def __init__(
+        self,
+        kinds: Kinds,
+        pending: set[Address],
+        outcome: Callable[..., Any],
+        public: bool = False,
+        where: Callable[[Any], bool] | None = None,
+        undo: Callable[[Any], None] | None = None,
+        attempts: int | None = None,
+        limit: float | None = None,
+        needed: int = 0,
+        together: bool = False,
+        taking: Callable[..., Any] | None = None,
+        line: Line | None = None,
+        anybody: bool = False,
+    ) -> None:
+        self.kinds, self.pending, self.outcome, self.where, self.taking = kinds, pending, outcome, where, taking
+        self.undo, self.attempts, self.limit, self.needed, self.together = undo, attempts, limit, needed, together
+        self.public, self.line, self.anybody = public, line, anybody
+        self.held = self.overdue = False
+        self.number = self.follows = 0
+        self.message: Any = None
         self.answers: dict[Address, Any] = {}
         self.left: dict[Address, Reason] = {}
-        if how:  # all else is as it is for most questions, at no cost
-            if not how.keys() <= KNOWN:
-                raise TypeError(f"a question has no {', '.join(sorted(how.keys() - KNOWN))}; {', '.join(OPTIONS)}")
-            self.__dict__.update(how)
 
     def __await__(self) -> Generator[Question, None, Any]:
         yield self
@@ -131,7 +153,7 @@ class Question:
             return False
         self.answers[source] = message if self.taking is None else self.taking(message, source)
         self.pending.discard(source)
-        if message.answers == self.number:
+        if self.undo is not None and message.answers == self.number:
             self.undo = None
         if message.asks == 1:
             self.conversation.owes[source] = message.talk
@@ -178,6 +200,8 @@ class Conversation:
         place: the question by which it has entered a line.
         round: number of the last question to all, which a message to all continues.
     """
+
+    __slots__ = ("blocking", "key", "owes", "place", "question", "questions", "round", "steps")
 
     def __init__(self, steps: Steps, owes: dict[Address, int], blocking: bool = False, key: object = None) -> None:
         if not isinstance(steps, CoroutineType):

@@ -7,7 +7,7 @@ class answers ``receive``, ``undelivered`` and ``on_timer``. Authors ask, gather
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Never, TypeVar
 
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Node, NodeContext
@@ -16,25 +16,6 @@ from coband.simulator.core.talks.conversation import Conversations
 from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, M, Question, Steps, Unanswered
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class How(TypedDict, total=False):
-    """How a node is asked.
-
-    Attributes:
-        undo: called with the question, once, as soon as it is certain that the node will never have it, even if nobody
-            waits any more.
-        attempts: how often it is asked again after it was given up; else as the scenario's recovery says.
-        limit: wait no longer than this, in simulated time: for nodes that may have the question and stay down.
-        public: any message of these kinds from that node is an answer, also one to all.
-        where: which of them.
-    """
-
-    undo: Callable[[Any], None]
-    attempts: int
-    limit: float
-    public: bool
-    where: Callable[[Any], bool]
 
 
 def on(kind: type[Message], *, blocking: bool = False) -> Callable[[F], F]:
@@ -98,7 +79,17 @@ class Talks(Node):
     # --- what authors write
 
     def ask(
-        self, to: Address, message: Message, *, reply: type[M] | tuple[type[M], ...], **how: Unpack[How]
+        self,
+        to: Address,
+        message: Message,
+        *,
+        reply: type[M] | tuple[type[M], ...],
+        public: bool = False,
+        where: Callable[[Any], bool] | None = None,
+        undo: Callable[[Any], None] | None = None,
+        attempts: int | None = None,
+        limit: float | None = None,
+        **unknown: Never,
     ) -> Awaitable[M | Unanswered]:
         """Ask a node, and wait for its answer.
 
@@ -106,13 +97,22 @@ class Talks(Node):
             to: the node.
             message: the question.
             reply: the kind, or kinds, of message that answers.
-            how: see `How`.
+            public: any message of these kinds from that node is an answer, also one to all.
+            where: which of them.
+            undo: called with the question, once, as soon as it is certain that the node will never have it, even if
+                nobody waits any more.
+            attempts: how often it is asked again after it was given up; else as the scenario's recovery says.
+            limit: wait no longer than this, in simulated time: for nodes that may have the question and stay down.
+            unknown: there are no other ways to ask.
 
         Returns:
             The answer, or `Unanswered`; to be awaited.
         """
+        if unknown:
+            raise TypeError(f"a question has no {', '.join(unknown)}; public, where, undo, attempts, limit")
         kinds = reply if isinstance(reply, tuple) else (reply,)
-        return self.talks.put(Question(kinds, {to}, Question.one, **how), message, to)
+        question = Question(kinds, {to}, Question.one, public, where, undo, attempts, limit)
+        return self.talks.put(question, message, to)
 
     def gather(
         self,
@@ -144,8 +144,8 @@ class Talks(Node):
         addressed = range(self.context.agents) if to is None else sorted(to)
         members = [one for one in addressed if self.context.is_there(one)] if self.context.there else list(addressed)
         needed, public = len(members) if quorum is None else quorum, message is None
-        how: Any = {"where": where, "limit": timeout, "needed": needed, "public": public, "together": together}
-        asked = Question((reply,), {*members}, Question.all, taking=taking, **how)
+        asked = Question((reply,), {*members}, Question.all, public, where, limit=timeout)
+        asked.needed, asked.together, asked.taking = needed, together, taking
         return self.talks.put(asked, message, ALL_AGENTS if to is None else members)
 
     def hear(self, *kinds: type[M], where: Callable[[M], bool] | None = None) -> Awaitable[tuple[M, Address]]:
@@ -217,12 +217,15 @@ class Talks(Node):
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Give a message to those who wait for it, or to the method that handles its kind."""
-        talks = self._called()
-        if message.pulls and talks.server:
+        talks = self.talks if self.talks.begun else self._called()
+        talks.busy = True
+        if message.pulls and talks.server is not None:
             talks.server.applied += message.pulls
-        for timer in talks.kept.pop(source, ()) if talks.kept else ():
-            talks.resend(timer)
-        if (question := talks.open.get(message.answers)) and not talks.listening and question.take(message, source):
+        if talks.kept:
+            for timer in talks.kept.pop(source, ()):
+                talks.resend(timer)
+        question = talks.open.get(message.answers)
+        if question is not None and not talks.listening and question.take(message, source):
             talks.settle(question)  # as nearly always
         else:
             self._match(message, source, question)
@@ -231,7 +234,7 @@ class Talks(Node):
     def _match(self, message: Message, source: Address, question: Question | None) -> None:
         """Give a message to all who listen for it, to those who asked, or else to the method that handles its kind."""
         talks = self.talks
-        heard = [one for one in talks.listening if one.take(message, source)]
+        heard = [one for one in talks.listening if one.take(message, source)] if talks.listening else []
         if question is not None and question.take(message, source):
             heard.append(question)
         elif question is not None and type(message) is Declined:

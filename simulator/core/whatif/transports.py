@@ -36,7 +36,7 @@ class Datagrams(Transport):
         config: NetworkConfig,
         streams: Streams,
         handler: PacketHandler,
-        describe: Describe,
+        describe: Describe | None,
         whatif: WhatIf,
     ) -> None:
         network = AddressedNetwork(config, streams, whatif.book)

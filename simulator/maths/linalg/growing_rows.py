@@ -31,12 +31,14 @@ class GrowingRows:
 
     def append(self, rows: FloatArray) -> None:
         """Write ``rows`` (p, width) after the last one."""
-        needed = self.size + len(rows)
-        if needed > len(self._buffer):
-            buffer = np.empty((max(needed, self._capacity, 2 * len(self._buffer)), self._buffer.shape[1]))
-            buffer[: self.size] = self._buffer[: self.size]
-            self._buffer = buffer
-        self._buffer[self.size : needed] = rows
+        size, buffer = self.size, self._buffer
+        needed, length = size + len(rows), len(buffer)
+        if needed > length:
+            self._buffer = np.empty((max(needed, self._capacity, 2 * length), buffer.shape[1]))
+            if size:
+                self._buffer[:size] = buffer[:size]
+            buffer = self._buffer
+        buffer[size:needed] = rows
         self.size, self._all = needed, None
 
     def leading(self, size: int) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 
@@ -27,18 +27,17 @@ class RidgeVersion:
 
     def __init__(self, ridge: Ridge) -> None:
         self.ridge = ridge
-        self._next: WeakValueDictionary[int, RidgeVersion] | None = None  # until somebody follows
+        self._next: dict[int, ref[RidgeVersion]] = {}
 
     def follow(self, version: int, W: Gram | FloatArray, b: FloatArray) -> RidgeVersion:
         """The version after this one, computed by the first agent that asks."""
-        if self._next is None:
-            self._next = WeakValueDictionary()
-        found = self._next.get(version)
-        if found is None:
-            ridge = self.ridge.copied()
-            ridge.follow(W, b)
-            found = self._next[version] = RidgeVersion(ridge)
-        return found
+        if version in self._next and (found := self._next[version]()) is not None:
+            return found
+        ridge = self.ridge.copied()
+        ridge.follow(W, b)
+        following = RidgeVersion(ridge)
+        self._next[version] = ref(following)
+        return following
 
 
 class SynchronisedRidge:
