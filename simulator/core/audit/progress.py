@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.audit.age import Decisions, counts, numbers
+from coband.simulator.core.audit.age import Decisions, counts, numbers, small_counts
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
 
@@ -28,7 +28,7 @@ class Progress:
     scalars: array[int] = field(default_factory=counts)
     pulls: array[int] = field(default_factory=counts)
     reward: float = 0.0
-    agents: array[int] = field(default_factory=counts)
+    agents: array[int] = field(default_factory=small_counts)
     made: int = 0
     outstanding: int = 0
     """Pulls whose rewards their agents do not have."""

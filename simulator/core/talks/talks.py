@@ -93,7 +93,7 @@ class Talks(Node):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.talks = Conversations(self, self.each, self._handled)
+        self.talks = Conversations(self)
 
     # --- what authors write
 
@@ -237,8 +237,8 @@ class Talks(Node):
         elif question is not None and type(message) is Declined:
             talks.leave_out(question, source, "declined")
         elif not heard or (question not in heard and any(one.message for one in heard)):  # askers hear what others use
-            late = message.answers and self._handled("late", message, source)
-            if not (late or self._handled("on", message, source) or heard):
+            late = message.answers and self.handled("late", message, source)
+            if not (late or self.handled("on", message, source) or heard):
                 self._refuse(message, source)
         for one in heard:
             talks.settle(one)
@@ -268,7 +268,7 @@ class Talks(Node):
                     raise TypeError(f"{type(self).__name__}.main sends before it waits; begin with `await self.hear`")
         return talks
 
-    def _handled(self, what: str, message: Message, source: Address) -> bool:
+    def handled(self, what: str, message: Message, source: Address) -> bool:
         """Call the method that is marked for its kind, and see to what it returns; False if there is none."""
         if (handler := self._handlers.get((what, type(message)))) is None:
             return False
