@@ -158,6 +158,7 @@ class TurnsWorld(abc.ABC):
         self.dimension, self.realised = dimension, realised
         self._noise, self._streams = noise, streams
         self._blocks: dict[int, Blocks[Turn]] = {}
+        self._asked, self._turn = (-1, 0), ((), (), 0.0, 0.0)  # the turn that was looked at last
 
     @abc.abstractmethod
     def _open(self, agent: int) -> Blocks[Turn]:
@@ -170,14 +171,20 @@ class TurnsWorld(abc.ABC):
         return blocks
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        return self._of(agent).at(turn)[0]
+        return self._drawn(agent, turn)[0]
 
     def means(self, agent: int, turn: int) -> FloatArray:
         return self._as_now(agent, turn)[1]
 
+    def _drawn(self, agent: int, turn: int) -> Turn:
+        """A turn as it was drawn; of the one that was looked at last, the same object."""
+        if self._asked != (agent, turn):
+            self._asked, self._turn = (agent, turn), self._of(agent).at(turn)
+        return self._turn
+
     def _as_now(self, agent: int, turn: int) -> Turn:
         """A turn as it is now."""
-        return self._of(agent).at(turn)
+        return self._drawn(agent, turn)
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
         _, means, best, draw = self._as_now(agent, turn)

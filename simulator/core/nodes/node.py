@@ -139,9 +139,10 @@ class Client(Node):
             )
         if context.open_ties is None:
             return first
-        tied = (scores == scores[first]).nonzero()[0]
-        if len(tied) < 2 or context.ties is None:
+        equal = scores == scores[first]
+        if np.count_nonzero(equal) < 2 or context.ties is None:
             return first
+        tied = equal.nonzero()[0]
         return int(tied[context.ties.integers(len(tied))])
 
     @staticmethod
