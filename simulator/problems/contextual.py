@@ -18,6 +18,7 @@ from coband.simulator.metrics import Metric
 from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of
 from coband.simulator.problems.drift import AnyDrift
 from coband.simulator.problems.drift import Path as Drifting
+from coband.simulator.problems.positions import GoingOn, position
 from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import (
     AnyReward,
@@ -27,7 +28,6 @@ from coband.simulator.problems.rewards import (
     RidgeFunction,
     as_noise,
 )
-from coband.simulator.problems.positions import GoingOn, position
 from coband.simulator.problems.world import (
     Blocks,
     DrawnTurns,

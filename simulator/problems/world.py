@@ -158,7 +158,8 @@ class TurnsWorld(abc.ABC):
         self.dimension, self.realised = dimension, realised
         self._noise, self._streams = noise, streams
         self._blocks: dict[int, Blocks[Turn]] = {}
-        self._asked, self._turn = (-1, 0), ((), (), 0.0, 0.0)  # the turn that was looked at last
+        self._newest_asked = -1, 0  # agent and turn that were looked at last
+        self._newest: Turn = np.empty((0, dimension)), np.empty(0), 0.0, 0.0
 
     @abc.abstractmethod
     def _open(self, agent: int) -> Blocks[Turn]:
@@ -178,9 +179,9 @@ class TurnsWorld(abc.ABC):
 
     def _drawn(self, agent: int, turn: int) -> Turn:
         """A turn as it was drawn; of the one that was looked at last, the same object."""
-        if self._asked != (agent, turn):
-            self._asked, self._turn = (agent, turn), self._of(agent).at(turn)
-        return self._turn
+        if self._newest_asked != (agent, turn):
+            self._newest_asked, self._newest = (agent, turn), self._of(agent).at(turn)
+        return self._newest
 
     def _as_now(self, agent: int, turn: int) -> Turn:
         """A turn as it is now."""

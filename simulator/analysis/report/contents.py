@@ -155,7 +155,7 @@ DRAWINGS = (
     ),
     Drawing(
         "regret",
-        "Cumulative regret against turns, scalars sent, simulated time and, with batteries, energy; turns against time.",
+        "Cumulative regret against turns, scalars sent, simulated time and energy, and turns against time.",
         _regret,
         True,
     ),

@@ -36,7 +36,12 @@ MAX_BAND_HEIGHT = 1.8
 MAX_RATIO = 8.0
 """Panels have one axis unless the heights of their curves differ by a larger factor."""
 PALE, PALE_WIDTH = 0.35, 0.9
-UNITS = {"turns": "turns", "scalars": "scalars sent", "times": "simulated time", "energy": "joules of turns and messages"}
+UNITS = {
+    "turns": "turns",
+    "scalars": "scalars sent",
+    "times": "simulated time",
+    "energy": "joules of turns and messages",
+}
 LOG = " (log scale)"
 HEIGHTS = {"regret": "cumulative regret", "turns": "turns taken"}
 

@@ -153,8 +153,8 @@ class Audit:
             expected += 1
         if packet.number != expected:
             raise InvariantViolation(
-                f"message {packet.number} from node {packet.source} to node {packet.destination} was delivered when message {expected} "
-                "was due: reliable transport hands over each message once and in order",
+                f"message {packet.number} from node {packet.source} to node {packet.destination} was delivered when "
+                f"message {expected} was due: reliable transport hands over each message once and in order",
                 packet.send,
             )
         self._last[pair] = expected

@@ -131,7 +131,7 @@ def job_row(job: Job, status: str, record: Record | None = None, error: str | No
 
 
 def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of ledger, series, ages, energies and single agents of a finished job, by table; ``traced``: it has events."""
+    """The rows of ledger, curves and single agents of a finished job, by table; ``traced``: it has events."""
     ledger = result.ledger
     return {
         "ledger": list(_by_kind(job, ledger)),

@@ -22,8 +22,8 @@ FEW = 100
 
 
 class GrowingRows:
-    """An append-only table of rows of one width: appending is amortised O(width), reading is a view; a table of few rows
-    has no storage beside them.
+    """An append-only table of rows of one width: appending is amortised O(width), reading is a view; a table of few
+    numbers has no storage beside them.
 
     Rows already written never move within a view that was handed out, and never change.
     """

@@ -102,7 +102,7 @@ def test_what_continues_a_round_of_ones_own_is_not_sent_again_when_there_is_some
 
     head = Talker(context(index, 3, attempts=1)) if index >= 0 else Centre(context(SERVER, 3, attempts=1))
     member = Hearer(context(1, 3))
-    member.talks._handled = lambda *_: True  # type: ignore[method-assign]
+    member.handled = lambda *_: True  # type: ignore[method-assign]
     wire = Wire(head, member)
     wire.post(index, head.begin(rounds()))
     answer = Reply()
@@ -116,7 +116,7 @@ def test_what_continues_a_round_of_ones_own_is_not_sent_again_when_there_is_some
 
 def test_messages_that_count_each_are_all_sent_again() -> None:
     agent, server, wire = told(attempts=2)
-    server.talks._each = (News,)
+    server.each = (News,)  # type: ignore[misc]
     for number in (1, 2):
         tell(wire, server, News(number=number))
     wire.lose()
