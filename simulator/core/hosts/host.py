@@ -192,7 +192,7 @@ class Host:
                 )
                 if note.event == "trigger":
                     cause = seq
-            node.notes.clear()
+            node.notes = ()
         for recipient, message in outbox:
             if type(recipient) is Later:
                 self._set_timer(recipient.delay, message, cause)

@@ -45,6 +45,7 @@ class Conversations:
 
     Attributes:
         node: whose conversations.
+        number: of the message sent last; that of its sender modulo the number of all nodes.
         outbox: what has been sent since the node was called.
         begun: whether the node has begun its main conversation.
         busy: whether the node has been called and not answered yet.
@@ -58,7 +59,6 @@ class Conversations:
 
     __slots__ = (
         "_gives_up",
-        "_number",
         "_trouble",
         "asked",
         "begun",
@@ -68,13 +68,14 @@ class Conversations:
         "listening",
         "mail",
         "node",
+        "number",
         "open",
         "outbox",
         "server",
         "under_way",
     )
 
-    def __init__(self, node: Talks) -> None:
+    def __init__(self, node: Talks, number: int) -> None:
         self.begun = self.busy = False
         self.current: Conversation | None = None
         self.asked: Question | None = None
@@ -88,7 +89,7 @@ class Conversations:
         self.listening: dict[Question, None] = {}
         self.mail: list[tuple[Message, Address]] = []
         self._gives_up = node.context.gives_up
-        self._number = node.context.index + 1  # numbers of messages are those of their senders modulo all nodes
+        self.number = number
 
     @property
     def trouble(self) -> Trouble:
@@ -105,6 +106,8 @@ class Conversations:
     def take(self) -> Outbox:
         """What has been sent since the node was called."""
         outbox, self.outbox, self.busy = self.outbox, [], False
+        if self.client is not None and not (self.under_way or self.mail or self._trouble):
+            self.node.rest()
         return outbox
 
     @property
@@ -180,7 +183,7 @@ class Conversations:
             raise TypeError(self._forgotten(self.asked or question))
         self.asked = question
         if message is None:
-            number = self._number = self._number + self.node.context.agents + 1
+            number = self.number = self.number + self.node.context.agents + 1
         else:
             number = self._post(message, to, 2 if question.public else 1)
             if not isinstance(to, int):
@@ -216,7 +219,7 @@ class Conversations:
                 current.owes.clear()
             elif current.owes:
                 answers = current.owes.pop(to, answers)
-        number = self._number = self._number + self.node.context.agents + 1
+        number = self.number = self.number + self.node.context.agents + 1
         fields["talk"], fields["answers"], fields["asks"] = number, answers or 0, asks
         if message.pulls and self.client:
             self.client.unshared -= message.pulls

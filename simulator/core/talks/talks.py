@@ -78,7 +78,6 @@ class Talks(Node):
         keeps: messages that may come before a conversation waits for them.
         ignores: messages that mean nothing where no conversation waits for them.
         each: messages of which each one counts: a newer one does not take the place of one that did not come through.
-        talks: the state of all conversations.
     """
 
     keeps: ClassVar[Kinds] = ()
@@ -93,7 +92,21 @@ class Talks(Node):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.talks = Conversations(self)
+        self._talks: Conversations | None = None
+        self._number = context.index + 1
+
+    @property
+    def talks(self) -> Conversations:
+        """The state of all conversations."""
+        if self._talks is None:
+            self._talks = Conversations(self, self._number)
+        return self._talks
+
+    def rest(self) -> None:
+        """Nothing is under way: all that is kept until there is something again is the number of the last message."""
+        if self._talks is not None and type(self).main is Talks.main:
+            self._number = self._talks.number
+            self._talks = None
 
     # --- what authors write
 
@@ -178,7 +191,7 @@ class Talks(Node):
 
     def sent(self) -> Outbox:
         """What was told outside of a conversation, which is to be returned to the simulator."""
-        return [] if self.talks.busy else self.talks.take()
+        return [] if self._talks is None or self._talks.busy else self._talks.take()
 
     def begin(self, steps: Steps, *, blocking: bool = False, key: object = None) -> Outbox:
         """Begin a conversation; what it sends at once is to be returned to the simulator.

@@ -376,3 +376,27 @@ def test_what_a_conversation_hears_is_not_handled_besides() -> None:
     assert (server.heard, server.talks.under_way) == ([], {})
     server.receive(News(), 0)
     assert len(server.heard) == 1
+
+
+class Keeper(Talker):
+    """Does not forget its conversations: it may have one from its beginning."""
+
+    def main(self) -> Any:
+        return None
+
+
+def test_a_client_with_nothing_under_way_keeps_the_number_of_its_last_message_alone() -> None:
+    """What it sends then is what one sends that keeps all."""
+    sent = []
+    for kind, kept in ((Talker, False), (Keeper, True)):
+        agent, server = kind(context(0, 1)), Centre(context(SERVER, 1))
+        wire = Wire(agent, server)
+        for number in range(3):
+            wire.post(0, agent.start(Ask(number=number)))
+            assert agent._talks is not None
+            wire.settle()
+            assert (agent._talks is not None) == kept
+        assert [answer.number for answer in agent.log] == [0, 1, 2]
+        sent.append([(packet.source, packet.message.talk, packet.message.answers) for packet in wire.sent])
+    assert sent[0] == sent[1]
+    assert len({talk for _, talk, _ in sent[0]}) == 6
