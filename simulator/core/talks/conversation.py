@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Client, Server
+from coband.simulator.core.nodes.node import Client, Node, Server
 from coband.simulator.core.nodes.outbox import SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.core.nodes.timers import OutOfPatience, Overdue, Resend, Silence
-from coband.simulator.core.talks.question import Conversation, Declined, Question, Reason, Steps
-
-if TYPE_CHECKING:
-    from coband.simulator.core.talks.talks import Talks
+from coband.simulator.core.talks.question import Conversation, Declined, Kinds, Question, Reason, Steps
 
 Recipients = Recipient | list[Address]
 FOREIGN = "await only what `ask`, `gather`, `hear` and `enter` return, and each once; a new message asks again"
+
+
+class Talking(Node):
+    """A node that has conversations; ``each``: messages of which each one counts."""
+
+    each: ClassVar[Kinds] = ()
+
+    @abstractmethod
+    def handled(self, what: str, message: Message, source: Address) -> bool:
+        """Call the method that is marked for its kind, and see to what it returns; False if there is none."""
+
+    @abstractmethod
+    def rest(self) -> None:
+        """Nothing is under way."""
 
 
 class Trouble:
@@ -75,7 +87,7 @@ class Conversations:
         "under_way",
     )
 
-    def __init__(self, node: Talks, number: int) -> None:
+    def __init__(self, node: Talking, number: int) -> None:
         self.begun = self.busy = False
         self.current: Conversation | None = None
         self.asked: Question | None = None

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Node, NodeContext
+from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient
-from coband.simulator.core.talks.conversation import Conversations
+from coband.simulator.core.talks.conversation import Conversations, Talking
 from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, M, Question, Steps, Unanswered
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,7 +68,7 @@ def _mark(what: str, kind: type[Message], blocking: bool = False) -> Callable[[F
     return marked
 
 
-class Talks(Node):
+class Talks(Talking):
     """Asks and answers.
 
     A question that the transport gives up is asked again as often as the scenario's ``recovery`` says. Whoever waits
@@ -82,7 +82,6 @@ class Talks(Node):
 
     keeps: ClassVar[Kinds] = ()
     ignores: ClassVar[Kinds] = ()
-    each: ClassVar[Kinds] = ()
     _handlers: ClassVar[Mapping[tuple[str, type[Message]], tuple[str, bool]]] = {}  # method, and whether it is blocking
 
     def __init_subclass__(cls, **keywords: Any) -> None:
