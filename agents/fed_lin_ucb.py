@@ -45,7 +45,7 @@ class FedLinUCB(Talks, Agent):
         super().__init__(context)
         self.config: FedLinConfig = context.config
         start = context.sharing.get("start", lambda: RidgeVersion(ridge(context.dimension, self.config.lam)))
-        self.downloaded = SynchronisedRidge(start)
+        self.downloaded = SynchronisedRidge(start, alone=True)
         self._news = LocalRidge(self.downloaded)
         self._growth = math.log1p(self.config.threshold) + ROUNDING
         self._uploading = False

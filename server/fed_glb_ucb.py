@@ -51,7 +51,7 @@ class FedGlbUCBServer(SynchronousServer):
             self.sums.add(upload.W)
             self.count += upload.count
         self._late = []
-        converged = not uploads.left and await self._descend()
+        converged = not self.count or (not uploads.left and await self._descend())  # without pulls theta = 0 is best
         self.unconverged += not converged
         self.conclude()
         W, theta, count = self.sums.gram, self.theta, self.count

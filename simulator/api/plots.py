@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Against = Literal["turns", "time", "scalars"]
+Against = Literal["turns", "time", "scalars", "energy"]
 SIZE = (5.6, 3.6)
 METHODS = ("regret(x=...)", "turns()", "figure(name)")
 
@@ -34,12 +34,12 @@ class Plots:
         """Cumulative regret: means over replications, with 95 % t intervals of the mean.
 
         Args:
-            x: against turns, simulated time, or scalars sent.
+            x: against turns, simulated time, scalars sent, or the energy of turns and messages.
             ax: where to draw; None for a figure of its own.
             labels: only these, in the colours that they have among all.
 
         Raises:
-            RunError: there is no such label or axis, or no job has finished.
+            RunError: there is no such label or axis, agents have no batteries, or no job has finished.
             ImportError: matplotlib is not installed.
         """
         return self._curves(x, "regret", ax, labels)
@@ -81,7 +81,7 @@ class Plots:
     def _curves(
         self, x: Against, y: Literal["regret", "turns"], ax: Axes | None, labels: str | Iterable[str] | None
     ) -> Axes:
-        axes = {"turns": "turns", "time": "times", "scalars": "scalars"}
+        axes = {"turns": "turns", "time": "times", "scalars": "scalars", "energy": "energy"}
         if x not in axes:
             raise RunError(f"x={x!r}: regret is drawn against {', '.join(axes)}.")
         pyplot = _matplotlib()
@@ -93,6 +93,8 @@ class Plots:
             wanted = _chosen(labels, analysis.labels)
             axis = pyplot.subplots(figsize=SIZE, layout="constrained", facecolor="white")[1] if ax is None else ax
             lines = [one for one in contents.lines(analysis) if one.label in wanted]
+            if x == "energy" and not figures.with_energy((), lines):
+                raise RunError('x="energy": the agents of this run have no batteries; see agents.energy')
             figures.draw_panel(axis, lines, panel)
             axis.legend(handles=figures.legend_handles(lines))
         return axis

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ class RunResult:
         totals: the counts of the ledger and the nodes' own numbers.
         times, regret, scalars: after each pull or batch, simulated time, cumulative pseudo-regret and scalars.
         turns_series: cumulative number of pulls after each pull or batch.
+        energy_series: joules that turns and messages of all agents have taken by then; empty without batteries.
         by_agent: what is known of each agent alone, in order.
         fingerprint: of the trace.
         graph: how the agents' graph was made, and its size; None in a star.
@@ -70,6 +72,7 @@ class RunResult:
     warnings: tuple[str, ...] = ()
     closest: Sequence[float | None] = ()
     ages: Ages = NO_AGES
+    energy_series: FloatArray = field(default_factory=partial(np.empty, 0))
 
     @property
     def closest_decision(self) -> float | None:
@@ -129,6 +132,7 @@ class Ended:
             by_agent=self._by_agent(),
             closest=self._closest(),
             ages=Ages.of(progress.decisions, progress.times),
+            energy_series=np.asarray(progress.energies),
             ledger=self.run.ledger,
             audit=self.run.audit,
             agents=self.agents,

@@ -18,6 +18,7 @@ from coband.simulator.metrics import Metric
 from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of
 from coband.simulator.problems.drift import AnyDrift
 from coband.simulator.problems.drift import Path as Drifting
+from coband.simulator.problems.positions import GoingOn, position
 from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import (
     AnyReward,
@@ -34,6 +35,7 @@ from coband.simulator.problems.world import (
     Noise,
     Turn,
     TurnsWorld,
+    frozen,
     longest_block,
     read_only,
 )
@@ -60,6 +62,7 @@ class ContextualWorld(TurnsWorld):
         self._source, self._reward = source, reward
         self._sizes = agents, source.count * source.dimension
         self._expected: int | None = None
+        self._going_on = GoingOn()
 
     def upcoming(self, agent: int, turn: int) -> list[FloatArray]:
         """Arms of the turn and of those after it that are drawn already."""
@@ -81,16 +84,31 @@ class ContextualWorld(TurnsWorld):
         return arms
 
     def _open(self, agent: int) -> Blocks[Turn]:
-        arms, noise = self._streams("world", agent, "arms"), self._streams("world", agent, "noise")
         longest = longest_block(*self._sizes, expected=self._expected is not None)
-        return Blocks(lambda turns: self._draw(agent, arms, noise, turns), longest, self._expected)
+        return Blocks(OwnTurns(self, agent, self._streams), longest, self._expected)
 
-    def _draw(
-        self, agent: int, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int
-    ) -> DrawnTurns:
-        arms = read_only(self.shift_arms(agent, self._source.draw(arm_stream, turns)))
-        means = read_only(self.reward_of(agent)(arms))
-        return DrawnTurns(arms, means, self._noise.draws(noise_stream, turns))
+    def draw(self, agent: int, turns: int, arms: int, noise: int) -> tuple[DrawnTurns, int, int]:
+        """The next turns of an agent whose streams of arms and noise stand here, and where they stand then."""
+        rng = self._going_on.at(arms)
+        drawn = frozen(self.shift_arms(agent, self._source.draw(rng, turns)))
+        arms = position(rng)
+        rng = self._going_on.at(noise)
+        draws = self._noise.draws(rng, turns)
+        return DrawnTurns(drawn, self.reward_of(agent)(drawn), draws), arms, position(rng)
+
+
+class OwnTurns:
+    """Draws the turns of one agent, block after block; no generator waits for the next one."""
+
+    __slots__ = ("_agent", "_arms", "_noise", "_world")
+
+    def __init__(self, world: ContextualWorld, agent: int, streams: Streams) -> None:
+        self._world, self._agent = world, agent
+        self._arms, self._noise = (position(streams("world", agent, purpose)) for purpose in ("arms", "noise"))
+
+    def __call__(self, turns: int) -> DrawnTurns:
+        drawn, self._arms, self._noise = self._world.draw(self._agent, turns, self._arms, self._noise)
+        return drawn
 
 
 class PersonalWorld(ContextualWorld):

@@ -31,7 +31,7 @@ LONGEST_BLOCK = 16
 LONGEST_EXPECTED = 64
 """The same where it is known, so that few are drawn and not used."""
 
-BLOCK_MEMORY = 2**28
+BLOCK_MEMORY = 2**27
 """Bytes that the blocks of all agents may hold together, as long as each holds at least one turn."""
 
 T = TypeVar("T")
@@ -121,24 +121,27 @@ class DrawnTurns(Sequence[Turn]):
     """Turns that were drawn together; each is a view.
 
     Args:
-        arms: (turns, n, d).
+        arms: (turns, n, d), read-only.
         means: (turns, n).
         noise: one draw per turn.
     """
 
-    __slots__ = ("_arms", "_best", "_means", "_noise")
+    __slots__ = ("_arms", "_rest")
 
     def __init__(self, arms: FloatArray, means: FloatArray, noise: Sequence[float]) -> None:
-        self._arms, self._means, self._noise = arms, means, np.array(noise)
-        self._best = means.max(axis=1)
+        turns, n = means.shape
+        self._arms, rest = arms, np.empty((turns, n + 2))  # means, the largest one, noise
+        rest[:, :n], rest[:, n], rest[:, n + 1] = means, means.max(axis=1), noise
+        self._rest = frozen(rest)
 
     def __len__(self) -> int:
-        return len(self._noise)
+        return len(self._rest)
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[number] for number in range(*place.indices(len(self)))]
-        return self._arms[place], self._means[place], float(self._best[place]), float(self._noise[place])
+        rest = self._rest[place]
+        return self._arms[place], rest[:-2], float(rest[-2]), float(rest[-1])
 
 
 class TurnsWorld(abc.ABC):
@@ -155,8 +158,8 @@ class TurnsWorld(abc.ABC):
         self.dimension, self.realised = dimension, realised
         self._noise, self._streams = noise, streams
         self._blocks: dict[int, Blocks[Turn]] = {}
-        self._asked: tuple[int, int] = -1, 0  # the agent and the number of the turn that was asked for last, and it
-        self._found: Turn | None = None
+        self._newest_asked = -1, 0  # agent and turn that were looked at last
+        self._newest: Turn = np.empty((0, dimension)), np.empty(0), 0.0, 0.0
 
     @abc.abstractmethod
     def _open(self, agent: int) -> Blocks[Turn]:
@@ -169,21 +172,20 @@ class TurnsWorld(abc.ABC):
         return blocks
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        return self._at(agent, turn)[0]
+        return self._drawn(agent, turn)[0]
 
     def means(self, agent: int, turn: int) -> FloatArray:
         return self._as_now(agent, turn)[1]
 
+    def _drawn(self, agent: int, turn: int) -> Turn:
+        """A turn as it was drawn; of the one that was looked at last, the same object."""
+        if self._newest_asked != (agent, turn):
+            self._newest_asked, self._newest = (agent, turn), self._of(agent).at(turn)
+        return self._newest
+
     def _as_now(self, agent: int, turn: int) -> Turn:
         """A turn as it is now."""
-        return self._at(agent, turn)
-
-    def _at(self, agent: int, turn: int) -> Turn:
-        """A turn as it was drawn: an agent that sees its arms pulls one of them next."""
-        if self._found is None or self._asked != (agent, turn):
-            self._found = self._of(agent).at(turn)
-            self._asked = agent, turn
-        return self._found
+        return self._drawn(agent, turn)
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
         _, means, best, draw = self._as_now(agent, turn)
@@ -292,3 +294,10 @@ def read_only(values: FloatArray) -> FloatArray:
     frozen = np.ascontiguousarray(values, dtype=np.float64).view()
     frozen.flags.writeable = False
     return frozen
+
+
+def frozen(values: FloatArray) -> FloatArray:
+    """The same of values that nobody else has: the array itself where it is of this form."""
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    values.flags.writeable = False
+    return values

@@ -94,3 +94,26 @@ def test_agents_share_versions_and_may_act_on_different_ones(diagonal: bool) -> 
     behind.follow(9, W, b)
     assert behind.ridge is not ahead.ridge
     assert behind.ridge.theta == pytest.approx(ahead.ridge.theta)
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_who_is_alone_with_its_synchronisations_has_the_same(diagonal: bool) -> None:
+    """Its ridge is changed in place; what was forked from it, and the start of all, stay as they are."""
+    rng, start = np.random.default_rng(3), RidgeVersion(ridge(4, 1.0, diagonal))
+    shared, alone = SynchronisedRidge(start), SynchronisedRidge(start, alone=True)
+    rows, held = rng.normal(size=(200, 4)), []
+    for version, size in enumerate((1, 2, 5, 30, 31, 90, 200), start=1):
+        W = Gram(rows[:size]).diagonal if diagonal else Gram(rows[:size])
+        for node in (shared, alone):
+            node.follow(version, W, rows[:size].sum(axis=0))
+        assert alone.ridge.theta.tolist() == shared.ridge.theta.tolist()
+        assert alone.ridge.variance(np.eye(4)).tolist() == shared.ridge.variance(np.eye(4)).tolist()
+        assert (alone.ridge.log_det, alone.version) == (shared.ridge.log_det, shared.version)
+        fork = alone.ridge.forked()
+        fork.add_squares(rows[:1])
+        held.append((fork, fork.log_det, fork.variance(np.eye(4)).tolist(), fork.diagonal.tolist()))
+        assert fork.diagonal == pytest.approx(alone.ridge.diagonal + rows[0] ** 2)
+    for fork, log_det, variance, entries in held:
+        assert (fork.log_det, fork.variance(np.eye(4)).tolist(), fork.diagonal.tolist()) == (log_det, variance, entries)
+    assert start.ridge.theta.tolist() == [0.0] * 4
+    assert start.ridge.diagonal.tolist() == [1.0] * 4

@@ -73,9 +73,9 @@ def test_memory_bounds_the_blocks_of_many_agents() -> None:
     assert turns * 10_000 * 400 * 8 <= BLOCK_MEMORY
     assert longest_block(10_000, 10**6) == 1
     assert longest_block(100, 400, expected=True) == LONGEST_EXPECTED
-    longer = longest_block(1000, 400, expected=True)
+    longer = longest_block(500, 400, expected=True)
     assert LONGEST_BLOCK < longer < LONGEST_EXPECTED
-    assert longer * 1000 * 400 * 8 <= BLOCK_MEMORY / 4
+    assert longer * 500 * 400 * 8 <= BLOCK_MEMORY / 4
     assert longest_block(10_000, 400, expected=True) == turns
 
 

@@ -190,12 +190,15 @@ class Hunt:
 
 
 def check_end(result: RunResult) -> None:
-    """Check that all turns were taken, no agent waits, and every pull is at the server or still at its agent.
+    """Check that all turns were taken, no agent that is still there waits, and where pulls are.
+
+    Every pull is at the server or still at its agent.
 
     Raises:
         Unfinished: one of these does not hold.
     """
     waiting = [agent.context.index for agent in result.agents if agent.waiting and not agent.done]
+    waiting = [index for index in waiting if result.agents[index].context.is_there(index)]
     if result.stalled or waiting:
         raise Unfinished(f"{result.stalled} turns were never taken; agents {waiting} still wait")
     held = sum(agent.unshared for agent in result.agents)

@@ -155,7 +155,7 @@ DRAWINGS = (
     ),
     Drawing(
         "regret",
-        "Cumulative regret against turns, scalars sent and simulated time, and turns against time.",
+        "Cumulative regret against turns, scalars sent, simulated time and energy, and turns against time.",
         _regret,
         True,
     ),

@@ -1,4 +1,4 @@
-"""Regret and turns as functions of turns, scalars and simulated time: means over replications on a common grid.
+"""Regret and turns as functions of turns, scalars, simulated time and energy: means over replications on a common grid.
 
 A stored series has values after some of the turns. Between two stored turns a curve keeps the earlier value (a step
 function), so it contains no interpolated value. A curve ends where the shortest replication ends.
@@ -16,7 +16,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.store.store import Series
 
-Axis = Literal["turns", "scalars", "times"]
+Axis = Literal["turns", "scalars", "times", "energy"]
 Height = Literal["regret", "turns"]
 POINTS = 240
 DECADES = 1e-4

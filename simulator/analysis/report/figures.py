@@ -1,4 +1,4 @@
-"""Figures with curves: regret and turns against turns, scalars and simulated time."""
+"""Figures with curves: regret and turns against turns, scalars, simulated time and energy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,12 @@ MAX_BAND_HEIGHT = 1.8
 MAX_RATIO = 8.0
 """Panels have one axis unless the heights of their curves differ by a larger factor."""
 PALE, PALE_WIDTH = 0.35, 0.9
-UNITS = {"turns": "turns", "scalars": "scalars sent", "times": "simulated time"}
+UNITS = {
+    "turns": "turns",
+    "scalars": "scalars sent",
+    "times": "simulated time",
+    "energy": "joules of turns and messages",
+}
 LOG = " (log scale)"
 HEIGHTS = {"regret": "cumulative regret", "turns": "turns taken"}
 
@@ -55,6 +60,7 @@ class Panel:
 
 
 PANELS = (Panel("turns", "regret"), Panel("scalars", "regret"), Panel("times", "regret"), Panel("times", "turns"))
+ENERGY = Panel("energy", "regret")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +80,21 @@ class Line:
 
 
 def curve_figure(lines: Sequence[Line]) -> Figure:
-    """Curves with 95 % bands in two lines of panels; labels without series are not drawn."""
-    drawn = figure(2.9 * 2 + legend_height([one.label for one in lines]))
-    for number, panel in enumerate(PANELS, start=1):
-        draw_panel(drawn.add_subplot(2, 2, number), lines, panel)
+    """Curves with 95 % bands in lines of two panels; labels without series are not drawn."""
+    panels = with_energy(PANELS, lines)
+    height = -(-len(panels) // 2)
+    drawn = figure(2.9 * height + legend_height([one.label for one in lines]))
+    for number, panel in enumerate(panels, start=1):
+        draw_panel(drawn.add_subplot(height, 2, number), lines, panel)
     add_legend(drawn, legend_handles(lines))
     return drawn
+
+
+def with_energy(panels: Sequence[Panel], lines: Sequence[Line]) -> tuple[Panel, ...]:
+    """Panels, and one more against energy where all agents have batteries."""
+    series = [each for one in lines for each in one.series]
+    powered = bool(series) and all(each.energy is not None for each in series)
+    return (*panels, ENERGY) if powered else tuple(panels)
 
 
 def curve_grid(

@@ -66,7 +66,7 @@ def totals_multiples(analysis: Analysis, measures: Sequence[Measure]) -> Figure:
 
 
 def regret_multiples(analysis: Analysis) -> Figure:
-    """Curves of regret in each environment, against turns, scalars sent and simulated time.
+    """Curves of regret in each environment, against turns, scalars sent, simulated time and energy.
 
     Where each environment has one label, it has a curve instead of panels.
     """
@@ -81,7 +81,8 @@ def regret_multiples(analysis: Analysis) -> Figure:
         )
     found = [(one.environment, foremost(one)) for one in shown]
     legend = {line.label: line for _, lines in found for line in lines}
-    return curves.curve_grid(found, curves.PANELS[:3], list(legend.values()), COLUMNS)
+    panels = curves.with_energy(curves.PANELS[:3], [line for _, lines in found for line in lines])
+    return curves.curve_grid(found, panels, list(legend.values()), COLUMNS)
 
 
 def foremost(analysis: Analysis) -> list[Line]:

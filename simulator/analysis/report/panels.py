@@ -31,8 +31,8 @@ SMALL: Any = {
 }
 LABELS = 0.36
 """Largest share of the width that the names of rows take."""
-CURVES = {"regret": 0, "regret-scalars": 1, "regret-time": 2, "turns-time": 3}
-"""Name of a panel -> its number in the figure of regret."""
+CURVES = ("regret", "regret-scalars", "regret-time", "turns-time", "regret-energy")
+"""Names of the panels of the figure of regret, in its order."""
 LEAST = 0.35
 """Smallest height and width of the axes of a panel, in inches."""
 
@@ -125,9 +125,8 @@ def _curves(analysis: Analysis) -> Iterator[NamedPanel]:
     if analysis.comparison.aim == REGRET:
         lines = multiples.foremost(analysis) if analysis.environment else contents.lines(analysis)
         legend = figures.legend_handles(list({one.label: one for one in lines}.values()))
-        for name, number in CURVES.items():
-            draw = partial(figures.draw_panel, lines=lines, panel=figures.PANELS[number])
-            yield NamedPanel(name, draw, legend=legend)
+        for name, panel in zip(CURVES, figures.with_energy(figures.PANELS, lines), strict=False):
+            yield NamedPanel(name, partial(figures.draw_panel, lines=lines, panel=panel), legend=legend)
     styles = contents.entry_styles(analysis)
     for found in frontier.trade_offs(analysis):
         name = "trade_off" if found[0].key == "scalars" else f"trade_off-{found[0].key}"

@@ -35,6 +35,11 @@ def counts() -> array[int]:
     return array("q")
 
 
+def small_counts() -> array[int]:
+    """The same at 4 bytes each, for those below two thousand millions."""
+    return array("i")
+
+
 @dataclass(slots=True)
 class Decisions:
     """What is noted of every decision while a run goes on, in the order of pulls; nothing where nobody counts.

@@ -54,7 +54,7 @@ class Audit:
     def __init__(self, ordered: bool, down: Set[int] = frozenset()) -> None:
         self._ordered, self._down = ordered, down
         self.copies: dict[str, Copies] = defaultdict(Copies)
-        self._last: dict[tuple[int, int], int] = defaultdict(int)
+        self._last: dict[int, int] = defaultdict(int)  # by pair, in one number
         self._open: dict[tuple[int, int], int] = {}  # copies on the way, by (message, receiver)
         self._skipped: set[tuple[int, int, int]] = set()
         self._heard: set[tuple[int, int]] = set()
@@ -147,15 +147,15 @@ class Audit:
             self._open[key] = left
 
     def _in_order(self, packet: Packet) -> None:
-        pair = packet.source, packet.destination
+        pair = packet.source << 32 | packet.destination + 1
         expected = self._last[pair] + 1
         if self._skipped:
-            while (*pair, expected) in self._skipped:
+            while (*packet.pair, expected) in self._skipped:
                 expected += 1
         if packet.number != expected:
             raise InvariantViolation(
-                f"message {packet.number} from node {pair[0]} to node {pair[1]} was delivered when message {expected} "
-                "was due: reliable transport hands over each message once and in order",
+                f"message {packet.number} from node {packet.source} to node {packet.destination} was delivered when "
+                f"message {expected} was due: reliable transport hands over each message once and in order",
                 packet.send,
             )
         self._last[pair] = expected

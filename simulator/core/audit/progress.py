@@ -8,27 +8,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.audit.age import Decisions, counts, numbers
+from coband.simulator.core.audit.age import Decisions, counts, numbers, small_counts
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
 
 
 @dataclass
 class Progress:
-    """What the engine notes of every pull or batch of pulls; ``spend`` books the energy of an agent's pulls."""
+    """What the engine notes of every pull or batch of pulls.
+
+    ``spend`` books the energy of an agent's pulls, and says what all agents have spent; None without batteries.
+    """
 
     ledger: Ledger
     duration: float | None
     on_pull: Callable[[int], None] | None
     full: bool
     realised: bool = False
-    spend: Callable[[int, int], None] | None = None
+    spend: Callable[[int, int], float] | None = None
     times: array[float] = field(default_factory=numbers)
     regrets: array[float] = field(default_factory=numbers)
+    energies: array[float] = field(default_factory=numbers)
     scalars: array[int] = field(default_factory=counts)
     pulls: array[int] = field(default_factory=counts)
     reward: float = 0.0
-    agents: array[int] = field(default_factory=counts)
+    agents: array[int] = field(default_factory=small_counts)
     made: int = 0
     outstanding: int = 0
     """Pulls whose rewards their agents do not have."""
@@ -41,7 +45,7 @@ class Progress:
         if regret < 0 and not self.realised:
             raise InvariantViolation(f"the pseudo-regret of a turn is {regret}, which must not be negative", seq)
         if self.spend is not None:
-            self.spend(agent, pulls)
+            self.energies.append(self.spend(agent, pulls))
         self.agents.append(agent)
         self.pulls.append(pulls)
         self.made += pulls

@@ -38,6 +38,8 @@ class Sending:
     got: Counter[Address] = field(default_factory=Counter)
     way: dict[Address, int] = field(default_factory=dict)
     left: int = 0
+    absent: frozenset[Address] = frozenset()
+    """Who was no member when it was sent: what is passed on may reach one that joins meanwhile, but no first link."""
 
 
 class Receivers:
@@ -72,7 +74,9 @@ class Receivers:
             sending = self._sendings[message] = Sending(source, hops, cause)
         receivers = self._receivers(source, recipient)
         if self._there is not None:
-            receivers = [one for one in receivers if self._there(one)]
+            sending.absent = frozenset(one for one in receivers if not self._there(one))
+            if sending.hops is None:
+                receivers = [one for one in receivers if one not in sending.absent]
         sending.due.update(receivers)
         sending.left += len(receivers)
         self._open[id(message)] = message, sending
@@ -104,6 +108,8 @@ class Receivers:
             assert self._graph is not None
             sending.way[node] = hop
             distance = int(self._graph.distances[source][node])
+            if hop == 1 and node in sending.absent:
+                raise InvariantViolation(f"a {message.kind!r} was sent to node {node}, which was no member", cause)
             if not distance <= hop <= sending.hops:
                 text = f"a {message.kind!r} of {sending.hops} hops took {hop} to node {node}, {distance} links away"
                 raise InvariantViolation(text, cause)

@@ -70,6 +70,7 @@ class Timing:
         self._away: dict[Address, Absences] = {}
         self._turns: dict[int, tuple[float, Address]] = {}  # turns under way, by the event of their start
         self._answers: dict[int, set[Address]] = defaultdict(set)
+        self._asked: dict[int, float] = {}  # when the server last asked in a round, or had its first answer
         self._timers: WeakKeyDictionary[Message, float] = WeakKeyDictionary()
         self._now, self._expired = 0.0, False
         self._wrong: tuple[str, int] | None = None
@@ -110,6 +111,9 @@ class Timing:
             self.last_delivery = row.time
             if row.node == SERVER:
                 self._answers[row.round].add(row.peer)
+                self._asked.setdefault(row.round, row.time)
+        elif row.event == tr.SEND and row.node == SERVER:
+            self._asked[row.round] = row.time
         elif row.event == tr.EXPIRE:
             self._expired = True
         elif row.event == tr.APPLY and row.node == SERVER:
@@ -186,12 +190,20 @@ class Timing:
         return self._away[node]
 
     def _concluded(self, row: tr.Row) -> Iterator[str]:
-        """A synchronisation has ended; agents that could not be reached are not waited for."""
-        answered = len(self._answers[row.round])
+        """A synchronisation has ended; agents that could not be reached, or are no members, are not waited for."""
+        answers, members = self._answers[row.round], self._plan.members
         if self._quorum is None or self._expired or row.round < 0:
             return
-        if answered < self._quorum * self._plan.agents.count * (1 - ROUNDING):
-            yield f"round {row.round} ended with {answered} answers, which is no quorum of {self._quorum:g}"
+        if len(answers) >= self._quorum * self._plan.agents.count * (1 - ROUNDING):
+            return
+        times = self._asked.get(row.round, row.time), row.time
+        waited = [
+            agent
+            for agent in set(range(self._plan.agents.count)) - answers
+            if members is None or all(members.there(agent, time) for time in times)
+        ]
+        if waited:
+            yield f"round {row.round} ended with {len(answers)} answers, which is no quorum of {self._quorum:g}"
 
     # --- timers
 

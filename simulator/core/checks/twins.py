@@ -263,7 +263,7 @@ class Twins:
         finally:
             if roll is not None:
                 roll.again = None
-        twin.notes.clear()
+        twin.notes = ()
         self._compare_outboxes(twin, outbox, step)
         found = standing_of(twin)
         if found != step.standing:

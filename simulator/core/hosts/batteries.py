@@ -54,9 +54,10 @@ class Batteries:
                 found.time = float(self._members.joins[agent])
         return found
 
-    def turns(self, agent: Address, pulls: int) -> None:
-        """An agent has taken a turn."""
+    def turns(self, agent: Address, pulls: int) -> float:
+        """An agent has taken a turn; what turns and messages of all agents have taken so far."""
         self._spend(agent, TURNS, self._config.per_turn * pulls)
+        return self.total
 
     def up(self, agent: Address, bits: int) -> None:
         """An agent has put bits on a link."""

@@ -190,7 +190,7 @@ class Host:
                 seq = trace.record(now, event, me, nobody, none, cause, none, 0, 0, round, version, 0.0, none, value)
                 if event == tr.TRIGGER:
                     cause = seq
-            node.notes.clear()
+            node.notes = ()
         try:
             for recipient, message in outbox:
                 if type(recipient) is Later:

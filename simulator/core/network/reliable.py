@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +40,8 @@ class ReliableTransport(Transport):
         self._timeouts: dict[tuple[Address, Address], float] = {}
         self._put_off: dict[Address, list[Packet]] = {}  # repetitions that wait for their sender
         self._kept: dict[Address, list[Receiving]] = {}  # messages in order that wait for their receiver
+        self._flying: Counter[Packet] = Counter()  # on their way
+        self._forsaken: set[Packet] = set()  # of those that have left, as long as a copy is on its way
 
     @property
     def postponed(self) -> bool:
@@ -110,7 +113,10 @@ class ReliableTransport(Transport):
             self._forsake(packet, "left")
 
     def _forsake(self, packet: Packet, why: str) -> None:
-        """Its sender is gone and repeats it no more."""
+        """Its sender is gone and repeats it no more; a copy that is on its way arrives nevertheless."""
+        if self._flying[packet]:
+            self._forsaken.add(packet)
+            return
         receiving = self._receiving.setdefault(packet.pair, Receiving())
         if packet.number >= receiving.expected and packet.number not in receiving.held:
             self._expire(packet, why)
@@ -119,10 +125,21 @@ class ReliableTransport(Transport):
         self._audit.gave_up(packet)
         return self._event(tr.EXPIRE, packet, reason=self._trace.names[why])
 
+    def _arrive_at(self, packet: Packet, arrival: float) -> None:
+        if self._there is not None:
+            self._flying[packet] += 1
+        super()._arrive_at(packet, arrival)
+
     def _arrive(self, packet: Packet) -> None:
+        if self._there is not None:
+            self._flying[packet] -= 1
+            if not self._flying[packet]:
+                del self._flying[packet]
         self._audit.arrived(packet, self._clock.now)
         if packet.destination in self._down:
             self._lost(packet, "down")
+            if packet in self._forsaken and not self._flying[packet]:
+                self._forsake(packet, "left")
             return
         if self._energy is not None:
             self._energy.down(packet.destination, self._bits(packet))

@@ -58,7 +58,7 @@ class Transport:
         self._ideal = network.config.ideal and network.ingress is None and network.egress is None
         self._everyone = list(range(run.ledger.agents))
         self._messages = 0
-        self._numbers: dict[tuple[Address, Address], int] = {}
+        self._numbers: dict[int, int] = {}  # by pair
         self._latest: dict[tuple[Address, Address], float] = {}
 
     mends = False
@@ -152,7 +152,7 @@ class Transport:
         )
         numbers, put = self._numbers, self._put
         for receiver in receivers:
-            pair = source, receiver
+            pair = source << 32 | receiver + 1  # a tuple takes twice as much memory
             number = numbers[pair] = numbers.get(pair, 0) + 1
             put(Packet(message, id, source, receiver, number, seq, kind, scalars, sent, flood))
 

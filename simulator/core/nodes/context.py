@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +27,7 @@ class UndeclaredKnowledge(Exception):
     """A node has read a fact that its algorithm does not declare."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NodeContext:
     """All that a node may know when it is made.
 
@@ -74,28 +73,39 @@ class NodeContext:
     recovery: RetryPolicy = NO_POLICY
     gives_up: bool = True
     there: Callable[[Address], bool] | None = None
+    _opened: dict[str, np.random.Generator] | None = field(default=None, init=False, repr=False)
 
     def is_there(self, node: Address) -> bool:
         """Whether a node is a member now."""
         return self.there is None or self.there(node)
 
-    @cached_property
+    @property
     def rng(self) -> np.random.Generator:
         """This node's private stream."""
-        return self.open_coin(self.index)
+        return self._stream("coin", self.open_coin)
 
-    @cached_property
+    @property
     def ties(self) -> np.random.Generator | None:
         """The stream that decides this agent's ties; None: the first of the best arms is taken."""
-        return None if self.open_ties is None else self.open_ties(self.index)
+        return None if self.open_ties is None else self._stream("ties", self.open_ties)
 
-    @cached_property
+    def _stream(self, name: str, opens: Callable[[int], np.random.Generator]) -> np.random.Generator:
+        """A stream of this node, opened when it is first drawn from."""
+        opened = self._opened
+        if opened is None:
+            opened = {}
+            object.__setattr__(self, "_opened", opened)
+        if name not in opened:
+            opened[name] = opens(self.index)
+        return opened[name]
+
+    @property
     def horizon(self) -> int | None:
         """Turns that the schedule gives every agent at least; None when only a duration limits them."""
         return self.count_turns()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DeclaredContext(NodeContext):
     """A context that gives out no facts but those that an algorithm declares.
 

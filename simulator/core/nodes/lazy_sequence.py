@@ -28,10 +28,10 @@ class LazySequence(Sequence[T]):
         return self._count
 
     def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self[number] for number in range(*place.indices(self._count))]
-        found = self.made.get(place)
+        found = self.made.get(place) if type(place) is int else None
         if found is None:
+            if isinstance(place, slice):
+                return [self[number] for number in range(*place.indices(self._count))]
             number = range(self._count)[place]
             found = self.made.get(number)
             if found is None:

@@ -61,14 +61,14 @@ class Node(ABC):
 
     noted: ClassVar[Mapping[str, str]] = {}
     releases: int = 0
+    notes: Sequence[Note] = ()
 
     def __init__(self, context: NodeContext) -> None:
         self.context = context
-        self.notes: list[Note] = []
 
     def note(self, event: str, *, round: int = -1, version: int = -1, value: float = 0.0) -> None:
         """Tell the trace that something happened inside this node."""
-        self.notes.append(Note(event, round, version, value))
+        self.notes = [*self.notes, Note(event, round, version, value)]
 
     @abstractmethod
     def receive(self, message: Message, source: Address) -> Outbox:
@@ -139,9 +139,10 @@ class Client(Node):
             )
         if context.open_ties is None:
             return first
-        tied = (scores == scores[first]).nonzero()[0]
-        if len(tied) < 2 or context.ties is None:
+        equal = scores == scores[first]
+        if np.count_nonzero(equal) < 2 or context.ties is None:
             return first
+        tied = equal.nonzero()[0]
         return int(tied[context.ties.integers(len(tied))])
 
     @staticmethod

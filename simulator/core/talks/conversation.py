@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.nodes.message import Message
@@ -16,15 +17,47 @@ Recipients = Recipient | list[Address]
 FOREIGN = "await only what `ask`, `gather`, `hear` and `enter` return, and each once; a new message asks again"
 
 
+class Talking(Node):
+    """A node that has conversations; ``each``: messages of which each one counts."""
+
+    each: ClassVar[Kinds] = ()
+
+    @abstractmethod
+    def handled(self, what: str, message: Message, source: Address) -> bool:
+        """Call the method that is marked for its kind, and see to what it returns; False if there is none."""
+
+    @abstractmethod
+    def rest(self) -> None:
+        """Nothing is under way."""
+
+
+class Trouble:
+    """What a node knows of messages that did not come through; most nodes never have any.
+
+    Attributes:
+        kept: what is sent to nodes that cannot be reached as soon as they are heard of.
+        tries: how often what was given up has been sent again.
+        newest: what was told last, by kind and node or None: all.
+        missed: nodes of which something did not come when nobody waited for them.
+        patient: what waited for a node at its last silence.
+        undo: of messages for which nobody waits any more, if they have not arrived.
+    """
+
+    def __init__(self) -> None:
+        self.kept: dict[Address, list[Resend]] = {}
+        self.tries: dict[tuple[int, Address], int] = {}
+        self.newest: dict[tuple[type, Address | None], int] = {}
+        self.missed: set[Address] = set()
+        self.patient: dict[Address, list[Question]] = {}
+        self.undo: WeakKeyDictionary[Message, Callable[[Any], None]] = WeakKeyDictionary()
+
+
 class Conversations:
     """What a node's conversations have in common.
 
-    Args:
-        node: whose conversations.
-        each: messages of which each one counts.
-        handled: calls the method that the node has for a message, if there is one.
-
     Attributes:
+        node: whose conversations.
+        number: of the message sent last; that of its sender modulo the number of all nodes.
         outbox: what has been sent since the node was called.
         begun: whether the node has begun its main conversation.
         busy: whether the node has been called and not answered yet.
@@ -34,16 +67,32 @@ class Conversations:
         open: questions that wait, by their numbers and by those that they follow.
         listening: questions that any fitting message answers.
         mail: messages that came before they were heard.
-        kept: what is sent to nodes that cannot be reached as soon as they are heard of.
     """
 
-    begun = busy = False
-    current: Conversation | None = None
-    asked: Question | None = None
-    _undo: WeakKeyDictionary[Message, Callable[[Any], None]] | None = None  # if it has not arrived
+    __slots__ = (
+        "_gives_up",
+        "_trouble",
+        "asked",
+        "begun",
+        "busy",
+        "client",
+        "current",
+        "listening",
+        "mail",
+        "node",
+        "number",
+        "open",
+        "outbox",
+        "server",
+        "under_way",
+    )
 
-    def __init__(self, node: Node, each: Kinds, handled: Callable[[str, Message, Address], bool]) -> None:
-        self.node, self._each, self._handled = node, each, handled
+    def __init__(self, node: Talking, number: int) -> None:
+        self.begun = self.busy = False
+        self.current: Conversation | None = None
+        self.asked: Question | None = None
+        self._trouble: Trouble | None = None
+        self.node = node
         self.client = node if isinstance(node, Client) else None
         self.server = node if isinstance(node, Server) else None
         self.outbox: Outbox = []
@@ -51,17 +100,26 @@ class Conversations:
         self.open: dict[int, Question] = {}
         self.listening: dict[Question, None] = {}
         self.mail: list[tuple[Message, Address]] = []
-        self.kept: dict[Address, list[Resend]] = {}
-        self._tries: dict[tuple[int, Address], int] = {}  # how often what was given up has been sent again
-        self._newest: dict[tuple[type, Address | None], int] = {}  # what was told last, by kind and node or None: all
-        self._missed: set[Address] = set()  # nodes of which something did not come when nobody waited for them
-        self._patient: dict[Address, list[Question]] = {}  # what waited for a node at its last silence
-        self._step, self._gives_up = node.context.agents + 1, node.context.gives_up
-        self._number = self._own = node.context.index + 1  # numbers of messages are those of their senders modulo step
+        self._gives_up = node.context.gives_up
+        self.number = number
+
+    @property
+    def trouble(self) -> Trouble:
+        """What it knows of messages that did not come through."""
+        if self._trouble is None:
+            self._trouble = Trouble()
+        return self._trouble
+
+    @property
+    def kept(self) -> dict[Address, list[Resend]]:
+        """What is sent to nodes that cannot be reached as soon as they are heard of."""
+        return {} if self._trouble is None else self._trouble.kept
 
     def take(self) -> Outbox:
         """What has been sent since the node was called."""
         outbox, self.outbox, self.busy = self.outbox, [], False
+        if self.client is not None and not (self.under_way or self.mail or self._trouble):
+            self.node.rest()
         return outbox
 
     @property
@@ -100,8 +158,8 @@ class Conversations:
                     self.listening[question] = None
                     self.mail = self.mail and [letter for letter in self.mail if not question.take(*letter)]
                 if question.pending or not question.over:
-                    if self._missed:
-                        for source in self._missed & question.pending:
+                    if self._trouble is not None:
+                        for source in self._trouble.missed & question.pending:
                             self.missed(source)
                     break
                 self._close(question)
@@ -121,6 +179,7 @@ class Conversations:
         elif self.asked is not None:
             raise TypeError(self._forgotten(self.asked))
         del self.under_way[conversation.key]
+        self.under_way = self.under_way or {}  # a table that was filled once takes three times as much memory
         if conversation.blocking and self.client is not None:
             self.client.waiting = bool(self.under_way) and any(one.blocking for one in self.under_way.values())
         if conversation.owes:
@@ -139,7 +198,7 @@ class Conversations:
             raise TypeError(self._forgotten(self.asked or question))
         self.asked = question
         if message is None:
-            number = self._number = self._number + self._step
+            number = self.number = self.number + self.node.context.agents + 1
         else:
             number = self._post(message, to, 2 if question.public else 1)
             if not isinstance(to, int):
@@ -160,7 +219,7 @@ class Conversations:
         """Send without waiting for an answer, and again until it has come through."""
         number = self._post(message, to, 0, answers)
         if self._gives_up:
-            self._newest[type(message), to if isinstance(to, int) else None] = number
+            self.trouble.newest[type(message), to if isinstance(to, int) else None] = number
 
     def _post(self, message: Message, to: Recipients, asks: int, answers: int | None = None) -> int:
         """Send a message with a number, unique among those of all nodes, and that of the question that it answers.
@@ -175,7 +234,7 @@ class Conversations:
                 current.owes.clear()
             elif current.owes:
                 answers = current.owes.pop(to, answers)
-        number = self._number = self._number + self._step
+        number = self.number = self.number + self.node.context.agents + 1
         fields["talk"], fields["answers"], fields["asks"] = number, answers or 0, asks
         if message.pulls and self.client is not None:
             self.client.unshared -= message.pulls
@@ -186,7 +245,8 @@ class Conversations:
         return number
 
     def _answers_another(self, message: Message) -> bool:
-        return message.answers > 0 and message.answers % self._step != self._own
+        context = self.node.context
+        return message.answers > 0 and message.answers % (context.agents + 1) != context.index + 1
 
     # --- what comes
 
@@ -214,14 +274,13 @@ class Conversations:
             del self.open[question.follows]
             if not question.answers:
                 question.conversation.owes.update(dict.fromkeys((*question.left, *question.pending), question.follows))
+        self.open = self.open or {}
         if question.undo is None:
             return
         if question.held:
             question.undo(question.message)
         elif self._gives_up:
-            if self._undo is None:
-                self._undo = WeakKeyDictionary()
-            self._undo[question.message] = question.undo
+            self.trouble.undo[question.message] = question.undo
 
     # --- what does not come through; timers have methods with the names of their kinds
 
@@ -235,27 +294,28 @@ class Conversations:
         attempts = policy.attempts if question is None or question.attempts is None else question.attempts
         if question is not None:
             question.held = True
-        wanted, tries = self._is_wanted(message, recipient), self._tries.pop((message.talk, recipient), 0)
+        trouble = self.trouble
+        wanted, tries = self._is_wanted(message, recipient), trouble.tries.pop((message.talk, recipient), 0)
         timer = Resend(copy=message, about=recipient, round=message.round, version=message.version)
         there = self.node.context.is_there(recipient)
         if wanted and tries < attempts and there:
-            self._tries[message.talk, recipient] = tries + 1
+            trouble.tries[message.talk, recipient] = tries + 1
             self.outbox.append((Later(policy.delay(tries)), timer))
         elif wanted and question is not None:
             self.leave_out(question, recipient, "undelivered")
         else:
-            if self._undo is not None and (undo := self._undo.pop(message, None)) is not None:
+            if (undo := trouble.undo.pop(message, None)) is not None:
                 undo(message)
-            if not self._handled("lost", message, recipient) and wanted and there:
-                kept = [one for one in self.kept.get(recipient, ()) if self._is_wanted(one.copy, recipient)]
-                self.kept[recipient] = [*kept, timer]
+            if not self.node.handled("lost", message, recipient) and wanted and there:
+                kept = [one for one in trouble.kept.get(recipient, ()) if self._is_wanted(one.copy, recipient)]
+                trouble.kept[recipient] = [*kept, timer]
 
     def _is_wanted(self, message: Message, recipient: Address) -> bool:
         """Whether its answer is waited for, it is an answer itself, or nothing newer of its kind has been told."""
         if message.asks:
             return (question := self.open.get(message.talk)) is not None and recipient in question.pending
-        newest = max(self._newest.get((type(message), to), 0) for to in (recipient, None))
-        return message.talk >= newest or type(message) in self._each or self._answers_another(message)
+        newest = max(self.trouble.newest.get((type(message), to), 0) for to in (recipient, None))
+        return message.talk >= newest or type(message) in self.node.each or self._answers_another(message)
 
     def resend(self, timer: Resend) -> bool:
         """The time has come to send a message again; False if it is not wanted any more."""
@@ -269,16 +329,16 @@ class Conversations:
 
     def silence(self, timer: Silence) -> bool:
         """A host has noticed a silence; False if it does not matter."""
-        return self.missed(timer.about) or self._handled("on", timer, timer.about)
+        return self.missed(timer.about) or self.node.handled("on", timer, timer.about)
 
     def missed(self, source: Address) -> bool:
         """Something of a node does not come: be patient for a while, or when it is waited for; False if it is not."""
         if not (waiting := [question for question in self.waits if source in question.pending]):
-            self._missed.add(source)
+            self.trouble.missed.add(source)
             return False
-        self._missed.discard(source)
-        self._patient.get(source, []).clear()
-        self._patient[source] = waiting
+        self.trouble.missed.discard(source)
+        self.trouble.patient.get(source, []).clear()
+        self.trouble.patient[source] = waiting
         timer = OutOfPatience(about=source, waiting=waiting, round=getattr(waiting[0].message, "round", -1))
         policy = self.node.context.recovery
         gone = not self.node.context.is_there(source)  # nothing more comes of it but what is on its way

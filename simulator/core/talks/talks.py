@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import Any, ClassVar, Never, TypeVar
 
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Node, NodeContext
+from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient
-from coband.simulator.core.talks.conversation import Conversations
+from coband.simulator.core.talks.conversation import Conversations, Talking
 from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, M, Question, Steps, Unanswered
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,7 +49,7 @@ def _mark(what: str, kind: type[Message], blocking: bool = False) -> Callable[[F
     return marked
 
 
-class Talks(Node):
+class Talks(Talking):
     """Asks and answers.
 
     A question that the transport gives up is asked again as often as the scenario's ``recovery`` says. Whoever waits
@@ -59,12 +59,10 @@ class Talks(Node):
         keeps: messages that may come before a conversation waits for them.
         ignores: messages that mean nothing where no conversation waits for them.
         each: messages of which each one counts: a newer one does not take the place of one that did not come through.
-        talks: the state of all conversations.
     """
 
     keeps: ClassVar[Kinds] = ()
     ignores: ClassVar[Kinds] = ()
-    each: ClassVar[Kinds] = ()
     _handlers: ClassVar[Mapping[tuple[str, type[Message]], tuple[str, bool]]] = {}  # method, and whether it is blocking
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -74,7 +72,21 @@ class Talks(Node):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.talks = Conversations(self, self.each, self._handled)
+        self._talks: Conversations | None = None
+        self._number = context.index + 1
+
+    @property
+    def talks(self) -> Conversations:
+        """The state of all conversations."""
+        if self._talks is None:
+            self._talks = Conversations(self, self._number)
+        return self._talks
+
+    def rest(self) -> None:
+        """Nothing is under way: all that is kept until there is something again is the number of the last message."""
+        if self._talks is not None and type(self).main is Talks.main:
+            self._number = self._talks.number
+            self._talks = None
 
     # --- what authors write
 
@@ -178,7 +190,7 @@ class Talks(Node):
 
     def sent(self) -> Outbox:
         """What was told outside of a conversation, which is to be returned to the simulator."""
-        return [] if self.talks.busy else self.talks.take()
+        return [] if self._talks is None or self._talks.busy else self._talks.take()
 
     def begin(self, steps: Steps, *, blocking: bool = False, key: object = None) -> Outbox:
         """Begin a conversation; what it sends at once is to be returned to the simulator.
@@ -240,8 +252,8 @@ class Talks(Node):
         elif question is not None and type(message) is Declined:
             talks.leave_out(question, source, "declined")
         elif not heard or (question not in heard and any(one.message for one in heard)):  # askers hear what others use
-            late = message.answers and self._handled("late", message, source)
-            if not (late or self._handled("on", message, source) or heard):
+            late = message.answers and self.handled("late", message, source)
+            if not (late or self.handled("on", message, source) or heard):
                 self._refuse(message, source)
         for one in heard:
             talks.settle(one)
@@ -271,7 +283,7 @@ class Talks(Node):
                     raise TypeError(f"{type(self).__name__}.main sends before it waits; begin with `await self.hear`")
         return talks
 
-    def _handled(self, what: str, message: Message, source: Address) -> bool:
+    def handled(self, what: str, message: Message, source: Address) -> bool:
         """Call the method that is marked for its kind, and see to what it returns; False if there is none."""
         if (handler := self._handlers.get((what, type(message)))) is None:
             return False

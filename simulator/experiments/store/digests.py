@@ -18,6 +18,7 @@ ORDERED_BY = {
     "agents": "agent",
     "ages": "turn",
     "decisions": "seq",
+    "energies": "turn",
 }
 """The tables of a job but for its events -> the rest of their primary keys."""
 ROWS = 4096

@@ -131,7 +131,7 @@ def job_row(job: Job, status: str, record: Record | None = None, error: str | No
 
 
 def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of ledger, series, ages and single agents of a finished job, by table; ``traced``: it has events."""
+    """The rows of ledger, curves and single agents of a finished job, by table; ``traced``: it has events."""
     ledger = result.ledger
     return {
         "ledger": list(_by_kind(job, ledger)),
@@ -142,6 +142,7 @@ def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, li
         "agents": list(_agents(job, result)),
         "ages": list(_ages(job, result)),
         "decisions": list(_decisions(job, result)) if traced else [],
+        "energies": list(_energies(job, result)),
     }
 
 
@@ -176,6 +177,14 @@ def _series(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
     columns = (result.turns_series, result.times, result.regret_series, result.scalars_series)
     for turn, time, regret, scalars in zip(*(column[index].tolist() for column in columns), strict=True):
         yield job, turn, plain(time), plain(regret), scalars
+
+
+def _energies(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
+    """What agents have spent, at the points of the series."""
+    if len(result.energy_series):
+        index = np.asarray(sampled_turns(len(result.times)), dtype=np.intp) - 1
+        columns = (column[index].tolist() for column in (result.turns_series, result.energy_series))
+        yield from ((job, turn, plain(energy)) for turn, energy in zip(*columns, strict=True))
 
 
 def _ages(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:

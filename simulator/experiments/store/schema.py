@@ -22,6 +22,7 @@ OF_RESULTS = (
     "agents",
     "ages",
     "decisions",
+    "energies",
 )
 
 NUMBERS = (
@@ -54,6 +55,7 @@ CREATE TABLE series (job INTEGER, turn INTEGER, time REAL, regret REAL, scalars 
 CREATE TABLE agents (job INTEGER, agent INTEGER, turns INTEGER, regret REAL, rounds INTEGER, result TEXT,
     PRIMARY KEY (job, agent)) WITHOUT ROWID;
 CREATE TABLE ages (job INTEGER, turn INTEGER, age REAL, age_time REAL, PRIMARY KEY (job, turn)) WITHOUT ROWID;
+CREATE TABLE energies (job INTEGER, turn INTEGER, energy REAL, PRIMARY KEY (job, turn)) WITHOUT ROWID;
 CREATE TABLE decisions (job INTEGER, seq INTEGER, age INTEGER, age_time REAL, PRIMARY KEY (job, seq)) WITHOUT ROWID;
 """
 

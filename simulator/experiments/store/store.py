@@ -83,6 +83,8 @@ class Series:
     times: FloatArray
     regret: FloatArray
     scalars: NDArray[np.int64]
+    energy: FloatArray | None = None
+    """Joules that turns and messages have taken; None without batteries."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ class StoredRun:
                 rows = np.array(job.part.execute(query, (job.id,)).fetchall(), dtype=np.float64).reshape(-1, 4)
                 turns, times, regret, scalars = rows.T.copy()
                 whole = turns.astype(np.int64), scalars.astype(np.int64)
-                series.append(Series(job.replication, whole[0], times, regret, whole[1]))
+                series.append(Series(job.replication, whole[0], times, regret, whole[1], _energy(job, len(turns))))
         return series
 
     def by_agent(self, label: str) -> list[Record]:
@@ -323,6 +325,14 @@ def _check_version(connection: sqlite3.Connection, file: Path) -> None:
         f"{file} has store version {version}, and this coband reads version {schema.VERSION}. {advice}, or read it "
         "with the version of coband that its manifest.json names."
     )
+
+
+def _energy(job: StoredJob, points: int) -> FloatArray | None:
+    """What agents had spent at the points of a job's series; stores made before this was kept do not have it."""
+    if not job.part.execute("SELECT 1 FROM sqlite_master WHERE name = 'energies'").fetchone():
+        return None
+    rows = job.part.execute("SELECT energy FROM energies WHERE job = ? ORDER BY turn", (job.id,)).fetchall()
+    return np.array(rows, dtype=np.float64)[:, 0] if points and len(rows) == points else None
 
 
 def _job(row: tuple[Any, ...], part: sqlite3.Connection) -> StoredJob:

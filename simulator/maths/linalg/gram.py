@@ -146,6 +146,32 @@ class GrowingGram:
         return Gram(self._rows.all, self._base)
 
 
+class GramOf(GrowingGram):
+    """The same of rows that somebody else keeps, in the order in which they were kept.
+
+    Args:
+        rows: of which more are there, each time, than were added so far.
+    """
+
+    __slots__ = ("_first", "_known")
+
+    def __init__(self, rows: GrowingRows, cadence: int = CADENCE) -> None:
+        self._rows, self._cadence, self._base = rows, cadence, None
+        self._first = self._known = 0
+
+    def add(self, rows: FloatArray) -> None:
+        if self._known - self._first + len(rows) > self._cadence and self._known > self._first:
+            self._base, self._first = self.matrix.dense(), self._known
+        self._known += len(rows)
+
+    @property
+    def matrix(self) -> Gram:
+        return Gram(
+            self._rows.leading(self._known)[self._first :] if self._first else self._rows.leading(self._known),
+            self._base,
+        )
+
+
 class MeanInverse:
     """The average of inverses that are followed as they change."""
 

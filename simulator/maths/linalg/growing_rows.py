@@ -12,12 +12,18 @@ from coband.simulator.arrays import FloatArray
 @lru_cache(maxsize=64)
 def _nothing(width: int) -> FloatArray:
     """The storage of all tables without a row."""
-    return np.empty((0, width))
+    nothing = np.empty((0, width))
+    nothing.flags.writeable = False
+    return nothing
+
+
+FEW = 100
+"""Numbers up to which a table is one array without room for more: most agents of a large fleet have few rows."""
 
 
 class GrowingRows:
-    """An append-only table of rows of one width: appending is amortised O(width), reading is a view; a table without a
-    row has no storage of its own.
+    """An append-only table of rows of one width: appending is amortised O(width), reading is a view; a table of few
+    numbers has no storage beside them.
 
     Rows already written never move within a view that was handed out, and never change.
     """
@@ -27,12 +33,18 @@ class GrowingRows:
     def __init__(self, width: int, capacity: int = 4) -> None:
         self._buffer, self._capacity = _nothing(width), capacity
         self.size = 0
-        self._all: FloatArray | None = None
+        self._all: FloatArray | None = self._buffer
 
     def append(self, rows: FloatArray) -> None:
         """Write ``rows`` (p, width) after the last one."""
         size, buffer = self.size, self._buffer
         needed, length = size + len(rows), len(buffer)
+        if size == length and needed * rows.shape[1] <= FEW:
+            if len(rows):
+                self._all = self._buffer = np.concatenate((buffer, rows))
+                self._buffer.flags.writeable = False
+                self.size = needed
+            return
         if needed > length:
             self._buffer = np.empty((max(needed, self._capacity, 2 * length), buffer.shape[1]))
             if size:
@@ -60,5 +72,9 @@ class GrowingRows:
     def forked(self, size: int) -> GrowingRows:
         """A table of its own that starts with the first ``size`` rows of this one."""
         copy = GrowingRows(self._buffer.shape[1], max(4, 2 * size))
-        copy.append(self._buffer[:size])
+        if size == self.size == len(self._buffer):
+            copy._all = copy._buffer = self._buffer
+            copy.size = size
+        else:
+            copy.append(self._buffer[:size])
         return copy

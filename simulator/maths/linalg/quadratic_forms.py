@@ -63,6 +63,8 @@ def _rows_times(G: FloatArray, P: Base) -> FloatArray:
 def _forms(G: FloatArray, P: Base) -> FloatArray:
     """g^T P g for the rows of G (..., n, p), (..., n)."""
     *leading, width = G.shape
+    if width < LARGE and G.ndim == 2:
+        return inner(_rows_times(G, P), G)
     if width < LARGE:
         flat = G.reshape(math.prod(leading), width)
         return inner(_rows_times(flat, P), flat).reshape(leading)
@@ -91,7 +93,11 @@ def _sparse_forms(G: FloatArray, P: Base) -> FloatArray:
 
 def inner(A: FloatArray, B: FloatArray) -> FloatArray:
     """a . b for the rows of A and B (..., p), shape (...)."""
+    products: FloatArray
+    if A.ndim == 2:
+        products = np.einsum("ij,ij->i", A, B)
+        return products
     *leading, width = A.shape
     rows = math.prod(leading)
-    products: FloatArray = np.einsum("ij,ij->i", A.reshape(rows, width), B.reshape(rows, width))
+    products = np.einsum("ij,ij->i", A.reshape(rows, width), B.reshape(rows, width))
     return products.reshape(leading)

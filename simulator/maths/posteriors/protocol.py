@@ -16,6 +16,8 @@ from coband.simulator.maths.posteriors.observations import Observations
 class Predictor(ABC):
     """Says what is known of the rewards of arms."""
 
+    __slots__ = ()
+
     @abstractmethod
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         """Mean mu and variance sigma^2 >= 0 of each of n arms, (n,) each.

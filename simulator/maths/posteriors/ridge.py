@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from itertools import repeat
 from typing import Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from coband.simulator.maths.linalg.gram import (
     Base,
     Downdate,
     Gram,
+    GramOf,
     GrowingGram,
     ScaledIdentity,
     entries,
@@ -53,6 +53,8 @@ class Ridge(Posterior):
     Raises:
         ValueError: lam is not positive.
     """
+
+    __slots__ = ("_theta", "b", "lam")
 
     def __init__(self, dimension: int, lam: float) -> None:
         if not lam > 0:
@@ -118,20 +120,22 @@ class Ridge(Posterior):
     def inverse(self) -> FloatArray | Gram:
         """V^(-1) as it is now and stays, (p, p), or its diagonal (p,)."""
 
-    def forked(self) -> Self:
-        """A copy that grows by itself."""
+    def forked(self, rows: GrowingRows | None = None) -> Self:
+        """A copy that grows by itself; ``rows``: where somebody keeps the observations that it is told of."""
         return self.copied()
 
     def copied(self) -> Self:
         """A copy that can ``follow`` sums which have grown out of the same ones; this one stays as it is."""
         other = object.__new__(type(self))
-        names = vars(self)
-        any(map(setattr, repeat(other), names, names.values()))  # one by one: the copy shares its table of names then
+        for name in (*Ridge.__slots__, *self.__slots__):
+            setattr(other, name, getattr(self, name))
         return other
 
 
 class DiagonalRidge(Ridge):
     """Only the diagonal of W is kept."""
+
+    __slots__ = ("_V",)
 
     def __init__(self, dimension: int, lam: float) -> None:
         super().__init__(dimension, lam)
@@ -166,7 +170,7 @@ class DiagonalRidge(Ridge):
     def inverse(self) -> FloatArray:
         return 1.0 / self._V
 
-    def forked(self) -> Self:
+    def forked(self, rows: GrowingRows | None = None) -> Self:
         fork = super().forked()
         fork._V = self._V.copy()
         return fork
@@ -183,13 +187,15 @@ class RidgeRegression(Ridge):
             observations come at a time.
     """
 
+    __slots__ = ("_base", "_before", "_diagonal", "_followed", "_held", "_log_det", "_own", "_rows", "block", "cadence")
+
     def __init__(self, dimension: int, lam: float, cadence: int = CADENCE, block: int = BLOCK) -> None:
         super().__init__(dimension, lam)
         self.cadence, self.block = cadence, block
         self._base: Base = ScaledIdentity(dimension, 1.0 / lam)
         self._held = False  # whether somebody else holds the base, which must not change then
         self._rows = GrowingRows(dimension, 4)
-        self._diagonal = np.full(dimension, float(lam))
+        self._diagonal: FloatArray | None = np.full(dimension, float(lam))  # None: it follows from the sums
         self._log_det = 0.0
         self._own = GrowingGram(dimension, cadence)
         self._followed = self._own.matrix
@@ -222,7 +228,7 @@ class RidgeRegression(Ridge):
             return
         self._add_up()
         self._restart(padded(entries(self._base), dimension, 1.0 / self.lam), dimension)
-        self._diagonal = np.concatenate([self._diagonal, np.full(more, float(self.lam))])
+        self._diagonal = None if self._diagonal is None else np.append(self._diagonal, np.full(more, float(self.lam)))
         self.b, self._theta = np.concatenate([self.b, np.zeros(more)]), None
         self._before = tuple(part.padded(dimension) for part in self._before)
         self._own = self._own.padded(dimension)
@@ -231,10 +237,17 @@ class RidgeRegression(Ridge):
     def _follow(self, W: Gram) -> None:
         news = W.rows[len(self._followed.rows) :]
         if W.base is not self._followed.base or len(news) > self.dimension:
-            self._factor(sum((part.dense() for part in self._before), start=W.dense()))
+            self._factor(self._sum(W))
         elif len(news):
+            self._diagonal = self.diagonal  # which changes by few numbers now, and before the sums do
             self._update(news)
         self._followed, self._theta = W, None
+
+    def _sum(self, W: Gram) -> FloatArray:
+        """lam I + all sums of squares, the last of them W, (p, p)."""
+        V = sum((part.dense() for part in self._before), start=W.dense())
+        V.flat[:: len(V) + 1] += self.lam
+        return V
 
     def _update(self, G: FloatArray) -> None:
         if len(G) == 1:
@@ -250,7 +263,8 @@ class RidgeRegression(Ridge):
         u /= math.sqrt(pivot)
         self._rows.append(u[None])
         self._log_det += math.log(pivot)
-        self._diagonal += g * g
+        if self._diagonal is not None:
+            self._diagonal = self._diagonal + g * g
 
     def _update_together(self, G: FloatArray) -> None:
         one_by_one = len(G) <= FEW or is_sparse(G)
@@ -261,7 +275,8 @@ class RidgeRegression(Ridge):
         S, _ = dtrtrs(C, U.T, lower=1)
         self._rows.append(S)
         self._log_det += 2.0 * float(np.log(np.diagonal(C)).sum())
-        self._diagonal += np.einsum("ij,ij->j", G, G)
+        if self._diagonal is not None:
+            self._diagonal = self._diagonal + np.einsum("ij,ij->j", G, G)
 
     def _times(self, g: FloatArray) -> FloatArray:
         """V^(-1) g, (p,)."""
@@ -284,14 +299,13 @@ class RidgeRegression(Ridge):
     def _restart(self, inverse: FloatArray, dimension: int) -> None:
         self._base, self._rows, self._held = inverse, GrowingRows(dimension, 4), False
 
-    def _factor(self, W: FloatArray) -> None:
+    def _factor(self, V: FloatArray) -> None:
         """V^(-1) and log det from scratch."""
-        W.flat[:: len(W) + 1] += self.lam
-        self._diagonal = np.diagonal(W).copy()
-        C, info = dpotrf(W, lower=1)
+        self._diagonal = None
+        C, info = dpotrf(V, lower=1)
         if info:
             raise np.linalg.LinAlgError(f"lam I + W is not positive definite (pivot {info}), lam(={self.lam}).")
-        self._log_det = 2.0 * float(np.log(np.diagonal(C)).sum()) - len(W) * float(np.log(self.lam))
+        self._log_det = 2.0 * float(np.log(np.diagonal(C)).sum()) - len(V) * float(np.log(self.lam))
         P, _ = dpotri(C, lower=1)  # zero above the diagonal, as C is
         inverse = P + P.T
         inverse.flat[:: len(P) + 1] = np.diagonal(P)
@@ -309,6 +323,8 @@ class RidgeRegression(Ridge):
 
     @property
     def diagonal(self) -> FloatArray:
+        if self._diagonal is None:
+            self._diagonal = np.diagonal(self._sum(self._followed)).copy()
         return self._diagonal
 
     def inverse(self) -> Gram:
@@ -320,13 +336,13 @@ class RidgeRegression(Ridge):
 
     def copied(self) -> Self:
         other = super().copied()
-        other._rows, other._diagonal = self._rows.forked(self._rows.size), self._diagonal.copy()
+        other._rows = self._rows.forked(self._rows.size)
         other._held = self._held = True
         return other
 
-    def forked(self) -> Self:
+    def forked(self, rows: GrowingRows | None = None) -> Self:
         fork = super().forked()
         fork._before = (*self._before, self._followed) if self._followed.grown else self._before
-        fork._own = GrowingGram(self.dimension, self.cadence)
-        fork._followed = fork._own.matrix
+        fork._own = GrowingGram(self.dimension, self.cadence) if rows is None else GramOf(rows, self.cadence)
+        fork._followed, fork._diagonal = fork._own.matrix, None
         return fork

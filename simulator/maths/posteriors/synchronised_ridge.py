@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Literal
 from weakref import ref
 
@@ -25,6 +28,8 @@ class RidgeVersion:
     Each version is held by the agents that act on it alone, so agents may act on different ones.
     """
 
+    __slots__ = ("__weakref__", "_next", "ridge")
+
     def __init__(self, ridge: Ridge) -> None:
         self.ridge = ridge
         self._next: dict[int, ref[RidgeVersion]] = {}
@@ -45,13 +50,16 @@ class SynchronisedRidge:
 
     Args:
         start: without observations; agents that are given one object share what they compute.
+        alone: nobody else is given the same synchronisations.
 
     Attributes:
         version: of the synchronisation; 0 before the first.
     """
 
-    def __init__(self, start: Ridge | RidgeVersion) -> None:
-        self.version = 0
+    __slots__ = ("_alone", "_current", "version")
+
+    def __init__(self, start: Ridge | RidgeVersion, alone: bool = False) -> None:
+        self.version, self._alone = 0, alone
         self._current = start if isinstance(start, RidgeVersion) else RidgeVersion(start)
 
     @property
@@ -61,9 +69,26 @@ class SynchronisedRidge:
 
     def follow(self, version: int, W: Gram | FloatArray, b: FloatArray) -> None:
         """Take in a synchronisation, unless it is the current one."""
-        if version != self.version:
-            self.version = version
+        if version == self.version:
+            return
+        if not self._alone:
             self._current = self._current.follow(version, W, b)
+        else:
+            if not self.version:
+                self._current = RidgeVersion(self._current.ridge.copied())
+            self._current.ridge.follow(W, b)
+        self.version = version
+
+
+NOTHING: Mapping[int, tuple[int, FloatArray]] = MappingProxyType({})
+
+
+@lru_cache(maxsize=64)
+def _zeros(dimension: int) -> FloatArray:
+    """One vector of zeros for all."""
+    zeros = np.zeros(dimension)
+    zeros.flags.writeable = False
+    return zeros
 
 
 class LocalRidge(Posterior):
@@ -72,24 +97,24 @@ class LocalRidge(Posterior):
     ``update`` adds news. Observations and arms are features (n, p), arms also stacks of them, (..., n, p).
     """
 
+    __slots__ = ("_b", "_b_given", "_given", "_out", "_own", "_rows", "_shared", "_taken")
+
     def __init__(self, shared: SynchronisedRidge) -> None:
         self._shared = shared
-        dimension = shared.ridge.dimension
-        self._start(np.empty((0, dimension)), np.zeros(dimension))
+        self._start(np.empty((0, shared.ridge.dimension)), _zeros(shared.ridge.dimension))
 
     def _start(self, rows: FloatArray, b: FloatArray) -> None:
         self._rows, self._b = GrowingRows(self._shared.ridge.dimension, 1), b
-        if len(rows):
-            self._rows.append(rows)
-        self._given, self._b_given = 0, np.zeros_like(b)
-        self._out: dict[int, tuple[int, FloatArray]] = {}  # what has been given out, by round: number of rows, b
+        self._rows.append(rows)
+        self._given, self._b_given = 0, _zeros(len(b))
+        self._out: Mapping[int, tuple[int, FloatArray]] = NOTHING  # given out, by round: number of rows, b
         self._own: Ridge | None = None
         self._taken = 0
 
     def clear(self) -> None:
         """Forget the news that have been given out; those that have come since stay."""
         left = self._rows.all[self._given :]
-        self._start(left, self._b - self._b_given if len(left) else np.zeros_like(self._b))
+        self._start(left, self._b - self._b_given if len(left) else _zeros(len(self._b)))
 
     def update(self, observations: Observations) -> None:
         G = observations.features
@@ -145,7 +170,7 @@ class LocalRidge(Posterior):
             raise ValueError(f"the news of round(={round}) have been given out; give each round's news out once.")
         W = self._shared.ridge.squares_of(self._rows.all[self._given :])
         b = self._b - self._b_given
-        self._out[round] = self._rows.size - self._given, b
+        self._out = {**self._out, round: (self._rows.size - self._given, b)}
         self._given, self._b_given = self._rows.size, self._b
         return W, b
 
@@ -157,6 +182,7 @@ class LocalRidge(Posterior):
             return
         rounds = list(self._out)
         start = sum(self._out[earlier][0] for earlier in rounds[: rounds.index(round)])
+        self._out = dict(self._out)
         count, b_given = self._out.pop(round)
         order = np.arange(self._rows.size)
         order = np.concatenate([order[:start], order[start + count :], order[start : start + count]])
@@ -171,7 +197,7 @@ class LocalRidge(Posterior):
         if not size:
             return self._shared.ridge
         if self._own is None:
-            self._own = self._shared.ridge.forked()
+            self._own = self._shared.ridge.forked(self._rows)
         if self._taken < size:
             self._own.add_squares(self._rows.leading(size)[self._taken :])
             self._taken = size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coband.simulator.conformance.runs import FIXED_PROBLEM, PROBLEM, STEADY_PROBLEM, TASKS
+from coband.simulator.conformance.runs import FIXED_PROBLEM, PROBLEM, STEADY_PROBLEM, TASKS, algorithm
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
@@ -108,6 +108,28 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("fed_ucb_graph", threshold=20.0),
         ],
     },
+}
+MOVES = {
+    "count": 5,
+    "joins": {"kind": "poisson", "rate": 0.5, "at_start": 2},
+    "leaves": {"kind": "poisson", "rate": 0.06},
+}
+"""Agents that join and leave, at other times with each seed."""
+
+
+def _moving(*families: str) -> list[dict[str, Any]]:
+    """Their algorithms, with the number of turns that those have to be told which cannot read it off the schedule."""
+    entries = [one for family in families for one in HUNTED[family]["algorithms"]]
+    return [one | {"horizon": 32} if algorithm(one["algorithm"]).needs.horizon else one for one in entries]
+
+
+HUNTED |= {
+    "members": {
+        **HUNTED["asynchronous"],
+        "agents": MOVES,
+        "algorithms": _moving("synchronous", "asynchronous"),
+    },
+    "members_graph": {**HUNTED["graph"], "agents": MOVES, "algorithms": _moving("graph")},
 }
 
 

@@ -112,6 +112,12 @@ def test_energy_is_booked_by_purpose() -> None:
     assert totals["energy"] == pytest.approx(20.0 + bits * 0.75 + 1.25)
     assert (totals["ran_out"], totals["energy_charged"]) == (0, 0.0)
     assert sum(one["energy"] or 0 for one in run.result.by_agent) == pytest.approx(totals["energy"])
+    message, pulls = 12 * 32 + 8, np.arange(1, 11)
+    answers = run.result.energy_series - pulls * (2.0 + 0.5 * message)  # some come later
+    assert set((answers / (0.25 * message)).round(6)) <= {float(n) for n in range(11)}
+    assert np.all((answers >= 0.0) & (answers <= 0.25 * message * pulls))
+    assert run.result.energy_series[-1] <= totals["energy"] - totals["energy_idle"]
+    assert not len(runs.run("lin_ucb", {}).result.energy_series)
 
 
 def test_who_ran_out_when_and_what_is_never_charged_stalls() -> None:

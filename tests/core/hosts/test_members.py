@@ -174,6 +174,22 @@ def test_a_broadcast_goes_to_members_and_is_counted_so() -> None:
     assert [row.time for row in run.events(tr.LEAVE)] == [LEAVES]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_who_has_left_has_sent_still_arrives_however_late(lost: bool) -> None:
+    """Its repetitions end when it leaves, before the copy on its way arrives; one that is lost is given up."""
+    leaves = {"kind": "times", "times": [[0, 1.5]]}
+    network = {"latency": 5.0, "retransmission": {"timeout": 1.0}}
+    network |= {"outages": [{"start": 5.5, "end": 7.0, "nodes": ["server"]}]} if lost else {"duplicate": 1e-9}
+    run = runs.run(
+        "fed_lin_ucb", {"threshold": 0.0}, agents=2, agent={"leaves": leaves}, network=network,
+        schedule={"kind": "rounds", "turns": 1},
+    )  # fmt: skip
+    uploads = [row for row in run.events(tr.DELIVER) if (row.node, row.peer) == (SERVER, 0)]
+    given_up = [row for row in run.events(tr.EXPIRE) if row.node == 0]
+    assert [row.time for row in uploads] == ([] if lost else [6.0])
+    assert [row.time for row in given_up] == ([6.0] if lost else [])
+
+
 def test_who_is_no_member_takes_no_energy() -> None:
     energy = {"capacity": 100.0, "idle": 1.0, "per_turn": 0.0}
     run = runs.run("lin_ucb", {}, agents=3, agent={**MOVES, "energy": energy}, schedule={"kind": "rounds", "turns": 20})

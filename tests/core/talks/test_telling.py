@@ -102,7 +102,7 @@ def test_what_continues_a_round_of_ones_own_is_not_sent_again_when_there_is_some
 
     head = Talker(context(index, 3, attempts=1)) if index >= 0 else Centre(context(SERVER, 3, attempts=1))
     member = Hearer(context(1, 3))
-    member.talks._handled = lambda *_: True  # type: ignore[method-assign]
+    member.handled = lambda *_: True  # type: ignore[method-assign]
     wire = Wire(head, member)
     wire.post(index, head.begin(rounds()))
     answer = Reply()
@@ -116,7 +116,7 @@ def test_what_continues_a_round_of_ones_own_is_not_sent_again_when_there_is_some
 
 def test_messages_that_count_each_are_all_sent_again() -> None:
     agent, server, wire = told(attempts=2)
-    server.talks._each = (News,)
+    server.each = (News,)  # type: ignore[misc]
     for number in (1, 2):
         tell(wire, server, News(number=number))
     wire.lose()
@@ -376,3 +376,27 @@ def test_what_a_conversation_hears_is_not_handled_besides() -> None:
     assert (server.heard, server.talks.under_way) == ([], {})
     server.receive(News(), 0)
     assert len(server.heard) == 1
+
+
+class Keeper(Talker):
+    """Does not forget its conversations: it may have one from its beginning."""
+
+    def main(self) -> Any:
+        return None
+
+
+def test_a_client_with_nothing_under_way_keeps_the_number_of_its_last_message_alone() -> None:
+    """What it sends then is what one sends that keeps all."""
+    sent = []
+    for kind, kept in ((Talker, False), (Keeper, True)):
+        agent, server = kind(context(0, 1)), Centre(context(SERVER, 1))
+        wire = Wire(agent, server)
+        for number in range(3):
+            wire.post(0, agent.start(Ask(number=number)))
+            assert agent._talks is not None
+            wire.settle()
+            assert (agent._talks is not None) == kept
+        assert [answer.number for answer in agent.log] == [0, 1, 2]
+        sent.append([(packet.source, packet.message.talk, packet.message.answers) for packet in wire.sent])
+    assert sent[0] == sent[1]
+    assert len({talk for _, talk, _ in sent[0]}) == 6

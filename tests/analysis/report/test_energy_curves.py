@@ -1,0 +1,102 @@
+"""Curves of regret against energy: what the store keeps, where they are drawn, and stores that do not have it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coband
+from coband.simulator.analysis.report import contents, data
+from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.panels import panels
+from coband.simulator.experiments.store import seal
+from coband.simulator.experiments.store.store import StoredRun, open_run
+
+SCENARIO = """\
+name: phones
+seed: 3
+replications: 2
+trace: off
+agents: {count: 3ENERGY}
+schedule: {kind: rounds, turns: 30}
+problem: {kind: contextual, arms: {kind: ball, dimension: 3, count: 5}, reward: {kind: cosine}}
+algorithms: [{algorithm: fed_lin_ucb, label: FedLin, threshold: 0.5}, {algorithm: lin_ucb, label: Alone}]
+"""
+ENERGY = ", energy: {capacity: 1000000, per_turn: 2, per_bit_up: 0.5, per_bit_down: 0.25, idle: 3}"
+
+
+def performed(folder: Path, energy: str = ENERGY) -> Path:
+    file = folder / "phones.yaml"
+    file.write_text(SCENARIO.replace("ENERGY", energy))
+    coband.run(file, out=folder / "run", workers=1)
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return performed(tmp_path_factory.mktemp("energy"))
+
+
+@pytest.fixture
+def run(folder: Path) -> Iterator[StoredRun]:
+    with open_run(folder) as opened:
+        yield opened
+
+
+def test_the_store_has_what_turns_and_messages_took(run: StoredRun) -> None:
+    for series in run.series("Alone"):
+        assert series.energy is not None
+        np.testing.assert_allclose(series.energy, 2.0 * series.turns)
+    for series, job in zip(run.series("FedLin"), run.select("FedLin"), strict=True):
+        assert series.energy is not None
+        assert job.record is not None
+        assert np.all(np.diff(series.energy) >= 2.0)
+        spent = job.record["energy"] - job.record["energy_idle"]
+        last = series.scalars[-1] * 64 * 0.25  # the last answer may come after the last pull
+        assert spent - last <= series.energy[-1] <= spent
+
+
+def test_regret_is_drawn_against_energy(run: StoredRun, folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    analysis = Analysis(data.load([run]))
+    assert "regret-energy" in [panel.name for panel in panels(analysis)]
+    (figure,) = [found.figure for found in contents.figures(analysis, ["regret"])]
+    axis = figure.axes[-1]
+    assert axis.get_title(loc="left") == "regret against joules of turns and messages"
+    alone = run.series("Alone")
+    (line,) = [one for one in axis.lines if np.isclose(one.get_xdata()[-1], 180.0)]
+    assert line.get_ydata()[-1] == pytest.approx(np.mean([series.regret[-1] for series in alone]))
+    drawn = coband.load(folder).plot.regret("energy")
+    assert drawn.get_xlabel() == "joules of turns and messages"
+
+
+def test_without_batteries_there_is_no_such_curve(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    folder = performed(tmp_path, "")
+    with open_run(folder) as opened:
+        assert opened.series("Alone")[0].energy is None
+        analysis = Analysis(data.load([opened]))
+        assert "regret-energy" not in [panel.name for panel in panels(analysis)]
+        (figure,) = [found.figure for found in contents.figures(analysis, ["regret"])]
+        assert len(figure.axes) == 4
+    with pytest.raises(coband.RunError, match="no batteries"):
+        coband.load(folder).plot.regret("energy")
+
+
+def test_stores_of_earlier_versions_open(folder: Path, tmp_path: Path) -> None:
+    """They have no such table; all else is read as before."""
+    old = tmp_path / "old"
+    shutil.copytree(folder, old)
+    with closing(sqlite3.connect(old / "run.sqlite", isolation_level=None)) as store:
+        store.execute("DROP TABLE energies")
+        store.execute("PRAGMA journal_mode = DELETE")
+    seal.seal(old / "run.sqlite")
+    with open_run(old) as opened:
+        assert [series.energy for series in opened.series("Alone")] == [None, None]
+        assert opened.results()["results"][0]["mean"]["energy"]
