@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coband.agents.fts import PrivateRegions, Regions
+from coband.agents.fts_parameters import PrivateRegions, Regions
 from coband.simulator.analysis.audit import Verdict, audited
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.experiments.scenario.loading import loads

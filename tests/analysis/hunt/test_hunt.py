@@ -10,7 +10,7 @@ import pytest
 
 from coband.simulator.analysis.hunt.hunt import Hunt
 from coband.simulator.analysis.hunt.swarm import draw
-from coband.simulator.conformance.runs import registry
+from coband.simulator.conformance.runs import algorithm, registry
 from coband.simulator.experiments.scenario.loading import loads
 from tests.analysis.hunt.__main__ import hunt_of
 from tests.analysis.hunt.hunted import HUNTED, hunted, impatient
@@ -92,9 +92,15 @@ def test_what_cannot_run_under_faults_is_refused_and_the_hunt_goes_on(coband: Pr
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HUNTED)
 def test_a_long_hunt_finds_nothing(name: str) -> None:
-    for schedule in ({}, {"schedule": {"kind": "one_at_a_time", "turns": 60}}):
-        changes: dict[str, Any] = schedule if HUNTED[name]["schedule"]["kind"] == "rounds" else {}
-        for found in Hunt(hunted(name, **changes)).seeds(range(100, 160)):
+    schedule = {"kind": "one_at_a_time", "turns": 60}
+    algorithms = [
+        one for one in HUNTED[name]["algorithms"] if schedule["kind"] in algorithm(one["algorithm"]).needs.schedules
+    ]
+    scenarios = [hunted(name)]
+    if HUNTED[name]["schedule"]["kind"] == "rounds" and algorithms:
+        scenarios.append(hunted(name, schedule=schedule, algorithms=algorithms))
+    for scenario in scenarios:
+        for found in Hunt(scenario).seeds(range(100, 160)):
             assert not found.failures, found.failures[0]
 
 

@@ -26,8 +26,10 @@ ENCODINGS: dict[str, dict[str, Any]] = {
     "delta": {"encoding": {"default": {"kind": "delta", "of": EIGHT}}},
     "feedback": {"counting": "packed", "encoding": {"default": {"kind": "error_feedback", "of": "sign"}}},
 }
-SMALL = {"threshold": 0.4, "max_rounds": 20}
-"""Parameters, where an algorithm has them; a gradient that is damaged never becomes small."""
+SMALL = {"threshold": 0.4, "max_rounds": 20, "steps": 5}
+"""Parameters, where an algorithm has them: a gradient that is damaged never becomes small, so that rounds need an end."""
+SMALL_NETWORK = {"fn_ucb": {"width": 4}}
+"""Parameters of an algorithm; a matrix of a usual network has 58,000 entries to encode and to check."""
 EVERYTHING = ("gram", "moment", "rewards", "weights", "number")
 BEHAVIOURS: dict[str, dict[str, Any]] = {
     "sign_flip": {"behaviour": {"kind": "sign_flip", "scale": 3}},
@@ -81,7 +83,7 @@ def check(
         parts["server"] = {"aggregate": taken}
     adversaries = [] if lies is None else [{"agents": {"fraction": 0.2}, **lies}]
     known = algorithm(name).config.model_fields
-    small = {key: value for key, value in SMALL.items() if key in known}
+    small = {key: value for key, value in SMALL.items() if key in known} | SMALL_NETWORK.get(name, {})
     try:
         result = run(name, small, agents=5, messages=messages, adversaries=adversaries, **parts).result
     except (UnsupportedScenario, NoBestArm) as refusal:
