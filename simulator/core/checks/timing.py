@@ -71,6 +71,7 @@ class Timing:
         self._turns: dict[int, tuple[float, Address]] = {}  # turns under way, by the event of their start
         self._answers: dict[int, set[Address]] = defaultdict(set)
         self._asked: dict[int, float] = {}  # when the server last asked in a round, or had its first answer
+        self._heard = tr.NONE, tr.NONE  # what the server heard last, and the round that it was about
         self._timers: WeakKeyDictionary[Message, float] = WeakKeyDictionary()
         self._now, self._expired = 0.0, False
         self._wrong: tuple[str, int] | None = None
@@ -110,8 +111,11 @@ class Timing:
         elif row.event == tr.DELIVER:
             self.last_delivery = row.time
             if row.node == SERVER:
+                self._heard = row.seq, row.round
                 self._answers[row.round].add(row.peer)
                 self._asked.setdefault(row.round, row.time)
+        elif row.event == tr.TIMER and row.node == SERVER:
+            self._heard = row.seq, row.round
         elif row.event == tr.SEND and row.node == SERVER:
             self._asked[row.round] = row.time
         elif row.event == tr.EXPIRE:
@@ -191,19 +195,22 @@ class Timing:
 
     def _concluded(self, row: tr.Row) -> Iterator[str]:
         """A synchronisation has ended; agents that could not be reached, or are no members, are not waited for."""
-        answers, members = self._answers[row.round], self._plan.members
-        if self._quorum is None or self._expired or row.round < 0:
+        heard, round = self._heard
+        if heard != row.cause:  # rounds that are abandoned have numbers too, which versions of the model do not have
+            round = row.round
+        answers, members = self._answers[round], self._plan.members
+        if self._quorum is None or self._expired or round < 0:
             return
         if len(answers) >= self._quorum * self._plan.agents.count * (1 - ROUNDING):
             return
-        times = self._asked.get(row.round, row.time), row.time
+        times = self._asked.get(round, row.time), row.time
         waited = [
             agent
             for agent in set(range(self._plan.agents.count)) - answers
             if members is None or all(members.there(agent, time) for time in times)
         ]
         if waited:
-            yield f"round {row.round} ended with {len(answers)} answers, which is no quorum of {self._quorum:g}"
+            yield f"round {round} ended with {len(answers)} answers, which is no quorum of {self._quorum:g}"
 
     # --- timers
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -119,7 +120,8 @@ def test_parts_of_a_payload_are_compared_like_a_payload(one: Any, other: Any) ->
 
 
 def test_a_size_that_counts_rows_alone(monkeypatch: Patch) -> None:
-    monkeypatch.setattr("coband.simulator.core.nodes.message.size_of", lambda value: len(np.atleast_1d(value)) - 1)
+    rows = defaultdict(lambda: lambda value: len(np.atleast_1d(value)) - 1)
+    monkeypatch.setattr("coband.simulator.core.nodes.message._SIZERS", rows)
     assert violation().startswith("a 'report' of node 0 is counted as 2 scalars and carries 3")
 
 

@@ -27,7 +27,7 @@ ENCODINGS: dict[str, dict[str, Any]] = {
     "feedback": {"counting": "packed", "encoding": {"default": {"kind": "error_feedback", "of": "sign"}}},
 }
 SMALL = {"threshold": 0.4, "max_rounds": 20, "steps": 5}
-"""Parameters, where an algorithm has them: a gradient that is damaged never becomes small, so that rounds need an end."""
+"""Parameters, where an algorithm has them; a gradient that is damaged never becomes small: rounds need an end."""
 SMALL_NETWORK = {"fn_ucb": {"width": 4}}
 """Parameters of an algorithm; a matrix of a usual network has 58,000 entries to encode and to check."""
 EVERYTHING = ("gram", "moment", "rewards", "weights", "number")
