@@ -9,7 +9,7 @@ import numpy as np
 
 from coband.agents.messages.phases import DealtMeans, PhaseOrder
 from coband.server.in_step import InStepServer
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext
 from coband.simulator.maths.exploration.dealing import WHOLE, eliminated
@@ -28,7 +28,12 @@ class DealtServer(InStepServer):
         super().__init__(context)
         assert context.domain is not None
         self.config, self.X = context.config, context.domain.features
-        self.active = np.arange(len(self.X))
+        self.active: IndexArray = np.arange(len(self.X))
+
+    def leave(self, active: IndexArray) -> None:
+        """A phase has ended with these arms."""
+        self.active = active
+        self.note("apply", version=self.rounds, round=self.rounds, value=len(active))
 
 
 class DelbServer(DealtServer):
@@ -52,9 +57,8 @@ class DelbServer(DealtServer):
             self._moment += (counts * message.means) @ rows
         theta = np.linalg.pinv(V, rcond=WHOLE, hermitian=True) @ self._moment
         self.rounds += 1
-        self.active = eliminated(self.X, self.active, theta, self.rounds)
+        self.leave(eliminated(self.X, self.active, theta, self.rounds))
         self._means += sum(message.n for message in found.values())
-        self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
         self._dealt = self.config.deal(self.context, self.active, self.rounds + 1)
         for agent, (arms, counts) in enumerate(self._dealt):
             self._orders += len(arms)

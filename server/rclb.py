@@ -35,9 +35,8 @@ class RclbServer(DealtServer):
         self.rounds += 1
         deviation = self.config.sub_gaussian * float(np.sqrt(widest))
         threshold = self.config.threshold(self.context, self.rounds, deviation)
-        self.active = self.active[payoffs.max() - payoffs <= threshold]
+        self.leave(self.active[payoffs.max() - payoffs <= threshold])
         self._named += len(self.active)
-        self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
         self.tell(ALL_AGENTS, ActiveArms(arms=self.active, version=self.rounds, round=self.rounds))
         self._dealt = self.config.deal(self.context, self.active, self.rounds + 1)[0]
 

@@ -62,7 +62,7 @@ class ContextualWorld(TurnsWorld):
         self._source, self._reward = source, reward
         self._sizes = agents, source.count * source.dimension
         self._expected: int | None = None
-        self._going_on = GoingOn()
+        self.going_on: GoingOn | None = None
 
     def upcoming(self, agent: int, turn: int) -> list[FloatArray]:
         """Arms of the turn and of those after it that are drawn already."""
@@ -89,10 +89,11 @@ class ContextualWorld(TurnsWorld):
 
     def draw(self, agent: int, turns: int, arms: int, noise: int) -> tuple[DrawnTurns, int, int]:
         """The next turns of an agent whose streams of arms and noise stand here, and where they stand then."""
-        rng = self._going_on.at(arms)
+        assert self.going_on is not None
+        rng = self.going_on.at(arms)
         drawn = frozen(self.shift_arms(agent, self._source.draw(rng, turns)))
         arms = position(rng)
-        rng = self._going_on.at(noise)
+        rng = self.going_on.at(noise)
         draws = self._noise.draws(rng, turns)
         return DrawnTurns(drawn, self.reward_of(agent)(drawn), draws), arms, position(rng)
 
@@ -104,7 +105,9 @@ class OwnTurns:
 
     def __init__(self, world: ContextualWorld, agent: int, streams: Streams) -> None:
         self._world, self._agent = world, agent
-        self._arms, self._noise = (position(streams("world", agent, purpose)) for purpose in ("arms", "noise"))
+        opened = [streams("world", agent, purpose) for purpose in ("arms", "noise")]
+        self._arms, self._noise = map(position, opened)
+        world.going_on = world.going_on or GoingOn(opened[0])
 
     def __call__(self, turns: int) -> DrawnTurns:
         drawn, self._arms, self._noise = self._world.draw(self._agent, turns, self._arms, self._noise)

@@ -17,10 +17,14 @@ def position(rng: np.random.Generator) -> int:
 
 
 class GoingOn:
-    """One generator that goes on where any of many streams stands."""
+    """One generator that goes on where any of many streams stands.
 
-    def __init__(self) -> None:
-        self._rng = np.random.Generator(np.random.PCG64(0))
+    Args:
+        rng: the generator, whose own state is lost.
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
 
     def at(self, position: int) -> np.random.Generator:
         """The generator at a position, until it is asked for at another one."""

@@ -180,7 +180,7 @@ def test_a_missing_table_is_found(finished: Path, tmp_path: Path, capsys: pytest
     with closing(sqlite3.connect(finished / "run.sqlite")) as connection:
         query = "SELECT name FROM sqlite_master WHERE type = 'table'"
         names = [name for (name,) in connection.execute(query)]
-    assert len(names) == 16
+    assert len(names) == 17
     for name in names:
         file = tmp_path / f"{name}.sqlite"
         file.write_bytes((finished / "run.sqlite").read_bytes())

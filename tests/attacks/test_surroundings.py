@@ -126,7 +126,7 @@ def test_a_path_too_long_for_sqlite(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_a_limit_on_the_size_of_files(folder: Path) -> None:
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (340_000, 340_000))
 
     result = coband(folder, *RUN, "--replications", "30", limit=limit)
     assert result.returncode == 2

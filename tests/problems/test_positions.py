@@ -21,7 +21,7 @@ DRAWS: tuple[Callable[[np.random.Generator], Any], ...] = (
 
 @pytest.mark.parametrize("seed", range(5))
 def test_one_generator_goes_on_with_many_streams(seed: int) -> None:
-    choices, streams, going_on = np.random.default_rng(seed), Streams(seed), GoingOn()
+    choices, streams, going_on = np.random.default_rng(seed), Streams(seed), GoingOn(np.random.default_rng())
     kept = [streams("world", agent, "arms") for agent in range(4)]
     positions = [position(streams("world", agent, "arms")) for agent in range(4)]
     for _ in range(200):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,6 +12,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
 from coband.simulator.analysis.report.figures import LOG, UNITS
+from coband.simulator.analysis.report.palette import INK
 from coband.simulator.analysis.theory.growth import Growth
 from coband.simulator.experiments.statistics.estimates import Estimate
 
@@ -41,7 +43,7 @@ def theory_figure(found: Sequence[Growth], colours: Mapping[str, str]) -> Figure
             moved = one.bounded * (one.measured[-1] / one.bounded[-1])
             axis.plot(one.pulls, moved, color=colour, linestyle=(0, (4, 2)), linewidth=1.1)
             for heights, slope, other in ((one.measured, one.slope, moved), (moved, one.limit, one.measured)):
-                _name_slope(axis, one.pulls[0], heights[0], slope, colour, above=heights[0] >= other[0])
+                _name_slope(axis, one.pulls[0], heights[0], slope, above=heights[0] >= other[0])
         axis.set_xscale("log")
         axis.set_yscale("log")
         title = f"growth of {count}, and of its bounds (dashed)"
@@ -54,10 +56,8 @@ def theory_figure(found: Sequence[Growth], colours: Mapping[str, str]) -> Figure
     return drawn
 
 
-def _name_slope(axis: Axes, across: float, up: float, slope: Estimate | None, colour: str, above: bool) -> None:
-    """Write a slope beside the beginning of its line."""
+def _name_slope(axis: Axes, across: float, up: float, slope: Estimate | None, above: bool) -> None:
+    """Write a slope beside the beginning of its line, as dark as text: colours of lines are too light to read."""
     if slope is not None:
-        text = f"slope {slope.mean:.2f}"
-        axis.annotate(
-            text, (across, up), xytext=(0, 12 if above else -12), textcoords="offset points", fontsize=7.5, color=colour
-        )
+        where: Any = {"xytext": (0, 12 if above else -12), "textcoords": "offset points"}
+        axis.annotate(f"slope {slope.mean:.2f}", (across, up), **where, fontsize=7.5, color=INK)

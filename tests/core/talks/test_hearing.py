@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
-from coband.simulator.core.talks import Answers, Unanswered
-from coband.simulator.core.talks.question import OPTIONS, Question
+from coband.simulator.core.talks import Answers, Line, Unanswered
+from coband.simulator.core.talks.question import Question
 from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
 
@@ -63,6 +64,18 @@ def test_nobody_waits_for_an_agent_that_is_no_member() -> None:
 
 
 def test_all_that_may_be_said_of_a_question_may_be_said_at_once() -> None:
-    question = Question((Reply,), set(), Question.one, **dict.fromkeys(OPTIONS))
+    options: dict[str, Any] = {
+        "public": True,
+        "where": None,
+        "undo": print,
+        "attempts": 3,
+        "limit": 2.5,
+        "needed": 2,
+        "together": True,
+        "taking": print,
+        "line": Line(None),
+        "anybody": True,
+    }
+    question = Question((Reply,), set(), Question.one, **options)
     assert question.one() == Unanswered("silent")
-    assert all(getattr(question, option) is None for option in OPTIONS)
+    assert {option: getattr(question, option) for option in options} == options

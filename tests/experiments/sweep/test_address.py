@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.experiments.runs import code_version
+from coband.simulator.experiments.runs import blas, code_version
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep import foreign_code
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
@@ -42,7 +42,7 @@ def controller(*libraries: tuple[str, str]) -> type:
     ids=["another package's is left out", "the system's counts where numpy brings none"],
 )
 def test_kernels(loaded: list[tuple[str, str]], found: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_version.threadpoolctl, "ThreadpoolController", controller(*loaded))
+    monkeypatch.setattr(blas.threadpoolctl, "ThreadpoolController", controller(*loaded))
     assert code_version.kernels.__wrapped__() == found
 
 
