@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import SERVER, Address
-from coband.simulator.core.talks import Answers, Line, Unanswered
+from coband.simulator.core.nodes.node import SERVER, Address, NodeContext
+from coband.simulator.core.talks import Answers, Line, Unanswered, on
 from coband.simulator.core.talks.question import Question
 from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
@@ -79,3 +79,39 @@ def test_all_that_may_be_said_of_a_question_may_be_said_at_once() -> None:
     question = Question((Reply,), set(), Question.one, **options)
     assert question.one() == Unanswered("silent")
     assert {option: getattr(question, option) for option in options} == options
+
+
+class Handing(Talker):
+    """Begins conversations where what `begin` returns is not needed: the node has been called and answers later."""
+
+    def __init__(self, context: NodeContext, nested: bool) -> None:
+        super().__init__(context)
+        self.nested = nested
+
+    async def _outer(self) -> None:
+        self.begin(self._ask(Ask(number=1)))
+        assert self.sent() == []
+
+    @on(Call)
+    def called(self, call: Call, server: Address) -> None:
+        """Ask, or begin a conversation that begins one which asks."""
+        if self.nested:
+            self.begin(self._outer())
+        else:
+            self.begin(self._ask(Ask(number=1)))
+            assert self.sent() == []
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_what_a_called_node_begins_goes_out_with_its_answer(nested: bool, first: bool) -> None:
+    agent = Handing(context(0), nested)
+    assert agent.sent() == []
+    if not first:
+        agent.start(Ask(number=7))
+    assert [message.kind for _, message in agent.receive(Call(), SERVER)] == ["ask"]
+
+
+def test_what_a_conversation_begins_goes_out_with_what_it_sends() -> None:
+    agent = Handing(context(0), True)
+    assert [message.kind for _, message in agent.begin(agent._outer())] == ["ask"]
