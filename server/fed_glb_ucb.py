@@ -69,7 +69,7 @@ class FedGlbUCBServer(SynchronousServer):
             step, theta = descent.rounds + 1, descent.iterate
             iterate = Iterate(theta=theta, step=step, version=self.version, round=self.round)
             answers = await self.gather(iterate, reply=Gradient)
-            if answers.left:
+            if answers.left or not answers:  # nobody is asked where all agents have left
                 break
             first, *others = (answer.gradient for answer in answers.values())
             descent.descend(sum(others, start=first))

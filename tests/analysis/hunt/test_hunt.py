@@ -104,6 +104,16 @@ def test_a_long_hunt_finds_nothing(name: str) -> None:
             assert not found.failures, found.failures[0]
 
 
+@pytest.mark.parametrize(
+    ("label", "seed", "changes"),
+    [("fn quorum", 130, {}), ("fed_glb_ucb", 101, {"schedule": {"kind": "one_at_a_time", "turns": 60}})],
+    ids=["a round after one that was abandoned", "gradients when all agents have left"],
+)
+def test_what_a_hunt_of_members_once_found_is_mended(label: str, seed: int, changes: dict[str, Any]) -> None:
+    for found in Hunt(hunted("members", **changes), [label]).seeds(range(seed, seed + 1)):
+        assert not found.failures, found.failures[0]
+
+
 def test_a_planted_fault_is_found_shrunk_and_reproduced(monkeypatch: pytest.MonkeyPatch) -> None:
     def impatient(*parts: Any) -> None:
         raise AssertionError("an agent was down")
