@@ -1,4 +1,8 @@
-"""Parameters of federated Thompson sampling and what follows from them: regions, weights of agents, noise."""
+"""Parameters of federated Thompson sampling, and what follows from them: regions, weights phi, and noise.
+
+FTS: Dai et al. 2020; with distributed exploration (DE) and differential privacy (DP): Dai et al. 2021, algorithms 1
+and 2. What is of the authors' program stands in `agents.fts`.
+"""
 
 from __future__ import annotations
 

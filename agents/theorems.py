@@ -69,19 +69,10 @@ ASYNC_LIN_UCB = (
 )
 
 _LINEAR_THETA = (NO_DELAYS, NO_LOSSES, Assumption("rewards are linear in one parameter of all agents"))
+_HE = (*_LINEAR_THETA, Assumption("C = 1/N^2", "0.999 <= threshold*N^2 <= 1.001"))
 FED_LIN_UCB = (
-    Bound(
-        "regret",
-        "d*sqrt(T)",
-        "He et al. 2022, abstract",
-        assumes=(*_LINEAR_THETA, Assumption("C = 1/N^2", "0.999 <= threshold*N^2 <= 1.001")),
-    ),
-    Bound(
-        "rounds",
-        "d*N^2",
-        "He et al. 2022, abstract",
-        assumes=(*_LINEAR_THETA, Assumption("C = 1/N^2", "0.999 <= threshold*N^2 <= 1.001")),
-    ),
+    Bound("regret", "d*sqrt(T)", "He et al. 2022, abstract", assumes=_HE),
+    Bound("rounds", "d*N^2", "He et al. 2022, abstract", assumes=_HE),
 )
 _WANG = (*_LINEAR_THETA, Assumption("the paper's D or C, which its abstract does not give"))
 DIS_LIN_UCB = (
