@@ -32,6 +32,7 @@ ON_A_GRAPH = {
     "simulated_time": "simulated time",
 }
 MOST_ROWS = 60
+MOST_BROKEN = 6
 COLUMNS = {"regret": "regret", "scalars": "scalars", "rounds": "rounds", "simulated_time": "simulated time"}
 PER_AGENT = {"regret_per_agent": "regret per agent"}
 """Beside these where numbers of agents are compared."""
@@ -57,6 +58,7 @@ def show_run(found: Results, metrics: Mapping[str, Metric], directory: Path) -> 
         _show_timeline(directory, [entry["label"] for entry in entries])
     for entry in entries:
         _show_closest(entry)
+    _show_broken(found)
     click.echo(f"run directory: {directory}")
 
 
@@ -126,7 +128,18 @@ def show_sweep(found: Results, directory: Path, *, several_sizes: bool) -> None:
         _show_stopped(found.get("stopped", []))
     else:
         _show_variants(found["results"], COLUMNS | (PER_AGENT if several_sizes else {}))
+    _show_broken(found)
     click.echo(f"sweep directory: {directory}")
+
+
+def _show_broken(found: Results) -> None:
+    """Say beside the results of the others which labels broke off, and how often; errors stand where they happened."""
+    broken = Counter(failure["label"] for failure in found["failures"])
+    done = Counter({entry["label"]: len(entry["replications"]) for entry in found["results"]})
+    if broken and done.total():
+        parts = [f"{label} ({count} of {count + done[label]})" for label, count in broken.items()]
+        more = f" and {len(parts) - MOST_BROKEN} more" if len(parts) > MOST_BROKEN else ""
+        click.echo(f"broke off, and missing above: {', '.join(parts[:MOST_BROKEN])}{more}; results.json says why")
 
 
 def _show_best(lines: Sequence[Best]) -> None:

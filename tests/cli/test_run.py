@@ -132,6 +132,7 @@ def test_a_violation_ends_with_status_1_and_says_how_to_replay(coband: Program) 
     status, output, errors = coband("run", "x.yaml", "--workers", 1, "--set", "count=4")
     assert status == 1
     assert output.splitlines()[1].startswith("Often  1  ")
+    assert "broke off, and missing above: Often (1 of 2); results.json says why" in output
     assert "Often, replication 1, broke an invariant: the pseudo-regret of a turn is -1.0" in errors
     assert "<- event" in errors
     replay = "coband run x.yaml --set count=4 --seed 3 --replication 1 --only Often --trace full"
