@@ -89,6 +89,21 @@ def test_published_counts_follow_from_the_sizes_of_messages() -> None:
     assert 18 * 32 * model.scalars + 19 * 60 * math.ceil(math.log2(120)) == 249_900
 
 
+@every("counting", ["paper", "packed"])
+@every("parameters", ["per_arm", "shared"])
+@every("variant", ["fed_pe", "collaborative"])
+def test_bits_are_those_of_the_closed_form(counting: str, parameters: str, variant: str) -> None:
+    """4 agents, 5 arms, d = 3, 80 turns: packed, the number of an arm has 3 bits, and how often to pull it 9."""
+    N, d, arms = 4, 3, {"kind": "fixed_domain", "domain": {"kind": "box", "dimension": 3, "points": 5}}
+    problem, schedule = {**arms, "reward": {"kind": "linear", "theta": "sphere"}}, {"kind": "rounds", "turns": 80}
+    config, messages = {"variant": variant, "parameters": parameters}, {"counting": counting}
+    totals = run("fed_pe", config, agents=N, problem=problem, schedule=schedule, messages=messages).result.totals
+    arm, pulls = (64, 64) if counting == "paper" else (3, 9)
+    up = totals["estimates_sent"] * 64 * (d + (variant == "collaborative")) + totals["active_sent"] * arm
+    model = 64 * (d * d + d) + arm * (parameters == "per_arm")
+    assert totals["bits"] == up + N * totals["models_sent"] * model + totals["active_sent"] * pulls > 0
+
+
 def test_arms_that_change_are_refused() -> None:
     with pytest.raises(UnsupportedScenario, match="fed_pe needs arms that stay the same at all turns of an agent"):
         run("fed_pe", {}, problem=PROBLEM)
