@@ -8,9 +8,9 @@ alternating minimisation that starts from y_g = y - x_l . theta_l:
     theta_l = P (A_l + x_l x_l^T)^+ (b_l + y_l x_l),   y_g = y - x_l . theta_l,
 
 P shortens to length S. Then A_g, b_g take in x_g and y_g, which is what is exchanged, and A_l, b_l take in x_l and y_l.
-The text was not at hand: no theorem is declared, and steps and constants are those of the authors' program, but that
-directions of less than 1e-9 of the largest eigenvalue are no part of the pseudoinverse (there 1e-15, which rounding
-exceeds). Longer than most, with the server of Async-LinUCB: divided rewards, and two parts that are learnt apart.
+The text was not at hand: steps and constants are those of the authors' program, but that directions of less than 1e-9
+of the largest eigenvalue are no part of the pseudoinverse (there 1e-15, which rounding exceeds). Longer than most, with
+the server of Async-LinUCB: divided rewards, and two parts that are learnt apart.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pydantic import Field
 from coband.agents.async_lin_ucb import ALGORITHM as COMMON
 from coband.agents.async_lin_ucb import AsyncLinConfig, AsyncLinUCB
 from coband.agents.messages.linear import CountedUpload, PartialDownload, PartialUpload
+from coband.agents.theorems import ASYNC_LIN_UCB_AM_UNSTATED
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize
@@ -143,4 +144,5 @@ ALGORITHM = replace(
     ),
     where={"g": "shared if shared else ceil(d/2)"},
     bounds=(),
+    unbounded=ASYNC_LIN_UCB_AM_UNSTATED,
 )

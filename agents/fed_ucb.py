@@ -7,7 +7,7 @@ a synchronisation when (t - t_last) (log det(V + M (rho_max - rho_min) I) - log 
 and V = S + its pulls since then. One whose pulls have all been sent sends the same numbers once more.
 
 Only the sums are private. When an agent asks depends on its pulls, which the paper's proof leaves out (Zhou and
-Chowdhury 2024, who also find faults in its bounds on regret and communication; none is stated here for that reason).
+Chowdhury 2024, who also dispute its bounds on regret and communication; none is declared here for that reason).
 The authors' public code shifts every entry in place of the diagonal, takes b for V^(-1) b, and has no agents that talk.
 
 Longer than most, with its server and `private_estimator`: noise by a tree, its account, and what is sent once more.
@@ -23,6 +23,7 @@ from coband.agents.messages.synchronisation import SyncRequest, SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.private_estimator import Estimator, PrivateConfig, State, TreeNoise
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
+from coband.agents.theorems import FED_UCB_DISPUTED
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
@@ -112,6 +113,7 @@ ALGORITHM = Algorithm(
     metrics=(CLIPPED,),
     cites=("dubey2020differentially", "shariff2018differentially"),
     search={"threshold": "0.1..1000"},
+    unbounded=FED_UCB_DISPUTED,
     always={"threshold": 0.0},
     memory=(LINEAR,),
     private=noise_of,

@@ -19,6 +19,7 @@ import numpy as np
 from coband.agents.cooperation import Hops, hops_of
 from coband.agents.messages.linear import FloodedSums
 from coband.agents.private_estimator import Estimator, PrivateConfig, State, TreeNoise
+from coband.agents.theorems import FED_UCB_DISPUTED
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.message import Message
@@ -155,5 +156,6 @@ ALGORITHM = Algorithm(
     ),
     cites=("dubey2020differentially", "shariff2018differentially"),
     search={"threshold": "0.1..1000"},
+    unbounded=FED_UCB_DISPUTED,
     private=noise_of,
 )

@@ -153,6 +153,7 @@ SLIDING = single(
     "cheung2019learning",
     Memory("a matrix d x d and a window of pulls for each agent", "N*d*(d + min(t, window))", "a smaller window"),
     bounds=(Bound("regret", "d*T/sqrt(min(window, T/N))", "Cheung et al. 2019, theorem 3", assumes=(STATIC,)),),
+    search={"window": "20..5000"},
 )
 DISCOUNTED = single(
     "discounted_lin_ucb",
@@ -163,4 +164,5 @@ DISCOUNTED = single(
     "russac2019weighted",
     Memory("two matrices d x d for each agent", "2*N*d^2", "fewer agents (agents.count)"),
     bounds=(Bound("regret", "d*sqrt(N*T*(1 - T/N*log(gamma)))", "Russac et al. 2019, theorem 2", assumes=(STATIC,)),),
+    search={"gamma": "0.9..0.9999"},
 )

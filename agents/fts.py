@@ -25,6 +25,7 @@ import numpy as np
 
 from coband.agents.fts_parameters import FtsConfig, Private, PrivateRegions, Regions
 from coband.agents.messages.federated import DrawnWeights, PrivateRegionWeights, RegionWeights
+from coband.agents.theorems import DP_FTS_UNSTATED, FTS_UNSTATED
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -51,7 +52,6 @@ class FederatedSampler(Talks, Agent):
         shared = lambda: self.config.draw_features(context.open_coin(SERVER), d)  # noqa: E731
         self.shared: RandomFeatures = context.sharing.get("features", shared)
         self._points: list[FloatArray] = []
-        self._ids: list[int] = []  # of these points, where they are from a domain
         self._rewards: list[float] = []
         self._domain: tuple[FloatArray, IntArray] | None = None
         self._G, self._b = np.zeros((M, M)), np.zeros(M)
@@ -86,26 +86,20 @@ class FederatedSampler(Talks, Agent):
 
     def _own_draw(self, arms: ArmSet) -> FloatArray:
         """A function drawn from the own posterior, at arms."""
-        X, domain = arms.features, arms.domain
+        X = arms.features
         phi = self.config.draw_features(self.context.rng, X.shape[1])
-        if domain is None:
-            found = phi(np.vstack([*self._points, X]))
-            pulled, offered = found[: len(self._points)], found[len(self._points) :]
-        else:
-            found = phi(domain.features)
-            pulled, offered = found[self._ids], found if arms is domain else found[arms.ids]
+        pulled = phi(np.array(self._points).reshape(-1, X.shape[1]))
         G, b = pulled.T @ pulled, pulled.T @ np.array(self._rewards)
         weights = posterior_draw(G, b, self.config.noise_variance, self.context.rng.standard_normal(len(b)))
-        return np.asarray(offered @ weights)
+        return phi.leading(X, weights)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Learn; once the first points are known, send a draw of weights."""
-        x, id, domain = arms.features[arm], int(arms.ids[arm]), arms.domain
+        x, domain = arms.features[arm], arms.domain
         self.unshared += 1
         self._points.append(x)
-        self._ids.append(id)
         self._rewards.append(reward)
-        phi = self.shared(x[None])[0] if domain is None else self._of_domain(domain)[0][id]
+        phi = self.shared(x[None])[0] if domain is None else self._of_domain(domain)[0][arms.ids[arm]]
         self._G += phi[:, None] * phi
         self._b += reward * phi
         if len(self._points) < self.config.initial:
@@ -185,6 +179,7 @@ def federated(config: type[FtsConfig], source: str, summary: str) -> Algorithm:
         metrics=(Metric("draws", "messages", "draws of weights that agents have sent"),),
         cites=(*(["dai2020federated"] if source.startswith("2020") else []), "dai2021differentially"),
         search={"features": "20..500", "length_scale": "0.05..5"},
+        unbounded=FTS_UNSTATED if source.startswith("2020") else DP_FTS_UNSTATED,
         memory=(Memory("a matrix M x M of features for each agent", "N*features^2", "fewer features"),),
         private=ServerNoise if private else None,
     )

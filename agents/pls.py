@@ -142,7 +142,7 @@ class Pls(PhasedAgent):
         gains = covariances / (1.0 + covariances[place])
         self._means += gains * (reward - self._means[place])
         self._variances = np.maximum(self._variances - gains * covariances, 0.0)
-        self._inverse -= np.outer(z, z) / (1.0 + covariances[place])
+        self._inverse -= z[:, None] * z / (1.0 + covariances[place])
 
     async def end_phase(self) -> None:
         """Send the estimate's difference to theta, hear how theta changes; exploit, or begin the next epoch."""

@@ -133,6 +133,21 @@ BPE = (
     ),
 )
 
+FED_UCB_DISPUTED = (
+    "Zhou and Chowdhury 2024 find the regret bound of Dubey and Pentland 2020 incorrect, since it miscalculates the "
+    "noise, and that on communication without ground; what they prove themselves is about other algorithms"
+)
+FTS_UNSTATED = (
+    "Dai et al. 2020 guarantee convergence however agents differ; only the abstract was at hand, which gives no rate"
+)
+DP_FTS_UNSTATED = (
+    "Dai et al. 2021 guarantee utility beside privacy; only the abstract was at hand, which gives no rate of regret"
+)
+ASYNC_LIN_UCB_AM_UNSTATED = (
+    "Li and Wang 2022 bound regret and communication of heterogeneous clients; only the abstract was at hand, which "
+    "does not say how"
+)
+
 _DUETS = (
     NO_DELAYS,
     NO_LOSSES,

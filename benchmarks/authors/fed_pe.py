@@ -1,9 +1,9 @@
 """Fed-PE against github.com/Ruiquan5514/Federated-Linear-Contextual-Bandits (``COBAND_FED_PE_CODE``: a checkout).
 
 The program runs everything when it is imported, so its functions are taken out of the file. It gets the arms of
-coband's world (those of its synthetic problem), and draws noise of its own, so that means are compared and not single
-runs. It ends phases after the dealt pulls; regret is therefore that of dealt pulls on both sides. Its ``alpha`` and
-the smallest length of an arm are given to ours.
+coband's world (those of its synthetic problem), and on both sides the n-th dealt pull of an agent's arm in a phase has
+the same noise, so that worlds are paired. It ends phases after the dealt pulls; regret is therefore that of dealt pulls
+on both sides. Its ``alpha`` and the smallest length of an arm are given to ours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import io
 import math
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,11 +22,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.authors import compared, program
-from coband.agents.fed_pe import FedPE
-from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.runs import algorithm, plan_of, world
 from coband.simulator.core.engine import Engine
-from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.core.randomness.streams import Streams
 
 AGENTS, ARMS, PHASES = 10, 3, 15
@@ -43,23 +41,21 @@ Found = tuple[float, int, float]
 """Regret of dealt pulls, estimates sent, CPU seconds."""
 
 
-class Watched(FedPE):
-    """Notes at which turns it makes dealt pulls."""
+class Noise(dict[tuple[int, int, int], Callable[[], float]]):
+    """The noise of dealt pulls: a stream for each (agent, arm, phase)."""
 
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context)
-        self.turn, self.dealt_turns = 0, list[int]()
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._seed = seed
 
-    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        self.turn += 1
-        if self._at < self._informative:
-            self.dealt_turns.append(self.turn)
-        return super().observe(arms, arm, reward)
+    def __missing__(self, of: tuple[int, int, int]) -> Callable[[], float]:
+        self[of] = np.random.default_rng((self._seed, *of)).standard_normal
+        return self[of]
 
 
 def ours(variant: str, seed: int) -> Found:
     """Our run of so many phases."""
-    drawn, d, noted = world(PROBLEM, seed, AGENTS), 3, {}
+    drawn, d, noise, regret = world(PROBLEM, seed, AGENTS), 3, Noise(seed), 0.0
     one, k = 2 * math.log(10 * ARMS * PHASES), 1.0
     while k * d < one + d * math.log(k) + d:
         k += 0.1
@@ -68,20 +64,23 @@ def ours(variant: str, seed: int) -> Found:
     entry, pull = algorithm("fed_pe"), drawn.pull
 
     def watched(agent: int, turn: int, arm: int) -> tuple[float, float]:
-        found: tuple[float, float] = pull(agent, turn, arm)
-        noted[agent, turn] = found[1]
-        return found
+        nonlocal regret
+        reward, lost = pull(agent, turn, arm)
+        node: Any = engine.agents[agent]
+        if node._at < node._informative:
+            regret += lost
+            reward = float(drawn.means(agent, turn)[arm]) + noise[agent, arm, node.phase]()
+        return reward, lost
 
     drawn.pull = watched
     turns = ARMS + sum(2**p + ARMS for p in range(1, PHASES))
     plan = {"agents": {"count": AGENTS}, "schedule": {"kind": "rounds", "turns": turns}, "network": {}}
     config = entry.config.model_validate({"variant": variant, "alpha": alpha, "shortest": least})
     started = time.process_time()
-    engine = Engine(plan_of(plan), replace(entry, agent=Watched), config, drawn, Streams(seed))
+    engine = Engine(plan_of(plan), entry, config, drawn, Streams(seed))
     result = engine.run()
     seconds = time.process_time() - started
-    dealt = sum(noted[i, t] for i, node in enumerate(engine.agents) for t in node.dealt_turns)  # type: ignore[attr-defined]
-    return dealt, int(result.totals["estimates_sent"]), seconds
+    return regret, int(result.totals["estimates_sent"]), seconds
 
 
 def theirs(code: dict[str, Any], variant: str, seed: int) -> Found:
@@ -89,17 +88,22 @@ def theirs(code: dict[str, Any], variant: str, seed: int) -> Found:
     drawn, functions = world(PROBLEM, seed, AGENTS), code["F"]
     c = np.stack([drawn.arms(agent, 1) for agent in range(AGENTS)])
     code["l"], code["Theta"] = float(np.vecdot(c, c).min()), np.tile([1.0, 0.0, 0.0], (ARMS, 1))
-    sent, name = 0, "Broadcast_collaborate" if variant == "collaborative" else "Broadcast"
+    owner, noise = {x.tobytes(): agent for agent, own in enumerate(c) for x in own}, Noise(seed)
+    sent = phase = 0
+    name = "Broadcast_collaborate" if variant == "collaborative" else "Broadcast"
     original = getattr(functions, name)
 
     def counted(*given: Any) -> Any:
-        nonlocal sent
+        nonlocal sent, phase
         local = given[2] if variant == "collaborative" else given[1]
-        sent += int((local != functions.Max).any(axis=2).sum())
+        sent, phase = sent + int((local != functions.Max).any(axis=2).sum()), phase + 1
         return original(*given)
 
+    def pull(a: int, x: FloatArray, Theta: FloatArray, number: int = 1) -> float:
+        return float(Theta[a] @ x) + noise[owner[x.tobytes()], a, phase]()
+
+    functions.PullArm = pull
     setattr(functions, name, counted)
-    np.random.seed(seed)  # noqa: NPY002  the program draws from the global stream
     started = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
         regret = code[FUNCTIONS[variant]](c, code["Theta"], PHASES)[1][-1]

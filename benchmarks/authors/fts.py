@@ -4,7 +4,8 @@
 The program's agents are a class; its server is a script with data of its own, so that averages are ours on both sides.
 An agent of the program gets the arms and rewards of coband's world: its search of a continuous domain is replaced by
 the loop that begins it, over arms, with its own score of each, and its first points are random arms of its region.
-Kernels are given on both sides: what stands in for GPy keeps them. Both draw by themselves, so that runs differ.
+Kernels are given on both sides: what stands in for GPy keeps them. Both draw by themselves, so that runs differ. Means
+are compared in small worlds, CPU seconds also at the program's sizes: 100 features, 1000 points in a search.
 """
 
 from __future__ import annotations
@@ -22,30 +23,33 @@ import numpy as np
 from benchmarks.authors import compared, program, timed
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.runs import algorithm, world
-from coband.simulator.maths.random_features import RandomFeatures
 
-AGENTS, TURNS, POINTS = 6, 25, 60
+AGENTS, TURNS = 6, 25
+SMALL, PROGRAM = (30, 60), (100, 1000)
+"""Features and arms."""
 CONFIG: dict[str, Any] = {
-    "features": 30,
     "length_scale": 0.2,
     "variance": 1.0,
     "noise_variance": 0.01,
     "initial": 5,
     "constant": 5,
 }
-PROBLEM: dict[str, Any] = {
-    "kind": "fixed_domain",
-    "domain": {"kind": "box", "dimension": 2, "points": POINTS},
-    "reward": {"kind": "rkhs", "kernel": {"kind": "gaussian", "length_scale": 0.2}},
-    "noise": 0.1,
-}
 Found = tuple[float, int, float]
 """Regret, scalars, CPU seconds."""
 
 
-def ours(seed: int) -> Found:
+def problem(points: int) -> dict[str, Any]:
+    """A function of an RKHS on points of the square."""
+    domain = {"kind": "box", "dimension": 2, "points": points}
+    reward = {"kind": "rkhs", "kernel": {"kind": "gaussian", "length_scale": 0.2}}
+    return {"kind": "fixed_domain", "domain": domain, "reward": reward, "noise": 0.1}
+
+
+def ours(size: tuple[int, int], seed: int) -> Found:
     """A run."""
-    result, seconds = timed("fts_de", CONFIG, PROBLEM, AGENTS, {"kind": "rounds", "turns": TURNS}, seed)
+    M, points = size
+    schedule = {"kind": "rounds", "turns": TURNS}
+    result, seconds = timed("fts_de", {**CONFIG, "features": M}, problem(points), AGENTS, schedule, seed)
     return result.regret, int(result.totals["scalars"]), seconds
 
 
@@ -77,8 +81,8 @@ def stand_in() -> ModuleType:
 class Domain:
     """The world as the program's agents see it: they choose arms, and are told rewards."""
 
-    def __init__(self, seed: int) -> None:
-        self._world = world(PROBLEM, seed, AGENTS)
+    def __init__(self, points: int, seed: int) -> None:
+        self._world = world(problem(points), seed, AGENTS)
         self.X, self.regret = np.array(self._world.arms(0, 1)), 0.0
         self._turns, self._arm = [0] * AGENTS, 0
 
@@ -105,10 +109,10 @@ class Domain:
         return reward
 
 
-def theirs(code: Any, seed: int) -> Found:
+def theirs(code: Any, size: tuple[int, int], seed: int) -> Found:
     """A run of the program's agents, with our averages."""
     config: Any = algorithm("fts_de").config.model_validate(CONFIG)
-    domain, M, initial = Domain(seed), config.features, config.initial
+    domain, M, initial = Domain(size[1], seed), size[0], config.initial
     np.random.seed(seed)  # noqa: NPY002  the program draws from the global stream
     rng, started, scalars = np.random.default_rng(seed), time.process_time(), 0
     code.acq_max = domain.search
@@ -139,33 +143,18 @@ def theirs(code: Any, seed: int) -> Found:
     return domain.regret, scalars, time.process_time() - started
 
 
-def searches(code: Any) -> tuple[float, float]:
-    """CPU seconds of a search of 1000 points with 100 features: ours, and the loop that begins the program's."""
-    rng = np.random.default_rng(0)
-    phi, X, weights = RandomFeatures(rng, 100, 2, 0.2, 1.0), rng.uniform(0, 1, (1000, 2)), rng.standard_normal(100)
-    started = time.process_time()
-    for _ in range(20):
-        (phi(X) @ weights).argmax()
-    own = (time.process_time() - started) / 20
-    parts = {"M": 100, "s": phi._s, "b": phi._b, "v_kernel": 1.0, "obs_noise": 0.01}
-    parts = {"M": 100, "random_features": parts, "w_sample": weights, "partitions": None}
-    score, started = code.UtilityFunction("ts").utility, time.process_time()
-    np.argmax([score(x.reshape(1, -1), parts) for x in X])
-    return own, time.process_time() - started
-
-
 def main(worlds: int = 40) -> int:
     """Compare; 1 if something is not equivalent."""
     sys.modules.setdefault("GPy", stand_in())
     repository = "daizhongxiang/Differentially-Private-Federated-Bayesian-Optimization"
     code = program("COBAND_DP_FTS_DE_CODE", repository, "bayesian_optimization_dp_fts_de.py")
-    ours(worlds)  # imports what a run needs
+    ours(SMALL, worlds)  # imports what a run needs
     gc.freeze()  # as jobs do
-    own, other = searches(code)
-    print(f"CPU seconds of a search: ours {own:.3g}, theirs {other:.3g}, {other / own:.0f} times as many")
-    pairs = [(ours(seed), theirs(code, seed)) for seed in range(worlds)]
-    print(f"{AGENTS} agents, {TURNS} turns, {POINTS} arms of the square, M = {CONFIG['features']}")
-    return 0 if compared(pairs, "regret", "scalars") else 1
+    for (M, points), worlds_of in ((PROGRAM, 3), (SMALL, worlds)):
+        pairs = [(ours((M, points), seed), theirs(code, (M, points), seed)) for seed in range(worlds_of)]
+        print(f"{AGENTS} agents, {TURNS} turns, {points} arms of the square, M = {M}")
+        alike = compared(pairs, "regret", "scalars")
+    return 0 if alike else 1
 
 
 if __name__ == "__main__":

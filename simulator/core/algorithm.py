@@ -211,6 +211,7 @@ class Algorithm:
         search: parameter -> what ``coband frontier`` tries where nothing else is said, such as ``"0.01..100"``: the
             parameters that trade communication against regret.
         bounds: what theorems say about regret and communication.
+        unbounded: why there are none, where its paper has some; empty: nothing is to be said.
         knows: what its nodes read of `FACTS`, beside what ``needs`` implies; ``checks: full`` refuses other facts.
         always: parameters with which its agents communicate whenever they have anything new; empty where none do that.
         private: the noise that its nodes put on what they send, by the context of an agent; None: they put none.
@@ -232,6 +233,7 @@ class Algorithm:
     memory: tuple[Memory, ...] = ()
     search: Mapping[str, str] = field(default_factory=dict, hash=False)
     bounds: tuple[Bound, ...] = ()
+    unbounded: str = ""
     always: Mapping[str, object] = field(default_factory=dict, hash=False)
     knows: tuple[str, ...] = ()
     private: Callable[[NodeContext], OwnNoise] | None = None

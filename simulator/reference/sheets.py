@@ -118,6 +118,8 @@ def _sections(item: Item) -> Iterator[Section]:
         yield Section("where", (Text(tuple(_quantity(*pair) for pair in item["where"].items())),))
     if item.get("bounds"):
         yield Section("Theorems", (Text(tuple(line for bound in item["bounds"] for line in _bound(bound))),))
+    elif item.get("unbounded"):
+        yield Section("Theorems", (Text((f"none is declared: {item['unbounded']}",)),))
     if item.get("search"):
         lines = tuple(f"{name}: {text} (what `coband frontier` tries)" for name, text in item["search"].items())
         yield Section("Search", (Text(lines),))

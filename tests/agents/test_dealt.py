@@ -76,6 +76,18 @@ def test_bits_of_rclb_are_d_numbers_up_and_numbers_of_arms_down(counting: str, c
     assert simulated.result.totals["bits"] == context.agents * (up + index * sum(expected.named)) > 0
 
 
+@every("counting", ["paper", "packed"])
+@every("case", range(3))
+def test_bits_of_delb_are_means_up_and_dealt_arms_and_theta_down(counting: str, case: int) -> None:
+    """Of an arm the server sends its number, ceil(log2 K) bits, and how often to pull it, ceil(log2(T + 1))."""
+    simulated, expected = solved("delb", case, counting)
+    context, totals = simulated.engine.agents[0].context, simulated.result.totals
+    assert context.domain is not None
+    arm = math.ceil(math.log2(len(context.domain))) + math.ceil(math.log2(len(simulated.pulls) + 1))
+    numbers = totals["means_sent"] + context.agents * context.dimension * expected.rounds
+    assert totals["bits"] == 64 * numbers + totals["arms_dealt"] * (128 if counting == "paper" else arm) > 0
+
+
 @every("agents", [1, 2, 7, 10])
 @every("pulls", [3.0, 100.0, 12345.6])
 def test_pulls_are_dealt_out_evenly_and_in_order(agents: int, pulls: float) -> None:

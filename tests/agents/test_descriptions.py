@@ -9,6 +9,7 @@ from coband.simulator.conformance.runs import algorithm, registry
 from coband.simulator.core.algorithm import SILENT
 from coband.simulator.core.formulas import names_in
 from coband.simulator.experiments.registry.catalogue import describe
+from coband.simulator.reference.sheets import Text, sheet
 from tests.every import every
 
 NAMES = sorted(registry().algorithms)
@@ -29,6 +30,18 @@ def test_every_algorithm_is_described_in_full(name: str) -> None:
     assert [metric["name"] for metric in item["metrics"]] == [metric.name for metric in entry.metrics]
     assert {parameter["name"] for parameter in item["parameters"]} == set(entry.config.model_fields)
     assert all("default" in parameter or parameter["required"] for parameter in item["parameters"])
+
+
+@every("name", NAMES)
+def test_a_reason_is_given_where_no_theorem_is_declared(name: str) -> None:
+    (item,) = (item for item in describe(name, registry()) if item["kind"] == "algorithm")
+    (blocks,) = [section.blocks for section in sheet(item).sections if section.title == "Theorems"] or [()]
+    said = [line for block in blocks if isinstance(block, Text) for line in block.lines]
+    if algorithm(name).unbounded:
+        assert not algorithm(name).bounds
+        assert said == [f"none is declared: {algorithm(name).unbounded}"]
+    else:
+        assert bool(said) == bool(algorithm(name).bounds)
 
 
 @pytest.mark.parametrize("name", sorted(registry().problems))

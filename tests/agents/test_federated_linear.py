@@ -187,6 +187,14 @@ def test_scalars_are_the_closed_forms_whatever_the_delays(name: str, agents: int
     assert (result.totals["uplink_scalars"], result.totals["downlink_scalars"]) == expected
 
 
+@pytest.mark.parametrize(("counting", "each"), [("paper", 64 * 13), ("packed", 64 * 9 + 6)])
+def test_bits_of_async_lin_ucb_are_a_matrix_a_vector_and_a_count(counting: str, each: int) -> None:
+    """d = 3: 9 entries, or the 6 of a triangle, 3 and a number of pulls of 40."""
+    schedule, messages = {"kind": "rounds", "turns": 20}, {"counting": counting}
+    result = run("async_lin_ucb", {"gamma_u": 1.1}, agents=2, schedule=schedule, messages=messages).result
+    assert result.totals["bits"] == each * result.totals["messages"] > 0
+
+
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_server_holds_the_sum_of_what_it_applied(name: str) -> None:
     """W and b of the server and the agents' news add up to those of all pulls, each once."""

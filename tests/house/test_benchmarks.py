@@ -12,7 +12,7 @@ from scipy.stats import ttest_1samp
 
 from benchmarks import __main__ as program
 from benchmarks import authors, bandits, exploration, known_points, neural, whole
-from benchmarks.authors import async_lin_ucb, delb, fed_pe, fts, pls
+from benchmarks.authors import async_lin_ucb, delb, fed_pe, forgetting, fts, pls
 from benchmarks.measuring import Figure, Measured
 from tests.house import performance_rows as rows
 
@@ -106,6 +106,7 @@ def test_equivalence_takes_both_tests() -> None:
         (delb, "COBAND_DISTRIBUTED_BANDITS_CODE", "sudeepsalgia/distributed_bandits", "codes/delb.py"),
         (pls, "COBAND_DISTRIBUTED_BANDITS_CODE", "sudeepsalgia/distributed_bandits", "codes/pls.py"),
         (fed_pe, "COBAND_FED_PE_CODE", "Ruiquan5514/Federated-Linear-Contextual-Bandits", "Functions.py"),
+        (forgetting, "COBAND_WEIGHTED_BANDITS_CODE", "YRussac/WeightedLinearBandits", "SW_LinUCB_class.py"),
     ],
 )
 def test_without_a_checkout_the_comparison_is_skipped(

@@ -109,6 +109,7 @@ def _algorithm(algorithm: Algorithm) -> Item:
         "privacy": list(_privacy(algorithm)),
         "counts": [asdict(form) for form in algorithm.counts],
         "bounds": [_bound(bound) for bound in algorithm.bounds],
+        "unbounded": algorithm.unbounded,
         "search": dict(algorithm.search),
         "memory": [{"what": part.what, "numbers": part.words, "change": part.change} for part in algorithm.memory],
         "where": dict(_quantities(algorithm)),
