@@ -64,7 +64,7 @@ def pool_of(workers: int | None, most: int) -> WorkerPool:
         return InProcess()
     if coband.BLAS_IS_PINNED:
         return InProcess() if count == 1 else Local(count)
-    with executors.interrupts_held():
+    with executors.interrupts_held(first=True):
         executor = executors.processes(1)
         found = executor.submit(kernels)
     try:

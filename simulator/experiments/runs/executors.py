@@ -62,17 +62,22 @@ def _end_with(driver: int) -> None:
 
 
 @contextmanager
-def interrupts_held() -> Iterator[None]:
+def interrupts_held(first: bool) -> Iterator[None]:
     """Let Ctrl-C wait: processes that start meanwhile never hear it, not even before they can ignore it themselves.
 
     Threads that start meanwhile, such as the pool's, hand this down to the processes that they start later.
+
+    Args:
+        first: whether a pool is made. Its resource tracker is then started, or woken to see whether it lives; doing so
+            for each job takes a tenth of what a job costs beside its own work.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    from multiprocessing import resource_tracker  # not needed for serial runs
+    if first:
+        from multiprocessing import resource_tracker  # not needed for serial runs
 
-    resource_tracker.ensure_running()  # its start lets signals through again
+        resource_tracker.ensure_running()  # its start lets signals through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

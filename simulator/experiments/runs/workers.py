@@ -123,7 +123,7 @@ class Local(WorkerPool):
         wanted = 1 if alone else self._workers
         if self._executor is not None and self._made != wanted:
             self.abandon()
-        with executors.interrupts_held():
+        with executors.interrupts_held(first=self._executor is None):
             if self._executor is None:
                 self._executor, self._made = executors.processes(wanted), wanted
             return self._executor.submit(work, item)
