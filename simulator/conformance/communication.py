@@ -17,7 +17,7 @@ from coband.simulator.core.memory import RunSize
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, BatchAgent, Server
 from coband.simulator.core.talks import Declined
-from coband.simulator.core.world import BatchWorld
+from coband.simulator.core.world import in_batches
 from coband.simulator.metrics import by_name
 
 IN_A_ROUND = {"uplink_scalars": UP, "downlink_scalars": DOWN, "peer_scalars": PEER}
@@ -112,7 +112,7 @@ def check_metrics(name: str, run: Run, problem: str) -> None:
     scored = by_name(registry().problems[problem].metrics)
     for key in getattr(engine.world, "measures", {}):
         demand(key in scored, _undeclared(key, f"problem {problem}", f"ProblemEntry.metrics of {problem}"))
-    if isinstance(engine.world, BatchWorld):
+    if in_batches(engine.world):
         answers = [agent.answer for agent in engine.agents if isinstance(agent, BatchAgent)]
         for key in {**engine.world.score(answers), **engine.world.score_of(0, answers[0])}:
             demand(key in scored, _undeclared(key, f"problem {problem}", f"ProblemEntry.metrics of {problem}"))
@@ -136,7 +136,7 @@ def common(run: Run) -> dict[str, int]:
     """`coband.simulator.core.algorithm.COMMON_QUANTITIES` of a run."""
     world = run.engine.world
     found = {"N": len(run.engine.agents), "d": world.dimension}
-    if isinstance(world, BatchWorld) or world.fixed_arms:
+    if in_batches(world) or world.fixed_arms:
         found["arms"] = len(world.arms(0, 1))
     return found
 

@@ -22,7 +22,7 @@ from coband.simulator.core.nodes.lazy_sequence import each
 from coband.simulator.core.nodes.node import BatchAgent, Client, Node, NodeContext, Server
 from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.core.run_context import RunContext
-from coband.simulator.core.world import BatchWorld, World
+from coband.simulator.core.world import World, in_batches
 from coband.simulator.metrics import Metric
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Ended:
         totals |= {} if self.run.members is None else self.run.members.totals(self._end)
         totals |= {} if self.run.energy is None else self.run.energy.totals(len(self.agents))
         totals |= self._of_honest() | self._spent() | self._reported() | dict(getattr(world, "measures", {}))
-        if isinstance(world, BatchWorld):
+        if in_batches(world):
             batch_agents = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
             totals.update(world.score([agent.answer for agent in batch_agents]))
             if batch_agents and (means_of := getattr(world, "means", None)) is not None:
@@ -252,7 +252,7 @@ class Ended:
         ]
 
     def _score_of(self, index: int, agent: Client) -> AgentMetrics:
-        if isinstance(agent, BatchAgent) and isinstance(self.world, BatchWorld):
+        if isinstance(agent, BatchAgent) and in_batches(self.world):
             return dict(self.world.score_of(index, agent.answer))
         return {}
 

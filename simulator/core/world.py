@@ -6,7 +6,7 @@ The engine alone talks to a world; an agent sees the arm features of its turn an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard
 
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.config import JsonObject
@@ -54,7 +54,6 @@ class World(Protocol):
         """The drawn truth (theta, ...) in JSON types, for the record of the run."""
 
 
-@runtime_checkable
 class BatchWorld(Protocol):
     """A world whose arms stay and that can be pulled in batches."""
 
@@ -69,3 +68,11 @@ class BatchWorld(Protocol):
 
     def score_of(self, agent: int, answer: int | None) -> dict[str, float]:
         """How right one agent's answer is."""
+
+
+_BATCHES = ("knowledge", "pull_batch", "score", "score_of")
+
+
+def in_batches(world: object) -> TypeGuard[BatchWorld]:
+    """Whether a world is a `BatchWorld`; ``isinstance`` of a protocol would take a tenth of a short run."""
+    return all(hasattr(world, name) for name in _BATCHES)

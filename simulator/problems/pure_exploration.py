@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
@@ -22,7 +23,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.world import World
 from coband.simulator.maths.exploration.conditions import smallest_norm
-from coband.simulator.maths.kernels.library import Linear
+from coband.simulator.maths.kernels.library import Kernel, Linear
 from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.metrics import Metric
 from coband.simulator.problems.problem import Extent, InstanceError, Problem, ProblemEntry, Streams, check_columns
@@ -50,8 +51,8 @@ class TableFeatures(Config):
     ones: int = Field(default=2, ge=1)
     """Ones in a vector."""
 
-    def draw(self, rng: np.random.Generator, agents: int, gap: float) -> tuple[FloatArray, FloatArray]:
-        """The pairs (agents, n, d) and their means (agents, n); they use no random numbers.
+    def table(self, agents: int, gap: float) -> tuple[FloatArray, FloatArray]:
+        """The pairs (agents, n, d) and their means (agents, n).
 
         Raises:
             InstanceError: the list of blocks does not have one entry per agent.
@@ -247,10 +248,27 @@ class PureExplorationProblem(Problem):
         Raises:
             InstanceError: the features do not fit the number of agents, or no instance was found.
         """
-        pairs, means = self.features.draw(streams("world", 0, "tasks"), agents, self.gap)
-        kernel = self.features.kernel if isinstance(self.features, KernelFeatures) else Linear()
-        norms = np.array([smallest_norm(kernel(own, own), F) for own, F in zip(pairs, means, strict=True)])
+        if isinstance(self.features, KernelFeatures):
+            pairs, means = self.features.draw(streams("world", 0, "tasks"), agents, self.gap)
+            norms = _norms(self.features.kernel, pairs, means)
+        else:
+            pairs, means, norms = _of_table(self.features, agents, self.gap)
         return PureExplorationWorld(pairs, means, as_noise(self.noise), self.sampling, streams, norms)
+
+
+def _norms(kernel: Kernel, pairs: FloatArray, means: FloatArray) -> FloatArray:
+    return np.array([smallest_norm(kernel(own, own), F) for own, F in zip(pairs, means, strict=True)])
+
+
+@lru_cache(maxsize=8)
+def _of_table(features: TableFeatures, agents: int, gap: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Pairs, means and norms of a table, which are the same in all replications and for all algorithms.
+
+    Raises:
+        InstanceError: the features do not fit the number of agents.
+    """
+    pairs, means = features.table(agents, gap)
+    return read_only(pairs), read_only(means), read_only(_norms(Linear(), pairs, means))
 
 
 PROBLEM = ProblemEntry(

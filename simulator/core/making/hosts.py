@@ -17,7 +17,7 @@ from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Server
 from coband.simulator.core.nodes.outbox import SERVER
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
 from coband.simulator.core.run_context import RunContext
-from coband.simulator.core.world import BatchWorld
+from coband.simulator.core.world import in_batches
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class HostAssembly(NodeAssembly):
         schedule, world = self._plan.schedule, self._world
         assert isinstance(agent, Agent | BatchAgent)
         if isinstance(agent, BatchAgent):
-            if not isinstance(schedule, Phases) or not isinstance(world, BatchWorld):
+            if not isinstance(schedule, Phases) or not in_batches(world):
                 raise TypeError("a batch agent needs schedule.kind phases and a problem that can be pulled in batches")
             from coband.simulator.core.hosts.phases import PhaseHost, PhaseTiming
 

@@ -21,7 +21,7 @@ from coband.simulator.core.nodes.outbox import SERVER
 from coband.simulator.core.nodes.sharing import Sharing
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.world import BatchWorld, World
+from coband.simulator.core.world import World, in_batches
 
 if TYPE_CHECKING:
     from coband.simulator.core.whatif.changes import WhatIf
@@ -79,7 +79,7 @@ class NodeAssembly:
         domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
         least = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
         count_turns = least if self._plan.members is None else lambda: None
-        knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
+        knowledge = world.knowledge() if in_batches(world) else None
         contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
         closest, policy, delays = ClosestDecision(count), self._plan.network.retry_policy, self._plan.delays
         gives_up = self._plan.faulty or self._whatif is not None

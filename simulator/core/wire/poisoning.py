@@ -9,7 +9,7 @@ from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.behaviours import RewardPoisoning
-from coband.simulator.core.world import BatchWorld, World
+from coband.simulator.core.world import World, in_batches
 
 
 class PoisonedWorld:
@@ -26,7 +26,7 @@ class PoisonedWorld:
     def __init__(
         self, world: World, adversaries: Sequence[Adversary], agents: int, streams: Streams, now: Callable[[], float]
     ) -> None:
-        if isinstance(world, BatchWorld):
+        if in_batches(world):
             raise UnsupportedScenario(
                 "adversaries: reward_poisoning changes the reward of a pull, and this problem is pulled in batches; "
                 "choose a behaviour that changes messages"

@@ -13,7 +13,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire.noising import Noising
 from coband.simulator.core.wire.privacy import Privacy
-from coband.simulator.core.world import BatchWorld, World
+from coband.simulator.core.world import World, in_batches
 
 
 class VeiledArms(ArmSet):
@@ -42,7 +42,7 @@ class PrivateWorld:
     def __init__(self, world: World, privacy: Privacy, noising: Noising) -> None:
         self._world, self._clip, self._noising = world, privacy.clip, noising
         local = privacy.mechanism.local
-        if isinstance(world, BatchWorld):
+        if in_batches(world):
             raise UnsupportedScenario(
                 "messages.privacy clips the point and the reward of each pull, and this problem is pulled in batches; "
                 "choose another problem"
