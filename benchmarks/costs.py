@@ -94,7 +94,8 @@ def measured(file: Path) -> Iterator[Row]:
         for share in SHARES if marks else ():
             pulls, seconds = next(mark for mark in marks if mark[1] >= share * marks[-1][1])
             known = costs.features(scenario, max(1, pulls))
-            yield row | {"known": known, "seconds": seconds, "whole": share == 1}
+            unknown = scenario.schedule.total_turns(scenario.agents.count) is None
+            yield row | {"known": known, "seconds": seconds, "whole": share == 1, "open": unknown}
 
 
 def measure(out: Path) -> None:
@@ -165,6 +166,15 @@ def fitted(rows: Sequence[Row], what: str, means: Sequence[float]) -> dict[str, 
     return found
 
 
+def wholes(rows: Sequence[Row]) -> dict[str, list[float]]:
+    """Algorithm -> mean and spread of log seconds of jobs whose pulls nobody knows before."""
+    logs: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        logs[row["algorithm"]].append(math.log(row["seconds"]))
+    spreads = {name: float(np.clip(np.std(own), *SPREADS)) for name, own in logs.items()}
+    return {name: [round(float(np.mean(own)), 3), round(spreads[name], 2)] for name, own in sorted(logs.items())}
+
+
 def predicted(row: Row, found: dict[str, list[Any]], means: Sequence[float]) -> float:
     """log of the cost of a row."""
     a, slopes = found.get(row["algorithm"], found[""])
@@ -194,6 +204,7 @@ def fit(measurements: Path) -> None:
     rows = kept["seconds"]
     means = [float(np.mean([row["known"][i] for row in rows if row["known"][i] is not None])) for i in range(4)]
     table: dict[str, Any] = {"calibration": round(read["calibration"], 6), "means": [round(one, 3) for one in means]}
+    table["whole"] = wholes([row for row in timed if row["open"]])
     for what, several in kept.items():
         found, errors = fitted(several, what, means), unseen(several, what, means)
         every = np.array([one for some in errors.values() for one in some])

@@ -5,7 +5,8 @@ The shipped table, ``costs.json``, holds for each algorithm a formula fitted to 
     log cost = a + b log T + c log N + e log d + f log K,
 
 with T pulls of all agents, N agents, d the dimension of arms and K arms of a turn; numbers that only data know count as
-the mean of the measured ones. Seconds are corrected for this machine by a computation that takes milliseconds, and by
+the mean of the measured ones. Where only the run itself shows T, as with pure exploration, whose cost hardly depends on it,
+the table has the mean of log seconds of whole jobs. Seconds are corrected for this machine by a computation that takes milliseconds, and by
 what jobs of the same user took (`Memories`). ``python -m benchmarks.costs`` measures the table anew.
 """
 
@@ -61,7 +62,8 @@ def typical(algorithm: str, known: Sequence[float | None], what: Cost) -> tuple[
     An algorithm that nobody has measured counts as the mean of all, with a larger spread.
     """
     if known[0] is None:
-        return None
+        whole = table()["whole"].get(algorithm) if what == "seconds" else None
+        return None if whole is None else (whole[0], whole[1])
     found = table()[what]
     a, slopes, spread = found["algorithms"].get(algorithm, found["others"])
     filled = [mean if value is None else value for value, mean in zip(known, table()["means"], strict=True)]

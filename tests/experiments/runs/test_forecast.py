@@ -16,6 +16,7 @@ from coband.simulator.experiments.runs.forecast import Forecast, estimate, span
 from coband.simulator.experiments.runs.study import load_run
 from coband.simulator.experiments.scenario.document import DURATIONS, SIZES, Limit, amount
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.sweep.study import load_study
 
 TEXT = """\
 name: small
@@ -59,6 +60,18 @@ def test_every_algorithm_is_in_the_table() -> None:
         assert slopes[0] >= 1
         assert min(slopes[2:]) >= 0  # more agents with as many pulls in all may cost less
         assert 0.2 <= spread < 2
+
+
+@pytest.mark.parametrize("name", ["fixed_confidence_same", "fixed_budget_same"])
+def test_jobs_that_end_by_a_rule_of_their_own_are_in_the_table(name: str) -> None:
+    study = load_study(Path(f"cope_kb/{name}"))
+    for variant in study.variants:
+        known = costs.features(variant.scenario)
+        assert known[0] is None
+        found = costs.typical(variant.configured.algorithm.name, known, "seconds")
+        assert found is not None
+        assert 1e-4 < math.exp(found[0]) < 1.0
+        assert costs.typical(variant.configured.algorithm.name, known, "bytes") is None
 
 
 UNMEASURED = {
