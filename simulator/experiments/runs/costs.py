@@ -5,9 +5,10 @@ The shipped table, ``costs.json``, holds for each algorithm a formula fitted to 
     log cost = a + b log T + c log N + e log d + f log K,
 
 with T pulls of all agents, N agents, d the dimension of arms and K arms of a turn; numbers that only data know count as
-the mean of the measured ones. Where only the run itself shows T, as with pure exploration, whose cost hardly depends on it,
-the table has the mean of log seconds of whole jobs. Seconds are corrected for this machine by a computation that takes milliseconds, and by
-what jobs of the same user took (`Memories`). ``python -m benchmarks.costs`` measures the table anew.
+the mean of the measured ones. Where only the run itself shows T, as with pure exploration, whose cost hardly depends on
+it, the table has the mean of log seconds of whole jobs. Seconds are corrected for this machine by a computation that
+takes milliseconds, and by what jobs of the same user took (`Memories`). ``python -m benchmarks.costs`` measures the
+table anew.
 """
 
 from __future__ import annotations
