@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.random.bit_generator import ISpawnableSeedSequence
 
-
 WORD = (1 << 32) - 1
 """The largest number in a word of 32 bits."""
 
@@ -35,8 +34,8 @@ class Seed(ISpawnableSeedSequence):
         # A SeedSequence reads an array of words in a quarter of the time that a seed with a key takes it.
         seed, key = self._seed, self._key
         words = (seed & WORD, seed >> 32 & WORD, seed >> 64 & WORD, seed >> 96, *key)
-        if 0 <= min(words) and max(words) <= WORD:
-            sequence = np.random.SeedSequence(np.array(words, np.uint32))  # type: ignore[arg-type]
+        if min(words) >= 0 and max(words) <= WORD:
+            sequence = np.random.SeedSequence(np.array(words, np.uint32))
         else:
             sequence = np.random.SeedSequence(seed, spawn_key=key)
         return sequence.generate_state(n_words, dtype)
