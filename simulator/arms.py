@@ -21,7 +21,7 @@ class ArmSet:
     def __init__(self, features: FloatArray) -> None:
         if features.flags.writeable:
             features = features.view()
-            features.flags.writeable = False
+            features.setflags(write=False)
         self._features = features
         self._domain: ArmSet | None = None
         self._ids: IndexArray | None = None

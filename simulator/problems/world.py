@@ -292,12 +292,12 @@ def check_arm(arm: int, count: int) -> None:
 def read_only(values: FloatArray) -> FloatArray:
     """The array as C-contiguous float64 that nobody can write to."""
     frozen = np.ascontiguousarray(values, dtype=np.float64).view()
-    frozen.flags.writeable = False
+    frozen.setflags(write=False)
     return frozen
 
 
 def frozen(values: FloatArray) -> FloatArray:
     """The same of values that nobody else has: the array itself where it is of this form."""
     values = np.ascontiguousarray(values, dtype=np.float64)
-    values.flags.writeable = False
+    values.setflags(write=False)
     return values

@@ -19,7 +19,7 @@ from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.nodes.message import Message, payload, size_of
 from coband.simulator.core.nodes.node import Note, Timer
 from coband.simulator.core.randomness.distributions import Constant, Distribution, Draws, is_zero
-from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.randomness.streams import Seed, Streams
 from tests.core import toys
 from tests.every import every
 
@@ -120,6 +120,20 @@ def test_stream_values_never_change(seed: int) -> None:
     expected = {0: 0.8563072453052888, 2**40: 0.9563276045244846}
     value = float(Streams(seed)("world", 0, "arms").random())
     assert value == pytest.approx(expected[seed], rel=1e-15)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**70 + 5, 2**128 - 1, 2**128, 2**200 + 3])
+@pytest.mark.parametrize("key", [(0,), (1, 2**31, 4, 2**32 - 1), (1, 2, 2**32, 3), (2**70, 0)])
+def test_a_stream_starts_where_numpy_starts_it(seed: int, key: tuple[int, ...]) -> None:
+    for words, kind in ((4, np.uint64), (9, np.uint32)):
+        expected = np.random.SeedSequence(seed, spawn_key=key).generate_state(words, kind)
+        assert np.array_equal(Seed(seed, key).generate_state(words, kind), expected)
+
+
+@pytest.mark.parametrize(("seed", "key"), [(-1, (1,)), (1, (2, -1))])
+def test_a_stream_has_no_negative_name(seed: int, key: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="non-negative"):
+        Seed(seed, key).generate_state(1)
 
 
 def ticks(spec: dict[str, Any], agents: int, seed: int = 0) -> list[tuple[float, int]]:

@@ -85,7 +85,7 @@ class GrowingCholesky:
     def rows(self, start: int, end: int) -> FloatArray:
         """Rows ``start`` to ``end - 1`` of L up to their columns ``end - 1``, a read-only view (end - start, end)."""
         view = self._rows[start:end, :end]
-        view.flags.writeable = False
+        view.setflags(write=False)
         return view
 
     def append(self, cross: FloatArray, block: FloatArray) -> FloatArray:

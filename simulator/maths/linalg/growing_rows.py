@@ -13,7 +13,7 @@ from coband.simulator.arrays import FloatArray
 def _nothing(width: int) -> FloatArray:
     """The storage of all tables without a row."""
     nothing = np.empty((0, width))
-    nothing.flags.writeable = False
+    nothing.setflags(write=False)
     return nothing
 
 
@@ -41,8 +41,9 @@ class GrowingRows:
         needed, length = size + len(rows), len(buffer)
         if size == length and needed * rows.shape[1] <= FEW:
             if len(rows):
-                self._all = self._buffer = np.concatenate((buffer, rows))
-                self._buffer.flags.writeable = False
+                first = needed == 1
+                self._all = self._buffer = np.array(rows, float, order="C") if first else np.concatenate((buffer, rows))
+                self._buffer.setflags(write=False)
                 self.size = needed
             return
         if needed > length:
@@ -57,7 +58,7 @@ class GrowingRows:
         """The first ``size`` rows, a read-only view (size, width); all where there are no more."""
         if size < self.size:
             view = self._buffer[:size]
-            view.flags.writeable = False
+            view.setflags(write=False)
             return view
         return self.all
 
@@ -66,7 +67,7 @@ class GrowingRows:
         """All rows, a read-only view (n, width)."""
         if self._all is None:
             self._all = self._buffer[: self.size]
-            self._all.flags.writeable = False
+            self._all.setflags(write=False)
         return self._all
 
     def forked(self, size: int) -> GrowingRows:
