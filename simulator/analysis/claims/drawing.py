@@ -62,8 +62,8 @@ def _legend(drawn: Figure) -> int:
     entries = dict(zip(*reversed(drawn.axes[0].get_legend_handles_labels()), strict=True))
     for columns in range(min(MOST_COLUMNS, len(entries)), 0, -1):
         legend = drawn.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
-        drawn.draw_without_rendering()
         if columns == 1 or legend.get_window_extent().width <= drawn.bbox.width:
+            drawn.draw_without_rendering()  # the layout of a first drawing is the start of the next
             return -(-len(entries) // columns)
         legend.remove()
     return 0

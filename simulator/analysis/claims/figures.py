@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from coband.simulator.analysis.claims import reading
 from coband.simulator.analysis.claims.claim import ClaimedStudy, Figure, Panel, Size
 from coband.simulator.analysis.claims.jobs import JOBS
 from coband.simulator.analysis.claims.samples import AXES, Sample, SampleError, StudySamples
-from coband.simulator.analysis.claims.studies import loaded
+from coband.simulator.analysis.claims.studies import Key, loaded, whole
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.variant import Variant
 from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.sweep.directory import ResultCache
+from coband.simulator.experiments.sweep.study import Sweep
 
 LEAST = 2
 """Replications of a line; one alone has no interval, so it is not drawn."""
@@ -38,25 +40,34 @@ def of_papers(
     Raises:
         ScenarioError: a scenario is not valid with a panel's settings.
     """
-    cache, known = ResultCache(place / JOBS), reading.papers()
-    found = {name: [_figure(one, cache, size, seed) for one in known[name].figures] for name in papers if name in known}
+    finished, known = ResultCache(place / JOBS), reading.papers()
+    load = cache(whole)  # panels share studies
+
+    def made(figure: Figure) -> dict[str, Any]:
+        change = {} if seed is None else {"seed": seed}
+        return _figure(
+            figure, [_samples(panel, panel.study.changed(change), size, load, finished) for panel in figure.panels]
+        )
+
+    found = {name: list(map(made, known[name].figures)) for name in papers if name in known}
     return {name: [one for one in figures if one["panels"]] for name, figures in found.items()}
 
 
-def _figure(figure: Figure, cache: ResultCache, size: Size, seed: int | None) -> dict[str, Any]:
-    panels = [
-        _panel(panel, panel.study.changed({} if seed is None else {"seed": seed}), cache, size)
-        for panel in figure.panels
-    ]
+def _samples(
+    panel: Panel, study: ClaimedStudy, size: Size, load: Callable[[Key], Sweep], finished: ResultCache
+) -> StudySamples:
+    return loaded(study, size, [(term.label, {**panel.at, **term.at}) for term in panel.labels], load).samples(finished)
+
+
+def _figure(figure: Figure, samples: Sequence[StudySamples]) -> dict[str, Any]:
+    panels = list(map(_panel, figure.panels, samples))
     return {"title": figure.title, "where": figure.where, "panels": [panel for panel in panels if panel["lines"]]}
 
 
-def _panel(panel: Panel, study: ClaimedStudy, cache: ResultCache, size: Size) -> dict[str, Any]:
+def _panel(panel: Panel, samples: StudySamples) -> dict[str, Any]:
     lines = []
-    wanted = [(term, {**panel.at, **term.at}) for term in panel.labels]
-    samples = loaded(study, size, [(term.label, at) for term, at in wanted]).samples(cache)
-    for term, at in wanted:
-        variants = samples.matching(term.label, at)
+    for term in panel.labels:
+        variants = samples.matching(term.label, {**panel.at, **term.at})
         found = _curve(samples, variants, panel) if panel.against in AXES else _means(samples, variants, panel)
         if found is not None:
             lines.append({"label": str(term), **found})

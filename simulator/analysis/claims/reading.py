@@ -116,7 +116,12 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def _read(path: Path, model: type[Model]) -> Model:
-    root, problems = read(path.read_text(encoding="utf-8"), str(path))
+    return _parsed(path.read_text(encoding="utf-8"), str(path), model)  # type: ignore[return-value]
+
+
+@cache
+def _parsed(text: str, path: str, model: type[BaseModel]) -> BaseModel:
+    root, problems = read(text, path)
     if problems:
         raise ScenarioError(problems)
     try:

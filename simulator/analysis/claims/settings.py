@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from coband.simulator.analysis.claims.claim import PlacedClaim, Size
@@ -13,6 +15,7 @@ from coband.simulator.experiments.scenario.files import read_scenario
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
 
+ENTRIES = "algorithms"
 WITHOUT_EFFECT = ("schema_version", "name", "replications", "until", "expect", "trace")
 """Sections of a scenario that verdicts do not depend on; claims have their own replications."""
 
@@ -44,8 +47,13 @@ def is_of_other_settings(outcome: Outcome, placed: PlacedClaim) -> bool:
 
 def _settings(key: Key, labels: set[str]) -> list[Any]:
     scenario, changes = key
-    root, _ = read(read_scenario(scenario)[0], scenario)
-    document: dict[str, Any] = plain(root)
-    entries = [entry for entry in document.pop("algorithms", []) if entry.get("label", entry["algorithm"]) in labels]
-    kept = {key: value for key, value in document.items() if key not in WITHOUT_EFFECT}
+    document = _document(read_scenario(scenario)[0], scenario)
+    entries = [entry for entry in document.get(ENTRIES, []) if entry.get("label", entry["algorithm"]) in labels]
+    kept = {key: value for key, value in document.items() if key not in (ENTRIES, *WITHOUT_EFFECT)}
     return [scenario, kept, entries, sorted(changes)]
+
+
+@cache  # many claims are about one scenario
+def _document(text: str, scenario: str) -> Mapping[str, Any]:
+    document: Mapping[str, Any] = plain(read(text, scenario)[0])
+    return document

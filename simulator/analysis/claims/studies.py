@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -97,18 +97,24 @@ def needed(claims: Iterable[Claim], size: Size) -> dict[Key, Needed]:
         for term in one.terms():
             for _, study in one.studies_of(term):
                 terms.setdefault(key_of(study, size), []).append(term)
-    return {key: Needed(key, _restricted(_loaded(key), wanted)) for key, wanted in terms.items()}
+    return {key: Needed(key, _restricted(whole(key), wanted)) for key, wanted in terms.items()}
 
 
-def loaded(study: ClaimedStudy, size: Size, wanted: Sequence[tuple[str, Mapping[str, Any]]]) -> Needed:
-    """One study with the variants that have these labels and values."""
-    key = key_of(study, size)
-    return Needed(key, _restricted(_loaded(key), [Term(label=label, at=dict(at)) for label, at in wanted]))
-
-
-def _loaded(key: Key) -> Sweep:
+def whole(key: Key) -> Sweep:
+    """A study with all its variants."""
     scenario, settings = key
     return load_study(Path(scenario), settings)
+
+
+def loaded(
+    study: ClaimedStudy,
+    size: Size,
+    wanted: Sequence[tuple[str, Mapping[str, Any]]],
+    load: Callable[[Key], Sweep] = whole,
+) -> Needed:
+    """One study with the variants that have these labels and values."""
+    key = key_of(study, size)
+    return Needed(key, _restricted(load(key), [Term(label=label, at=dict(at)) for label, at in wanted]))
 
 
 def _restricted(sweep: Sweep, terms: Sequence[Term]) -> Sweep:

@@ -184,8 +184,13 @@ class Analysis:
 
     def shown(self, measure: Measure) -> list[Difference]:
         """The differences to show: all pairs, or those with the reference."""
-        found = self.differences[measure.key]
-        return found if self.reference is None else comparisons.against(found, self.reference)
+        return self._shown[measure.key]
+
+    @cached_property
+    def _shown(self) -> dict[str, list[Difference]]:
+        if self.reference is None:
+            return self.differences
+        return {key: comparisons.against(found, self.reference) for key, found in self.differences.items()}
 
     @cached_property
     def growths(self) -> list[Growth]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
 from coband.simulator.analysis.report.data import Contender, RunComparison
 from coband.simulator.analysis.report.measures import Measure
+from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.anytime import confidence_sequence, mean_processes
 from coband.simulator.experiments.statistics.estimates import LEVEL, Estimate
@@ -24,37 +26,94 @@ MIN_BOOTSTRAP = 8
 """Smallest number of pairs with a bootstrap interval: resamples of fewer values are too alike, and it is too narrow."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Difference:
     """``first`` minus ``second`` on one measure.
 
+    Numbers are found when they are asked for: a ranking of many labels needs one interval of each pair, a table all.
+
     Attributes:
-        paired: whether the replications are paired (same arms and noise); otherwise the means are independent.
-        count: number of pairs, or of replications of the smaller side.
-        relative: the difference divided by the mean of ``second``; None if that is 0.
-        student: 95 % t interval (Welch's if unpaired); None for one replication.
-        bootstrap: 95 % percentile interval of the bootstrap; None for fewer than :data:`MIN_BOOTSTRAP` pairs.
-        strict: interval at the Bonferroni level, at which the intervals of all pairs hold together with 95 %.
-        any_time: 95 % confidence sequence of paired differences: with 95 % it covers at every number of replications,
-            so that one may add some after a look; None where there are too few.
-        e_value: against "no difference", of the same process; 20 or more is seen at any time with at most 5 %.
-        early: whether replications go on until something is known (`until:`). Then the confidence sequence decides
-            instead of the t and bootstrap intervals, which are for a number of replications that is fixed beforehand.
+        strict_level: the Bonferroni level, at which the intervals of all pairs hold together with 95 %.
+        turned: whether the contenders are compared in the opposite order, so that numbers change sign only.
     """
 
     measure: Measure
-    first: str
-    second: str
-    paired: bool
-    count: int
-    mean: float
-    relative: float | None
-    student: Interval | None
-    bootstrap: Interval | None
-    strict: Interval | None
-    any_time: Interval | None = None
-    e_value: float | None = None
-    early: bool = False
+    comparison: RunComparison
+    contenders: tuple[Contender, Contender]
+    strict_level: float
+    turned: bool = False
+
+    @property
+    def first(self) -> str:
+        return self.contenders[self.turned].label
+
+    @property
+    def second(self) -> str:
+        return self.contenders[not self.turned].label
+
+    @cached_property
+    def paired(self) -> bool:
+        """Whether the replications are paired (same arms and noise); otherwise the means are independent."""
+        return not self.comparison.why_unpaired(*self.contenders) and bool(self._common)
+
+    @property
+    def count(self) -> int:
+        """Number of pairs, or of replications of the smaller side."""
+        return self._estimate.count
+
+    @property
+    def mean(self) -> float:
+        return -self._estimate.mean if self.turned else self._estimate.mean
+
+    @property
+    def relative(self) -> float | None:
+        """The difference divided by the mean of ``second``; None if that is 0."""
+        mean, base = self._estimate.mean, statistics.mean(self._samples[1])
+        relative = mean / base if base else None
+        if not self.turned:
+            return relative
+        if relative == 0:
+            return 0.0
+        first = mean / relative + mean if relative else None
+        return -mean / first if first else None
+
+    @property
+    def student(self) -> Interval | None:
+        """95 % t interval (Welch's if unpaired); None for one replication."""
+        return self._turn(self._estimate.interval)
+
+    @cached_property
+    def bootstrap(self) -> Interval | None:
+        """95 % percentile interval of the bootstrap; None for fewer than :data:`MIN_BOOTSTRAP` pairs."""
+        enough = self.count >= MIN_BOOTSTRAP
+        return self._turn(_bootstrap(*self._samples, paired=self.paired)) if enough else None
+
+    @cached_property
+    def strict(self) -> Interval | None:
+        """Interval at the Bonferroni level."""
+        if self.early:
+            return self._turn(confidence_sequence(self._gaps.tolist(), self.strict_level))
+        return self._turn(self._estimated(self.strict_level).interval)
+
+    @cached_property
+    def any_time(self) -> Interval | None:
+        """95 % confidence sequence of paired differences: with 95 % it covers at every number of replications, so that
+        one may add some after a look; None where there are too few."""
+        return self._turn(confidence_sequence(self._gaps.tolist(), LEVEL)) if self.paired else None
+
+    @cached_property
+    def e_value(self) -> float | None:
+        """Against "no difference", of the same process; 20 or more is seen at any time with at most 5 %."""
+        if not self.paired or self.count < 2:
+            return None
+        return math.exp(mean_of_logs(list(map(float, mean_processes(self._gaps))))) if self._gaps.any() else 0.0
+
+    @property
+    def early(self) -> bool:
+        """Whether replications go on until something is known (`until:`). Then the confidence sequence decides instead
+        of the t and bootstrap intervals, which are for a number of replications that is fixed beforehand."""
+        runs, scenarios = self.comparison.runs, self.comparison.scenarios
+        return self.paired and any("until" in scenarios[runs.index(side.run)] for side in self.contenders)
 
     @property
     def verdict(self) -> str:
@@ -80,6 +139,38 @@ class Difference:
         """-1 if the interval shows that the first label is better, 1 if the second, else 0."""
         sign = 0 if interval is None else _sign(interval)
         return -sign if self.measure.better == "higher" else sign
+
+    def _turn(self, interval: Interval | None) -> Interval | None:
+        return (-interval[1], -interval[0]) if interval is not None and self.turned else interval
+
+    @cached_property
+    def _values(self) -> tuple[dict[int, float], dict[int, float]]:
+        one, other = self.contenders
+        return one.values(self.measure.key), other.values(self.measure.key)
+
+    @property
+    def _common(self) -> list[int]:
+        return sorted(self._values[0].keys() & self._values[1].keys())
+
+    @cached_property
+    def _samples(self) -> tuple[list[float], list[float]]:
+        """The values of both contenders, in the order of the pairs if they are paired."""
+        one, other = self._values
+        if not self.paired:
+            return list(one.values()), list(other.values())
+        return [one[r] for r in self._common], [other[r] for r in self._common]
+
+    @property
+    def _gaps(self) -> FloatArray:
+        return np.subtract(*self._samples)
+
+    @cached_property
+    def _estimate(self) -> Estimate:
+        return self._estimated(LEVEL)
+
+    def _estimated(self, level: float) -> Estimate:
+        estimated = statistics.paired_difference if self.paired else statistics.unpaired_difference
+        return estimated(*self._samples, level)
 
 
 def _sign(interval: Interval) -> int:
@@ -108,64 +199,16 @@ class Ranking:
 def differences(comparison: RunComparison, measure: Measure) -> list[Difference]:
     """The differences of all pairs of contenders, in their order."""
     pairs = list(combinations(comparison.contenders, 2))
-    return [_difference(comparison, measure, one, other, len(pairs)) for one, other in pairs]
+    return [Difference(measure, comparison, pair, 1.0 - (1.0 - LEVEL) / len(pairs)) for pair in pairs]
 
 
 def against(found: Sequence[Difference], label: str) -> list[Difference]:
     """The differences that involve ``label``, each as other label minus ``label``."""
-    return [_reversed(one) if one.first == label else one for one in found if label in (one.first, one.second)]
-
-
-def _reversed(one: Difference) -> Difference:
-    def turn(interval: Interval | None) -> Interval | None:
-        return None if interval is None else (-interval[1], -interval[0])
-
-    base = None if one.relative is None else one.mean / one.relative if one.relative else None
-    first = None if base is None else base + one.mean
-    relative = 0.0 if one.relative == 0 else None if not first else -one.mean / first
-    swapped = replace(one, first=one.second, second=one.first, mean=-one.mean, relative=relative)
-    swapped = replace(swapped, student=turn(one.student), bootstrap=turn(one.bootstrap))
-    return replace(swapped, strict=turn(one.strict), any_time=turn(one.any_time))
-
-
-def _difference(
-    comparison: RunComparison, measure: Measure, one: Contender, other: Contender, pairs: int
-) -> Difference:
-    first, second = one.values(measure.key), other.values(measure.key)
-    common = sorted(first.keys() & second.keys())
-    paired = not comparison.why_unpaired(one, other) and bool(common)
-    strict_level = 1.0 - (1.0 - LEVEL) / pairs
-    if paired:
-        lefts, rights = [first[r] for r in common], [second[r] for r in common]
-        estimate = statistics.paired_difference(lefts, rights)
-        strict = statistics.paired_difference(lefts, rights, strict_level).interval
-        gaps = np.subtract(lefts, rights)
-        any_time = confidence_sequence(gaps.tolist(), LEVEL)
-        if early := any("until" in comparison.scenarios[comparison.runs.index(side.run)] for side in (one, other)):
-            strict = confidence_sequence(gaps.tolist(), strict_level)
-        e_value = math.exp(mean_of_logs([float(log_e) for log_e in mean_processes(gaps)])) if gaps.any() else 0.0
-    else:
-        any_time, e_value, early = None, None, False
-        lefts, rights = list(first.values()), list(second.values())
-        estimate = statistics.unpaired_difference(lefts, rights)
-        strict = statistics.unpaired_difference(lefts, rights, strict_level).interval
-    bootstrap = _bootstrap(lefts, rights, paired=paired) if estimate.count >= MIN_BOOTSTRAP else None
-    base = statistics.mean(rights)
-    return Difference(
-        measure,
-        one.label,
-        other.label,
-        paired,
-        estimate.count,
-        estimate.mean,
-        estimate.mean / base if base else None,
-        estimate.interval,
-        bootstrap,
-        strict,
-        any_time,
-        e_value if estimate.count > 1 else None,
-        early,
-    )
+    return [
+        replace(one, turned=not one.turned) if one.first == label else one
+        for one in found
+        if label in (one.first, one.second)
+    ]
 
 
 def _bootstrap(lefts: list[float], rights: list[float], *, paired: bool) -> Interval:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +27,14 @@ LONGEST_NAME = 1000
 """Longer texts in a scenario are not looked up as names of files."""
 
 
-def _modules(scenario: Scenario, entry: ScenarioEntry, parts: list[Any]) -> Iterator[str]:
-    """The modules whose code a run of an entry executes: its algorithm, its server, the problem, its kinds,
-    and metrics of other packages."""
+def _modules(scenario: Scenario, entry: ScenarioEntry) -> Iterator[str]:
+    """The modules whose code a run of an entry executes, but for kinds: its algorithm, its server, the problem, and
+    metrics of other packages."""
     algorithm = entry.algorithm
     yield from (algorithm.agent.__module__, type(entry.config).__module__, type(scenario.problem).__module__)
     if isinstance(algorithm.server, str):
         yield algorithm.server.partition(":")[0]
     yield from (metric.of.__module__ for metric in METRICS.known().values())
-    yield from _kinds(parts)
 
 
 def _kinds(part: Any) -> Iterator[str]:
@@ -44,10 +43,11 @@ def _kinds(part: Any) -> Iterator[str]:
         for item in part:
             yield from _kinds(item)
     elif isinstance(part, dict):
-        named = [one.get(part.get("kind")) for one in CLASSES]
-        yield from (found.__module__ for found in named if found is not None)
-        if has_field(part.get("kind"), "function"):
-            yield str(part["function"]).rpartition(":")[0]
+        if "kind" in part:
+            named = [one.get(part["kind"]) for one in CLASSES]
+            yield from (found.__module__ for found in named if found is not None)
+            if has_field(part["kind"], "function"):
+                yield str(part["function"]).rpartition(":")[0]
         for value in part.values():
             yield from _kinds(value)
 
@@ -102,14 +102,13 @@ def configuration_digest(scenario: Scenario, files: Files) -> dict[str, str]:
     if content:
         sections["problem"]["data"]["path"] = content
     world = sha256(str(scenario.seed), *(_canonical(section, files) for section in sections.values()))
-    return {entry.label: _entry_digest(world, sections, scenario, entry, files) for entry in scenario.algorithms}
+    kinds = list(_kinds(list(sections.values())))
+    return {entry.label: _entry_digest(world, kinds, scenario, entry, files) for entry in scenario.algorithms}
 
 
-def _entry_digest(
-    world: str, sections: Mapping[str, object], scenario: Scenario, entry: ScenarioEntry, files: Files
-) -> str:
+def _entry_digest(world: str, kinds: Sequence[str], scenario: Scenario, entry: ScenarioEntry, files: Files) -> str:
     config = _dumped(entry.config)
-    modules = list(_modules(scenario, entry, [*sections.values(), config]))
+    modules = [*_modules(scenario, entry), *kinds, *_kinds(config)]
     code = code_of(modules) + (code_of_session(entry.algorithm) if SESSION in modules else "")
     return sha256(world, entry.algorithm.name, entry.ties, code, _canonical(config, files))
 

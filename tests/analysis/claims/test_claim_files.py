@@ -139,7 +139,10 @@ class Toys:
 
 
 def _short(placed: PlacedClaim) -> PlacedClaim:
-    claim = placed.claim.model_copy(update={"replications": Replications(first=REPLICATIONS, most=REPLICATIONS)})
+    """A claim with few replications, also of those that choose its settings."""
+    few = Replications(first=REPLICATIONS, most=REPLICATIONS)
+    tuning = placed.claim.tuning.model_copy(update={"replications": REPLICATIONS})
+    claim = placed.claim.model_copy(update={"replications": few, "tuning": tuning})
     return placed.model_copy(update={"claim": claim})
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -159,6 +160,18 @@ def test_the_winner_is_judged_at_a_level_for_all_pairs() -> None:
         assert one.student is not None
         assert one.strict is not None
         assert one.strict == statistics.paired_difference(values[one.first], values[one.second], 0.995).interval
+
+
+def test_a_ranking_takes_one_interval_of_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many labels each pair's bootstrap takes longer than all else of a report."""
+    bootstrap = Mock(wraps=comparisons._bootstrap)
+    monkeypatch.setattr(comparisons, "_bootstrap", bootstrap)
+    comparison = compared(**{f"x{number}": [number + place / 9 for place in range(9)] for number in range(4)})
+    found = comparisons.differences(comparison, REGRET)
+    assert comparisons.ranking(comparison, REGRET, found).sentence == "x0 has the lowest regret."
+    assert bootstrap.call_count == 0
+    assert [one.verdict for one in comparisons.against(found, "x3")] == [f"x{number} lower" for number in range(3)]
+    assert bootstrap.call_count == 3
 
 
 def test_more_can_be_better() -> None:
