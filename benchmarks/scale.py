@@ -176,6 +176,7 @@ FIGURES: Figures = {
 }
 FULL_FIGURES: Figures = {
     "million": (lambda: many(bare_run(100_000, 1_000_000, 10), 15.0, 600.0), "10^5 agents with a server, 10^6 turns"),
+    "ten_million": (lambda: many(bare_run(1_000_000, 10_000_000, 10), 600.0, 8000.0), "10^6 agents, 10^7 turns"),
     "million_linear": (
         lambda: many(linear_run(100_000, 1_000_000), 25.0, 800.0),
         "FedLinUCB with 10^5 agents, 10^6 turns, 10^5 exchanges",
