@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from coband.simulator.cli.validate import validate
+from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import preflight
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
@@ -120,6 +121,13 @@ def test_a_cover_that_makes_no_difference_is_worth_a_warning(
     assert result.stderr.startswith(f"warning: {warning}")
     assert result.stderr.endswith(", in the first replication\n")
     assert result.stderr.count("\n") == 1
+
+
+def test_privacy_without_its_accountant_is_worth_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(accounting, "installed", lambda: False)
+    result = run(Path(__file__).parents[2] / "scenarios/adversity/privacy_quick.yaml")
+    assert (result.exit_code, result.stderr) == (0, f"warning: dis_lin_ucb: {accounting.ABSENT}\n")
 
 
 def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

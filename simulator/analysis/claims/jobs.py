@@ -51,8 +51,8 @@ class Jobs:
         study = progress.study.part(numbers, replications)
         where = self._place / STUDIES / progress.study.name
         where.mkdir(parents=True, exist_ok=True)
-        if study.missing is not None:
-            progress.failures.update(dict.fromkeys(numbers, f"its data are not here: {study.missing}"))
+        if (lacking := study.lacking) is not None:
+            progress.failures.update(dict.fromkeys(numbers, f"it cannot run here: {lacking}"))
             return
         listener = None if self._listener is None else self._listener(progress.study.name)
         report = drive(

@@ -153,7 +153,7 @@ def verify(
     for number, (study, variant, replication, stored) in enumerate(jobs):
         where = place / str(number)
         where.mkdir(parents=True)
-        fresh, missing = "", str(study.sweep.missing or "")
+        fresh, missing = "", str(study.sweep.lacking or "")
         if not missing:
             (one,) = (one for one in study.sweep.variants if one.label == variant)
             alone = replace(study.sweep, variants=(replace(one, number=0),), numbers=(replication,))

@@ -59,14 +59,14 @@ def count(file: Path, settings: Sequence[str] = (), workers: int = 1, listener: 
 
     Raises:
         CountsError: a label broke off.
-        DataError: a data set is not there.
+        DataError, UnsupportedScenario: a data set or a package is not there.
         ScenarioError: the scenario is not valid.
     """
     study = load_study(file, settings)
     if not any(variant.settings for variant in study.variants):
         return _run(load(file, settings), file, workers, listener)
-    if study.missing is not None:
-        raise study.missing
+    if (lacking := study.lacking) is not None:
+        raise lacking
     found = [(variant.label, _run(variant.scenario, file, workers, listener)) for variant in ends(study)]
     return {label: counts for label, runs in found for counts in runs.values()}
 

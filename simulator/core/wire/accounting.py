@@ -20,6 +20,7 @@ Accountant = Literal["exact", "pld", "rdp"]
 DISCRETE = 0.25
 """The least noise multiplier for which a privacy loss distribution is laid out: below, it takes gigabytes."""
 HARDLY_ANY = 0.01
+ABSENT = "messages.privacy is accounted for by dp-accounting, which is not installed: pip install 'coband[privacy]'"
 NONE, EVERYTHING = 0.0, math.inf
 
 
@@ -27,9 +28,7 @@ def _library() -> Any:
     try:
         import dp_accounting
     except ImportError:
-        raise UnsupportedScenario(
-            "messages.privacy is accounted for by dp-accounting, which is not installed: pip install 'coband[privacy]'"
-        ) from None
+        raise UnsupportedScenario(ABSENT) from None
     return dp_accounting
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import EXACT, Message
+from coband.simulator.core.wire import accounting
 from coband.simulator.core.wire.encodings import AnyEncoding, BaseEncoding, Float64
 from coband.simulator.core.wire.privacy import Privacy
 
@@ -67,6 +68,12 @@ class MessagesConfig(Config):
     def plain(self) -> bool:
         """Whether nothing is done to messages."""
         return self.counting == "paper" and not self.lossy
+
+    @property
+    def absent(self) -> str:
+        """What has to be installed before anything can run with it, in a sentence; empty if all is there."""
+        accounted = self.privacy is not None and not self.privacy.mechanism.local
+        return accounting.ABSENT if accounted and not accounting.installed() else ""
 
     @property
     def lossy(self) -> bool:

@@ -95,8 +95,8 @@ class _Driver:
         self._stalled: list[tuple[str, int, int]] = []
 
     def run(self) -> Report:
-        if self._study.missing is not None:
-            raise self._study.missing
+        if (lacking := self._study.lacking) is not None:
+            raise lacking
         status, place = self._status, self._place
         with place.held():
             with writing(self._place.path):

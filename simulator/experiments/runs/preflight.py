@@ -97,6 +97,8 @@ def _refusals(
         words = [f"{text}, in the first replication" for text in _cautions(algorithm.algorithm, agents)]
         words += warnings_of([*agents, *([] if server is None else [server])])
         texts = [*getattr(world, "warnings", ()), *(f"{entry}: {text}" for text in words)]
+        if absent := scenario.messages.absent:
+            texts.append(f"{entry}: {absent}")
         if (population := scenario.agents.population) is not None and population.dropped:
             texts.append(f"agents.population: {population.dropped}")
         found.warnings += [text for text in texts if text not in found.warnings]

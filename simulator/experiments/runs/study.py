@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.planner import Planner, Task
 from coband.simulator.experiments.runs.results import Failure, Results
@@ -62,6 +63,12 @@ class Study:
     def entries(self) -> list[str]:
         """Labels of the algorithms, in the order of the file."""
         return list(dict.fromkeys(variant.entry for variant in self.variants))
+
+    @property
+    def lacking(self) -> DataError | UnsupportedScenario | None:
+        """What has to be here before anything of it can run: data, or a package; None if all is."""
+        absent = (f"{one.entry}: {why}" for one in self.variants if (why := one.scenario.messages.absent))
+        return self.missing or next(map(UnsupportedScenario, absent), None)
 
     @property
     def replications(self) -> int:

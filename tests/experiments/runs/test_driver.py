@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.simulator.core.nodes.node import UnsupportedScenario
+from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.runs import driver, executors, results, work
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
 from coband.simulator.experiments.runs.job import DriverGone, Job, Outcome, attempt, check_driver
@@ -29,6 +31,18 @@ from coband.simulator.experiments.store.recording import sampled_turns
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, perform, results_of, started, wait_until
 from tests.experiments.runs.fakes import FakeScenario
+
+PRIVATE = {
+    "name": "private",
+    "agents": {"count": 2},
+    "schedule": {"kind": "rounds", "turns": 8},
+    "problem": {
+        "kind": "contextual",
+        "arms": {"kind": "ball", "dimension": 2, "count": 3},
+        "reward": {"kind": "linear"},
+    },
+    "algorithms": [{"algorithm": "fed_lin_ucb", "label": "Lin"}],
+}
 
 
 def fingerprints(report: Report) -> dict[tuple[str, int], Any]:
@@ -258,6 +272,22 @@ def test_bad_input_ends_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "failed"
     with store.open_run(tmp_path / "run") as run:
         assert [job.status for job in run.jobs] == ["interrupted", "waiting", "waiting", "waiting"]
+
+
+@pytest.mark.parametrize(("mechanism", "refused"), [("gaussian", True), ("tree", True), ("laplace_local", False)])
+def test_privacy_without_its_accountant_is_refused_once_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str, refused: bool
+) -> None:
+    monkeypatch.setattr(accounting, "installed", lambda: False)
+    privacy = {"mechanism": mechanism, "sigma": 2.0, "leak": "allow"}
+    scenario = loads(json.dumps({**PRIVATE, "messages": {"privacy": privacy}}))
+    place = directory.create("private", tmp_path / "runs")
+    if refused:
+        with pytest.raises(UnsupportedScenario, match=r"^Lin: messages.privacy is .* pip install 'coband\[privacy\]'$"):
+            driver.drive(study_of(scenario), place)
+        assert not list(tmp_path.rglob("*.sqlite"))
+    else:
+        assert not driver.drive(study_of(scenario), place).failures
 
 
 def test_a_full_disk_stops_a_run_and_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
