@@ -154,7 +154,9 @@ class Assembly(HostAssembly):
 
         liars = Liars(plan.adversaries, count, self._streams, lambda: clock.now) if plan.adversaries else None
         total = plan.schedule.total_turns(count)
-        arms = len(self._world.arms(0, 1)) if self._world.fixed_arms else None
+        world, steady = self._world, getattr(self._world, "steady_arms", False)
+        seen = range(count) if steady and not world.fixed_arms else range(int(world.fixed_arms))
+        arms = max((len(world.arms(agent, 1)) for agent in seen), default=None)
         limits = {"agents": count, "arms": arms, "turns": total, "pulls": total}
         return Wire(
             plan.messages,

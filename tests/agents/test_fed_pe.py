@@ -92,10 +92,14 @@ def test_published_counts_follow_from_the_sizes_of_messages() -> None:
 @every("counting", ["paper", "packed"])
 @every("parameters", ["per_arm", "shared"])
 @every("variant", ["fed_pe", "collaborative"])
-def test_bits_are_those_of_the_closed_form(counting: str, parameters: str, variant: str) -> None:
+@every("kind", ["fixed_domain", "own_arms"])
+def test_bits_are_those_of_the_closed_form(counting: str, parameters: str, variant: str, kind: str) -> None:
     """4 agents, 5 arms, d = 3, 80 turns: packed, the number of an arm has 3 bits, and how often to pull it 9."""
-    N, d, arms = 4, 3, {"kind": "fixed_domain", "domain": {"kind": "box", "dimension": 3, "points": 5}}
-    problem, schedule = {**arms, "reward": {"kind": "linear", "theta": "sphere"}}, {"kind": "rounds", "turns": 80}
+    N, d, box = 4, 3, {"kind": "box", "dimension": 3}
+    theirs = {"arms": {**box, "count": 5}, "parameters": parameters}
+    everyones = {"domain": {**box, "points": 5}, "reward": {"kind": "linear", "theta": "sphere"}}
+    problem = {"kind": kind, **(theirs if kind == "own_arms" else everyones)}
+    schedule = {"kind": "rounds", "turns": 80}
     config, messages = {"variant": variant, "parameters": parameters}, {"counting": counting}
     totals = run("fed_pe", config, agents=N, problem=problem, schedule=schedule, messages=messages).result.totals
     arm, pulls = (64, 64) if counting == "paper" else (3, 9)
