@@ -174,6 +174,7 @@ class Engine:
 
     def _ended(self) -> Ended:
         clients = [host for host in made(self._hosts) if isinstance(host, ClientHost)]
+        clients = [host for host in clients if not host.node.done and self._run.there(host.address)]
         return Ended(
             self._run,
             self.progress,
@@ -182,7 +183,7 @@ class Engine:
             self.agents,
             self.server,
             self._router.last_delivery,
-            stalled=sum(host.due for host in clients if not host.node.done and self._run.there(host.address)),
+            stalled=sum(map(self._turns.never_taken, clients)),
             declared=self._declared,
             dishonest=self._dishonest,
             noising=self._noising,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -28,6 +29,11 @@ Charging = Iterator[tuple[float, float]]
 
 class BaseRecharge(Config):
     """What all ways of charging have."""
+
+    @property
+    def period(self) -> float:
+        """After which everything repeats, a time with the charger and one without; inf: never, or nobody knows."""
+        return math.inf
 
     @abstractmethod
     def charging(self, agent: Address, now: float, offset: float) -> Charging:
@@ -68,6 +74,10 @@ class AtTimes(BaseRecharge):
         if not self.lasts < self.every:
             raise ValueError(f"lasts(={self.lasts:g}) must be < every(={self.every:g}); kind: rate charges always")
         return self
+
+    @property
+    def period(self) -> float:
+        return self.every
 
     def charging(self, agent: Address, now: float, offset: float) -> Charging:
         first = offset * self.spread * self.every
@@ -150,18 +160,33 @@ class Battery:
 
     def settle(self, now: float) -> None:
         """Bring it up to now."""
-        if now <= self.time:
-            return
-        for power, idle, until in self._lines(self.time):
-            end = min(until, now)
-            lasts, level = end - self.time, self.level
-            self.level, self.time = self._along(level, power, idle, lasts), end
-            idled = min(idle * lasts, max(level, 0.0) + power * lasts)  # an empty one takes what comes in
-            self.idled += idled
-            room = max(self._capacity - level, 0.0)
-            self.charged += power * lasts if power < idle else idled + min((power - idle) * lasts, room)
-            if end >= now:
-                return
+        if now > self.time:
+            self.level, charged, idled = self._over(now)
+            self.charged, self.idled, self.time = self.charged + charged, self.idled + idled, now
+
+    def _over(self, end: float) -> tuple[float, float, float]:
+        """(level, what has come, what has gone) from its time to a later one; periods that change nothing are skipped."""
+        now, level, charged, idled = self.time, self.level, 0.0, 0.0
+        period = math.inf if self._config.recharge is None else self._config.recharge.period
+        lines, marks = self._lines(now), deque[tuple[float, float, float]](maxlen=3)
+        while True:
+            power, idle, until = next(lines)
+            lasts, before, now = min(until, end) - now, level, min(until, end)
+            level = self._along(level, power, idle, lasts)
+            gone = min(idle * lasts, max(before, 0.0) + power * lasts)  # an empty one takes what comes in
+            idled += gone
+            room = max(self._capacity - before, 0.0)
+            charged += power * lasts if power < idle else gone + min((power - idle) * lasts, room)
+            if now >= end:
+                return level, charged, idled
+            marks.append((level, charged, idled))
+            periods = math.floor((end - now) / period) - 1
+            if periods > 0 and len(marks) == 3 and marks[0][0] == level:
+                charged += periods * (charged - marks[0][1])
+                idled += periods * (idled - marks[0][2])
+                lines = self._lines(now + periods * period - lasts / 2)  # in the line that has ended, so many later
+                now = next(lines)[2]
+                marks.clear()
 
     def when(self, time: float, level: float, wanted: float, above: bool) -> float:
         """When the level is at least (at most) what is wanted, if nothing but time passes; inf: never.
@@ -176,7 +201,8 @@ class Battery:
                 return time
             slope = power - idle
             if (slope > 0.0) if above else (slope < 0.0):
-                reached = time + (wanted - level) / slope
+                # Late in a long run less than the least step of the clock may be missing: a step it is.
+                reached = max(time + (wanted - level) / slope, math.nextafter(time, math.inf))
                 if reached <= until and (above or wanted >= 0.0) and wanted <= self._capacity:
                     return reached
             level, time = self._along(level, power, idle, until - time) if until < math.inf else level, until
@@ -188,12 +214,7 @@ class Battery:
 
     def at(self, time: float) -> float:
         """The level at a time from now on, if nothing but time passes."""
-        now, level = self.time, self.level
-        for power, idle, until in self._lines(now):
-            level, now = self._along(level, power, idle, min(until, time) - now), min(until, time)
-            if now >= time:
-                break
-        return level
+        return self._over(time)[0] if time > self.time else self.level
 
     @property
     def flat_at(self) -> float:

@@ -17,7 +17,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.clock.clock import DELIVERY, TIMER
+from coband.simulator.core.clock.clock import DELIVERY, TIMER, TURN
 from coband.simulator.core.hosts.outstanding import Outstanding
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
@@ -287,6 +287,11 @@ class ClientHost(Host):
             event = tr.WAIT if waiting else tr.RESUME
             seq = self._trace.record(self._clock.now, event, self.address, tr.NOBODY, tr.NONE, cause)
             self._resumption = tr.NONE if waiting else seq
+
+    @property
+    def unfinished(self) -> int:
+        """1 in the middle of a turn when it has gone down, else 0."""
+        return int(self._postponed is not None and self._postponed[1] == TURN)
 
     @property
     def due(self) -> int:

@@ -12,7 +12,7 @@ from coband.simulator.core.clock.clock import TURN, Clock
 from coband.simulator.core.clock.schedule import AnySchedule, BaseSchedule, Phases, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort
-from coband.simulator.core.hosts.host import Host
+from coband.simulator.core.hosts.host import ClientHost, Host
 from coband.simulator.core.hosts.members import Membership
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.nodes.node import Address
@@ -131,6 +131,14 @@ class Turns:
             time = self._clock.now + self._thinking[agent]()
             if self._progress.may_start(time):
                 self._clock.at(time, TURN, agent, lambda _: host.tick())
+
+    def never_taken(self, host: ClientHost) -> int:
+        """Turns of a client that the schedule has and that have not ended at the end of a run."""
+        schedule = self._schedule
+        if isinstance(schedule, Renewal) and schedule.turns is not None and schedule.duration is None:
+            left = schedule.turns - self.host(host.address).turns  # each would have allowed the next
+            return left + host.unfinished
+        return host.due + host.unfinished
 
 
 def _instants(ticks: Iterable[tuple[float, int]]) -> Iterator[tuple[float, list[int]]]:

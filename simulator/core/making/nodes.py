@@ -53,6 +53,7 @@ class NodeAssembly:
         Raises:
             UnsupportedScenario: the algorithm cannot do what is asked of it.
         """
+        self._check_direct()
         self._check_arms(algorithm)
         self._check_exact(algorithm)
         self._check_columns(config)
@@ -125,6 +126,14 @@ class NodeAssembly:
         """The nodes once more, by address, the server last, each with all of its work to itself."""
         agents, server = self.nodes(algorithm, config, share=False)
         return [*agents, *([] if server is None else [server])]
+
+    def _check_direct(self) -> None:
+        """Refuse to hand messages over at once where not all of them arrive at once."""
+        if not (self._plan.walks_hops or self._plan.ideal):
+            raise UnsupportedScenario(
+                "network.local.mode: direct needs links without latency, bandwidth, loss, rules and partitions, those of "
+                "agents.population too, agents that are always up, and none that are silent; leave it out"
+            )
 
     def _check_arms(self, algorithm: Algorithm) -> None:
         """Refuse a world whose arms change where the algorithm needs them to stay."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.batteries import Batteries
-from coband.simulator.core.hosts.energy import Battery, EnergyConfig
+from coband.simulator.core.hosts.energy import AtTimes, Battery, EnergyConfig
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
@@ -53,6 +54,49 @@ def test_a_battery_by_hand() -> None:
     assert (battery.charged, battery.idled) == (pytest.approx(6.0), pytest.approx(8.0))
     battery.settle(29.0)
     assert (battery.level, battery.idled) == (0.0, pytest.approx(14.0))  # an empty one has nothing to give
+
+
+def test_periods_that_change_nothing_are_skipped_and_change_nothing() -> None:
+    """Beside the same charger that does not say that it repeats; a billion periods take no time."""
+
+    class Unsaid(AtTimes):
+        @property
+        def period(self) -> float:
+            return math.inf
+
+    rng, skipped = np.random.default_rng(7), 0
+    for _ in range(200):
+        idle, power = float(rng.choice([0.0, 0.05, 0.3, 2.0])), float(rng.uniform(0.1, 2.0))
+        charger = {"power": power, "every": float(rng.uniform(2.0, 20.0)), "lasts": float(rng.uniform(0.1, 1.9))}
+        both = []
+        for kind in (AtTimes, Unsaid):
+            config = EnergyConfig.model_validate({"capacity": 10, "idle": idle})
+            config = config.model_copy(update={"recharge": kind(kind="windows", **charger)})
+            both.append(Battery(config, 0, 10.0, 0.6, 0.3))
+        time = 0.0
+        for ahead in rng.exponential(200.0, 6):
+            time += float(ahead)
+            levels = [one.at(time + 3.0) for one in both]
+            assert levels[0] == pytest.approx(levels[1])
+            for one in both:
+                one.settle(time)
+                one.level -= 0.5
+            said = [(one.level, one.charged, one.idled, one.flat_at, one.charged_at(time)) for one in both]
+            assert said[0] == pytest.approx(said[1])
+        skipped += both[0].charged > 0.0
+        both[0].settle(1e9 * charger["every"])
+    assert skipped == 200
+
+
+def test_what_is_missing_late_in_a_long_run_is_charged_in_one_step_of_the_clock() -> None:
+    recharge = {"kind": "windows", "power": 3.0, "every": 10.0, "lasts": 4.0, "spread": 0.0}
+    battery = Battery(EnergyConfig.model_validate({"capacity": 5, "recharge": recharge}), 0, 5.0, 1.0, 0.0)
+    battery.settle(2.0**31 * 10.0)
+    battery.level = 0.25 * (1.0 - 3e-9)
+    again = battery.charged_at(battery.time)
+    assert battery.time < again < battery.time + 1e-5
+    battery.settle(again)
+    assert battery.level > battery.floor
 
 
 @pytest.mark.parametrize("seed", range(4))
