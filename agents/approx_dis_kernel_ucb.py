@@ -125,7 +125,13 @@ class ApproxDisKernelUCB(SynchronousAgent):
 
     @late(GlobalStatistics)
     def adopt(self, message: GlobalStatistics, server: Address) -> None:
-        """Go on from sum A_i and sum b_i, unless its dictionary was given up: nothing can be known without it."""
+        """Go on from sum A_i and sum b_i.
+
+        Nothing changes where its dictionary was given up, without which nothing can be known, or a newer model has come
+        before.
+        """
+        if message.version < self._newest:
+            return
         self._newest = message.version
         if message.round != self._dictionary_round:
             return

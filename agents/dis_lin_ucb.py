@@ -75,7 +75,12 @@ class DisLinUCB(SynchronousAgent):
 
     @late(LinearModel)
     def adopt(self, model: LinearModel, server: Address) -> None:
-        """W_sync and b_sync are everybody's; W_new and b_new are zero, but for what has not been uploaded."""
+        """W_sync and b_sync are everybody's; W_new and b_new are zero, but for what has not been uploaded.
+
+        Nothing changes where a newer model has come before.
+        """
+        if model.version < self._version:
+            return
         self._synchronised.follow(model.version, model.W, model.b)
         self.ridge.clear()
         self._version, self._behind = model.version, model.known

@@ -151,7 +151,12 @@ class FedGlbUCB(SynchronousAgent):
 
     @late(RegressionModel)
     def adopt(self, message: RegressionModel, server: Address) -> None:
-        """Predictions of all past pulls are now those of the new estimate: b = (sum x x^T) theta."""
+        """Predictions of all past pulls are now those of the new estimate: b = (sum x x^T) theta.
+
+        Nothing changes where a newer model has come before.
+        """
+        if message.version < self._version:
+            return
         self._synchronised.follow(message.version, message.W, message.W.dense() @ message.theta)
         self.ridge.clear()
         self.theta = message.theta

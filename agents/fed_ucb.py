@@ -74,7 +74,12 @@ class FedUCB(SynchronousAgent):
 
     @late(PrivateModel)
     def adopt(self, model: PrivateModel, server: Address) -> None:
-        """S and s are everybody's, with the own pulls of the last upload that is in them."""
+        """S and s are everybody's, with the own pulls of the last upload that is in them.
+
+        Nothing changes where a newer model has come before.
+        """
+        if model.version < self._version:
+            return
         last = max(round for round in self._given if round <= model.round)
         self._given = {round: given for round, given in self._given.items() if round >= last}
         self.estimator.follow(np.column_stack([model.W, model.b]), self._given[last])

@@ -149,7 +149,9 @@ class FnUcb(SynchronousAgent):
 
     @late(NeuralModel)
     def adopt(self, message: NeuralModel, server: Address) -> None:
-        """Lines 17 and 18."""
+        """Lines 17 and 18, unless a newer model has come before."""
+        if message.version < self._version:
+            return
         self._synchronised.follow(message.version, message.W, message.B)
         self._ridge.clear()
         if self.config.networks == "separate":

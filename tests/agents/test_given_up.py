@@ -14,7 +14,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import PROBLEM, Run, batches, registry, run
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.maths.linalg.gram import Gram
 from tests.agents.test_quorum import GIVING_UP
 from tests.every import every
@@ -43,6 +43,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "recovery": {"attempts": 4},
     },
 }
+OVERTAKING = {"latency": {"kind": "pareto", "minimum": 0.3, "shape": 1.3}, "transport": "datagram"}
 Pulls = list[tuple[FloatArray, float]]
 
 
@@ -288,3 +289,16 @@ def test_an_agent_that_goes_on_alone_tells_those_with_whom_it_exchanges(case: st
     else:
         assert told == {SERVER}
     assert {row.round for row in parting(result)} == {1}
+
+
+@every("name", [name for name, one in registry().algorithms.items() if not batches(name) and one.server is not None])
+def test_nobody_goes_back_to_a_model_that_was_overtaken(name: str) -> None:
+    """Datagrams of which none is lost; all checks, among them that versions of models grow."""
+    known, refused = kit.algorithm(name).config.model_fields, 0
+    config = {key: value for key, value in {**NEURAL, "max_rounds": 3}.items() if key in known and name != "duets"}
+    for seed in range(6):
+        try:
+            run(name, config, agents=3, seed=seed, network=OVERTAKING, schedule={"kind": "rounds", "turns": 12})
+        except UnsupportedScenario:
+            refused += 1
+    assert refused in (0, 6)
