@@ -18,6 +18,8 @@ from coband.simulator.reference.pages import Pages, write
 
 FOLDER = "reference"
 BEFORE_THE_THEME = 400
+ONE_NAVIGATION = "one_navigation"
+"""A tag (``sphinx -t``) with which all pages have the navigation of the first one: for tests of everything else."""
 
 
 def generate(app: Any) -> None:
@@ -45,7 +47,9 @@ class SharedNavigation:
 
     def __call__(self, app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
         folder, _, name = page.rpartition("/")
-        if folder.startswith(f"{FOLDER}/") and name != "index":
+        if app.tags.has(ONE_NAVIGATION):
+            context["toctree"] = self._remembering("", context["toctree"])
+        elif folder.startswith(f"{FOLDER}/") and name != "index":
             context["toctree"] = self._remembering(folder, context["toctree"])
 
     def _remembering(self, folder: str, make: Callable[..., str]) -> Callable[..., str]:

@@ -33,6 +33,7 @@ from coband.simulator.maths.posteriors.shared_log import ExactPosterior
 from tests.agents.test_equivalence import oracle_of, random_case
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 from tests.every import every
+from tests.everyday import everyday
 
 KERNEL = {"kind": "gaussian", "gamma": 0.8}
 DELAYED = {"latency": {"kind": "uniform", "low": 1.0, "high": 12.0}}
@@ -309,7 +310,7 @@ def test_interleaved_exchanges_lose_and_double_nothing(seed: int, transfer: str)
 THEORY = {"delta": 0.2, "epsilon": 0.4, "B": 0.7, "R": 0.15}
 
 
-@every("case", range(12))
+@every("case", everyday(6, range(12)))
 def test_theory_is_that_of_the_pseudo_code(case: int) -> None:
     """Each of alpha, q and D from its formula, alone and together, with the schedule's turns for T."""
     plan, config = random_case("async_kernel_ucb", case)

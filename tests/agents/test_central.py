@@ -16,6 +16,7 @@ from coband.simulator.conformance.runs import Run
 from coband.simulator.core.randomness.streams import Streams
 from tests.agents.test_cooperation import CONTEXTS, TOPOLOGIES, simulate
 from tests.every import every
+from tests.everyday import everyday
 from tests.oracles import central as oracle
 from tests.oracles import with_ties
 
@@ -83,7 +84,7 @@ def check_equal(simulated: Run, expected: oracle.CentralRun) -> None:
     assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
 
 
-@every("case", CASES)
+@every("case", everyday(8, CASES))
 @every("name", NAMES)
 def test_a_run_without_delays_is_the_plain_loop(name: str, case: int) -> None:
     plan, config = random_case(name, case)
@@ -98,7 +99,7 @@ def test_a_run_without_delays_is_the_plain_loop(name: str, case: int) -> None:
     assert simulate(name, plan, config, share=False).result.fingerprint == simulated.result.fingerprint
 
 
-@every("case", CASES)
+@every("case", everyday(8, CASES))
 @every("name", NAMES)
 def test_where_everybody_hears_everything_at_once_it_is_the_original(name: str, case: int) -> None:
     plan, config = random_case(name, case)
@@ -121,7 +122,7 @@ def test_a_gang_that_acts_one_at_a_time_is_the_original(case: int) -> None:
     check_equal(simulated, oracle.centrally(steps, truth_of(plan, graph), original))
 
 
-@every("case", CASES)
+@every("case", everyday(8, CASES))
 @every("name", NAMES)
 def test_models_agree_at_the_end(name: str, case: int) -> None:
     plan, config = random_case(name, case)

@@ -231,14 +231,14 @@ def check_equal(simulated: Run, expected: oracle.CoopRun) -> None:
     check_conservation(simulated)
 
 
-@every("case", range(CONFIGURATIONS))
+@every("case", everyday(8, range(CONFIGURATIONS)))
 @every("name", NAMES)
 def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     plan, config = random_case(name, case)
     check_equal(simulate(name, plan, config), oracle_of(name, plan, config))
 
 
-@every("case", everyday(12, range(CONFIGURATIONS)))
+@every("case", everyday(6, range(CONFIGURATIONS)))
 @every("name", ["coop_kernel_ucb", "eager_kernel_ucb"])
 def test_with_an_estimated_network_kernel_too(name: str, case: int) -> None:
     plan, config = random_case(name, case, estimated=True)
@@ -253,7 +253,7 @@ def few_arms(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return plan, config
 
 
-@every("case", everyday(6, range(12)))
+@every("case", everyday(4, range(12)))
 @every("name", NAMES)
 def test_with_few_fixed_arms_too(name: str, case: int) -> None:
     plan, config = few_arms(name, case)
@@ -265,7 +265,7 @@ def test_with_few_fixed_arms_too(name: str, case: int) -> None:
     assert simulate(name, plan, config, share=False).result.fingerprint == simulated.result.fingerprint
 
 
-@pytest.mark.parametrize("case", everyday(10, range(24)))
+@pytest.mark.parametrize("case", everyday(5, range(24)))
 @pytest.mark.parametrize("name", ["coop_kernel_ucb", "eager_kernel_ucb", "dist_kernel_ucb"])
 def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with so many tasks that their features are too many."""
@@ -287,7 +287,7 @@ def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch:
     assert unequal[0].result.fingerprint == unequal[1].result.fingerprint
 
 
-@every("case", everyday(6, range(12)))
+@every("case", everyday(3, range(12)))
 @every("name", NAMES)
 def test_hop_by_hop_and_without_shared_work_it_is_the_same_run(name: str, case: int) -> None:
     plan, config = random_case(name, case, estimated=case % 3 == 0 and name != "dist_kernel_ucb")
@@ -301,7 +301,7 @@ def test_hop_by_hop_and_without_shared_work_it_is_the_same_run(name: str, case: 
     }
 
 
-@every("case", range(12))
+@every("case", everyday(4, range(12)))
 @every("name", NAMES[:3])
 def test_models_agree_at_the_end(name: str, case: int) -> None:
     plan, config = random_case(name, case)
@@ -348,7 +348,7 @@ def test_a_peripheral_agent_repeats_what_its_centre_pulled_d_trials_earlier(
     assert simulated.result.totals["extra_delay"] == late
 
 
-@every("case", range(12))
+@every("case", everyday(4, range(12)))
 @every("name", NAMES)
 def test_at_one_hop_the_later_delay_is_that_of_links_that_take_a_trial_longer(name: str, case: int) -> None:
     """A message of trial t that is under way until t + 1.5 is known at t + 2 too."""
@@ -368,7 +368,7 @@ def test_the_delay_makes_a_difference(name: str) -> None:
     assert found[0].result.totals["deliveries"] == found[1].result.totals["deliveries"]
 
 
-@every("case", range(24))
+@every("case", everyday(10, range(24)))
 def test_information_gain_is_the_largest_log_determinant_of_a_clique(case: int) -> None:
     plan, config = random_case("coop_kernel_ucb", case)
     simulated = simulate("coop_kernel_ucb", plan, {**config, "information_gain": True})

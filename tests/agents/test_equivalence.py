@@ -89,7 +89,7 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any], simulated
     return ORACLES[name].run(steps, truth, plain(config["kernel"]), parameters, streams.coin, agents)
 
 
-@every("case", everyday(12, range(CONFIGURATIONS)))
+@every("case", everyday(6, range(CONFIGURATIONS)))
 @every("name", ORACLES)
 def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     plan, config = random_case(name, case)
@@ -108,7 +108,7 @@ def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     assert totals.get("dictionary_size", 0) == oracle.dictionary_size
 
 
-@every("case", range(6))
+@every("case", everyday(3, range(6)))
 @every("name", ORACLES)
 def test_models_agree_at_the_end(name: str, case: int) -> None:
     plan, config = random_case(name, case)

@@ -18,6 +18,7 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
 from tests.agents.test_quorum import GIVING_UP
 from tests.every import every
+from tests.everyday import everyday
 from tests.oracles import OracleRun, async_lin_ucb, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb, with_ties
 
 ORACLES: dict[str, Any] = {
@@ -97,7 +98,7 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any], simulated
     return found
 
 
-@every("case", range(CONFIGURATIONS))
+@every("case", everyday(8, range(CONFIGURATIONS)))
 @every("name", ORACLES)
 def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     plan, _, simulated, oracle = solved(name, case)
@@ -129,7 +130,7 @@ def test_equivalence_cases_communicate(name: str) -> None:
     assert max(solved(name, case)[2].result.rounds for case in range(8)) >= 10
 
 
-@every("case", range(CONFIGURATIONS))
+@every("case", everyday(8, range(CONFIGURATIONS)))
 def test_gradient_rounds_are_those_of_the_pseudo_code(case: int) -> None:
     """Every synchronisation has exactly the oracle's gradient rounds; online steps and estimates agree."""
     _, config, simulated, oracle = solved("fed_glb_ucb", case)

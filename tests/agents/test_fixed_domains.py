@@ -47,7 +47,7 @@ def fixed_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return {**plan, "problem": {**plan["problem"], "kind": "fixed_domain", "domain": domain}}, config
 
 
-@pytest.mark.parametrize("case", everyday(12, range(CONFIGURATIONS)))
+@pytest.mark.parametrize("case", everyday(6, range(CONFIGURATIONS)))
 @pytest.mark.parametrize("name", ORACLES)
 def test_a_run_on_a_fixed_domain_is_the_pseudo_code(name: str, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(domain_exact, "BLOCK", 8)
@@ -62,7 +62,7 @@ def test_a_run_on_a_fixed_domain_is_the_pseudo_code(name: str, case: int, monkey
     assert simulated.result.rounds == oracle.rounds
 
 
-@every("case", everyday(12, range(CONFIGURATIONS)))
+@every("case", everyday(6, range(CONFIGURATIONS)))
 @every("name", sorted(SAMPLING))
 def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(name: str, case: int) -> None:
     """Equal points stand once, so the dictionary never has more points than the domain."""
@@ -76,7 +76,7 @@ def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(name: str, case
     assert totals["dictionary_size"] == oracle.dictionary_size <= plan["problem"]["domain"]["points"]
 
 
-@every("case", range(6))
+@every("case", everyday(3, range(6)))
 @every("variant", [{}, {"transfer": "delta"}, {"server": {"exchanges": "interleaved"}}])
 def test_async_decides_alike_with_and_without_repeats(variant: dict[str, Any], case: int) -> None:
     """Points that stand twice leave the span, and so every mean and deviation, as it is; they only cost scalars."""
@@ -114,7 +114,7 @@ def test_overlapping_exchanges_that_sample_one_point_add_it_once(transfer: str, 
     assert 1 < result.result.totals["dictionary_size"] <= 6
 
 
-@every("case", range(CONFIGURATIONS))
+@every("case", everyday(8, range(CONFIGURATIONS)))
 def test_gp_ucb_is_the_pseudo_code(case: int) -> None:
     plan, config = fixed_case("n_kernel_ucb", case) if case % 4 else random_case("n_kernel_ucb", case)
     config = {"kernel": config["kernel"], "lam": config["lam"], "beta": config["alpha"] if case % 3 else "theory"}

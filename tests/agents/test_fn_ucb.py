@@ -94,7 +94,7 @@ def dense(W: Any) -> Any:
     return W.dense() if isinstance(W, Gram) else np.diag(W)
 
 
-@every("case", range(CONFIGURATIONS))
+@every("case", everyday(8, range(CONFIGURATIONS)))
 def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
     plan, config = random_case(case)
     simulated = run("fn_ucb", config, **plan)

@@ -19,6 +19,7 @@ from coband.simulator.experiments.statistics.estimates import wilson
 from coband.simulator.maths.exploration.design import Design
 from coband.simulator.maths.exploration.pairs import Pairs
 from tests.every import every
+from tests.everyday import everyday
 from tests.oracles import cope
 from tests.oracles.kernels import plain
 
@@ -91,7 +92,7 @@ def gram(simulated: Run, kernel: dict[str, Any]) -> Any:
     return plain(kernel)(points, points)
 
 
-@every("case", range(24))
+@every("case", everyday(8, range(24)))
 def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
     plan, config = random_case(case)
     config |= {"delta": 0.05, "allocation": ["global", "individual"][case // 4 % 2]}
@@ -111,7 +112,7 @@ def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
 
 @every("rounds", ["all_pairs", "own_task"])
 @every("leftover", ["keep", "spend"])
-@every("case", range(20))
+@every("case", everyday(8, range(20)))
 def test_fixed_budget_without_delays_is_algorithm_2(case: int, leftover: str, rounds: str) -> None:
     plan, config = random_case(case)
     config |= {"budget": 400 + 100 * case, "leftover": leftover, "rounds": rounds}

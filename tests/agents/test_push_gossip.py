@@ -14,6 +14,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
 from tests.agents.test_cooperation import KERNELS, TOPOLOGIES
 from tests.every import every
+from tests.everyday import everyday
 from tests.oracles import OracleRun, with_ties
 from tests.oracles import push_gossip_kernel_ucb as oracle
 from tests.oracles.kernels import plain
@@ -74,7 +75,7 @@ def oracle_of(plan: dict[str, Any], config: dict[str, Any], simulated: Run) -> O
 
 
 @every("mode", MODES)
-@every("case", range(24))
+@every("case", everyday(10, range(24)))
 def test_a_run_without_delays_is_the_plain_loop(case: int, mode: str) -> None:
     plan, config = random_case(case)
     simulated = simulate(plan, config, network={"local": {"mode": mode}})

@@ -13,6 +13,7 @@ from coband.simulator.conformance.runs import PROBLEM, algorithm, run, world
 from coband.simulator.core.nodes.node import NodeContext, Sharing
 from coband.simulator.core.randomness.streams import Streams
 from tests.every import every
+from tests.everyday import everyday
 from tests.oracles import OracleRun, single_agent, with_ties
 from tests.oracles.kernels import plain
 
@@ -70,7 +71,7 @@ def plain_loop(
     )
 
 
-@every("case", range(20))
+@every("case", everyday(8, range(20)))
 @every("name", NAMES)
 def test_a_run_is_the_plain_loop(name: str, case: int) -> None:
     rng = np.random.default_rng((3, case))

@@ -19,7 +19,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "furo", reason="the documentation is built with Sphinx, furo and myst: pip install -e '.[docs]'"
     )
     html = tmp_path_factory.mktemp("docs") / "html"
-    words = ["-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(html)]
+    words = ["-q", "-W", "--keep-going", "-t", "one_navigation", "-b", "html", str(DOCS), str(html)]
     done = subprocess.run([sys.executable, "-m", "sphinx", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return html

@@ -191,7 +191,7 @@ def test_an_editable_clone_exposes_one_name(clone: Path, stub: Path, links: bool
     settings = ["--set", "schedule.turns=20", "--set", "agents.count=2", "--replications", 1, "--workers", 2]
     run(python.with_name("coband"), "run", "quickstart", *settings, "--out", tmp_path / "out", where=tmp_path)
     assert (tmp_path / "out" / "run.sqlite").is_file()
-    few = ["tests/house/test_imports.py", "tests/core/talks", "tests/scenarios/test_headers.py"]
+    few = ["tests/house/test_imports.py", "tests/core/talks/test_telling.py", "tests/scenarios/test_headers.py"]
     assert " passed" in run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *few, where=clone)
 
 

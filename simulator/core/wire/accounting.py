@@ -20,6 +20,8 @@ Accountant = Literal["exact", "pld", "rdp"]
 DISCRETE = 0.25
 """The least noise multiplier for which a privacy loss distribution is laid out: below, it takes gigabytes."""
 HARDLY_ANY = 0.01
+INTERVAL = 1e-4
+"""Privacy losses are rounded up to multiples of this, as dp-accounting's accountant does."""
 ABSENT = "messages.privacy is accounted for by dp-accounting, which is not installed: pip install 'coband[privacy]'"
 NONE, EVERYTHING = 0.0, math.inf
 
@@ -80,10 +82,21 @@ def own_epsilon(spent: Spent, delta: float) -> float:
     """
     if spent.rate == 1.0 or not spent.releases or spent.multiplier < DISCRETE:
         return gaussian_epsilon(spent.multiplier, spent.releases, delta)
+    found = _library().pld.privacy_loss_distribution.identity(value_discretization_interval=INTERVAL)
+    found = found.compose(_one_release(spent.rate, spent.multiplier).self_compose(spent.releases))
+    return float(found.get_epsilon_for_delta(delta))
+
+
+@lru_cache(maxsize=8)
+def _one_release(rate: float, multiplier: float) -> Any:
+    """The privacy loss distribution of one release, which takes longer than to compose many."""
     dp = _library()
-    found = dp.pld.PLDAccountant(dp.NeighboringRelation.ADD_OR_REMOVE_ONE)
-    found.compose(dp.PoissonSampledDpEvent(spent.rate, dp.GaussianDpEvent(spent.multiplier)), spent.releases)
-    return float(found.get_epsilon(delta))
+    return dp.pld.privacy_loss_distribution.from_gaussian_mechanism(
+        standard_deviation=multiplier,
+        value_discretization_interval=INTERVAL,
+        sampling_prob=rate,
+        neighboring_relation=dp.NeighboringRelation.ADD_OR_REMOVE_ONE,
+    )
 
 
 @lru_cache(maxsize=1000)

@@ -19,7 +19,7 @@ def test_a_sample_of_the_results_runs_again(file: Path, tmp_path: Path) -> None:
     found = suite("core-1")
     submission = read(file)
     assert list(verification.contradictions(found, submission)) == []
-    checked = verification.verify(found, submission, 6, tmp_path, InProcess(), seed=1)
+    checked = verification.verify(found, submission, 3, tmp_path, InProcess(), seed=1)
     differing = [one for one in checked if not one.same]
-    assert len(checked) == 6
+    assert len(checked) == 3
     assert not differing or not at_least("numpy", "2.4"), "other libraries have other last bits"

@@ -27,6 +27,7 @@ from coband.simulator.problems.world import LONGEST_EXPECTED
 from tests.core.network.test_local import TALK, Talker, TalkerConfig
 from tests.core.toys import ToyWorld
 from tests.every import every
+from tests.everyday import everyday
 
 LONG = {"kind": "one_at_a_time", "turns": 150}
 GAUSSIAN = {"kind": "gaussian", "gamma": 0.5}
@@ -106,13 +107,13 @@ def assert_same(one: Run, other: Run) -> None:
         np.testing.assert_array_equal(getattr(one.result.ages, part), getattr(other.result.ages, part))
 
 
-@every("case", range(6))
+@every("case", everyday(3, range(6)))
 @every("name", [*ON_GRAPHS, *IN_STARS])
 def test_cohorts_change_no_event_of_the_trace_and_no_number(name: str, case: int) -> None:
     assert_same(*pair(name, case))
 
 
-@every("case", range(20))
+@every("case", everyday(8, range(20)))
 def test_agents_that_choose_together_choose_as_alone(case: int) -> None:
     assert_same(*pair("coop_kernel_ucb", 100 + case, share=True))
 

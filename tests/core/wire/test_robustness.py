@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from coband.simulator.conformance.runs import algorithm, registry, run
+from coband.simulator.conformance.runs import algorithm, batches, registry, run
 from coband.simulator.core.nodes.node import NoBestArm, UnsupportedScenario
 from coband.simulator.core.wire.defences import Defence
 from coband.simulator.experiments.scenario.wire_checks import undefended
@@ -45,7 +45,7 @@ BEHAVIOURS: dict[str, dict[str, Any]] = {
     "silent": {"behaviour": {"kind": "silent"}},
     "equivocate": {"behaviour": {"kind": "equivocate"}},
     "reward_poisoning": {"behaviour": {"kind": "reward_poisoning", "budget": 20.0}},
-    "late": {"behaviour": {"kind": "sign_flip"}, "start": 20.0, "stop": 40.0},
+    "late": {"behaviour": {"kind": "sign_flip"}, "start": 10.0, "stop": 20.0},
 }
 SERVER_SIDE: dict[str, Any] = {"leak": "allow", "sigma": 1.0}
 MECHANISMS: dict[str, dict[str, Any]] = {
@@ -76,6 +76,8 @@ def check(
     if graph and "delta" in str(messages):
         return "refused where the scenario is validated"
     parts: dict[str, Any] = {"network": {"topology": {"kind": "ring"}}} if graph else {}
+    if not batches(name):
+        parts["schedule"] = {"kind": "one_at_a_time", "turns": 30}
     if defence is not None:
         taken = TypeAdapter(Defence).validate_python(DEFENCES[defence])
         if why := undefended(algorithm(name), taken, graph):

@@ -103,7 +103,8 @@ def test_the_distribution_has_one_of_each_list() -> None:
 
 @pytest.mark.parametrize("name", ["star", "graph", "adrift"])
 def test_they_run(elsewhere: Path, name: str) -> None:
-    ended = coband(elsewhere, "check", f"{name}.yaml", "--workers", "2", "--out", name)
+    workers = "2" if name == "star" else "1"
+    ended = coband(elsewhere, "check", f"{name}.yaml", "--workers", workers, "--out", name)
     assert ended.returncode == 0, ended.stderr + ended.stdout
     stored = json.loads((elsewhere / name / "results.json").read_text())
     assert all(one["worst_agent"] > 0 for entry in stored["results"] for one in entry["replications"])

@@ -84,7 +84,7 @@ WITHOUT = {"schedule.order": "weights"}
 def addresses(found: dict[str, Any], folder: Path) -> frozenset[str] | None:
     """The digests of a scenario's variants; None if it is not valid."""
     try:
-        study = load_study(ScenarioText(yaml.safe_dump(found, sort_keys=False), "x", folder))
+        study = load_study(ScenarioText(yaml.dump(found, Dumper=yaml.CSafeDumper, sort_keys=False), "x", folder))
     except ScenarioError:
         return None
     return frozenset(variant.digest for variant in study.variants)
