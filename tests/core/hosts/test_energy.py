@@ -21,6 +21,7 @@ from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live.refusals import refusal
 from tests.core.hosts.test_late_rewards import FIRST
+from tests.every import every
 
 NIGHTLY: dict[str, Any] = {"kind": "windows", "power": 1.0, "every": 20.0, "lasts": 6.0}
 PHONE: dict[str, Any] = {
@@ -170,6 +171,16 @@ def test_who_ran_out_when_and_what_is_never_charged_stalls() -> None:
     assert (run.result.turns, run.result.stalled, run.result.totals["ran_out"]) == (6, 4, 2)  # 10, 7, 4, 1
     assert [one["ran_out"] for one in run.result.by_agent] == [3.0, 3.0]
     assert [one["battery"] for one in run.result.by_agent] == [1.0, 1.0]
+
+
+@every("schedule", [{"kind": "rounds", "turns": 5}, {"kind": "renewal", "think": 0.5, "turns": 5}])
+@every("compute", [0.0, 0.75])
+def test_turns_that_nobody_can_take_any_more_are_counted(schedule: dict[str, Any], compute: float) -> None:
+    """Where a turn takes time, an agent that idles runs out in the middle of one."""
+    energy = {"capacity": 10.0, "per_turn": 3.0, "reserve": 0.2, "idle": 2.1 if compute else 0.0}
+    run = runs.run("lin_ucb", {}, agents=2, agent={"energy": energy, "compute": compute}, schedule=schedule)
+    assert (run.result.turns, run.result.totals["ran_out"]) == (2 if compute else 6, 2)
+    assert run.result.stalled == 10 - run.result.turns
 
 
 def test_agents_that_only_idle_have_no_events_and_run_out_all_the_same() -> None:

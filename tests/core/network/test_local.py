@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coband.simulator.arms import ArmSet
+from coband.simulator.conformance.runs import run
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row
@@ -20,7 +21,7 @@ from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.network.direct import FEW
 from coband.simulator.core.nodes.message import Message, payload
-from coband.simulator.core.nodes.node import Address, Agent, Neighbours, NodeContext, Outbox
+from coband.simulator.core.nodes.node import Address, Agent, Neighbours, NodeContext, Outbox, UnsupportedScenario
 from tests.core.toys import run_on_graph, run_on_toys
 from tests.every import every
 from tests.oracles.local import Flooding, ball, distances
@@ -166,6 +167,22 @@ def test_a_message_from_distance_h_is_there_before_trial_t_plus_h_and_not_before
             for trial in range(1, turns + 1)
         ]
         assert list_of_heard == sorted(expected)
+
+
+AWAY: dict[str, dict[str, Any]] = {
+    "availability": {"agent": {"availability": {"kind": "markov_on_off", "mean_up": 5.0, "mean_down": 1.0}}},
+    "energy": {"agent": {"energy": {"capacity": 10.0}}},
+    "population": {"agent": {"population": {"kind": "preset", "name": "phones"}}},
+    "silent": {"adversaries": [{"agents": {"fraction": 0.5}, "behaviour": {"kind": "silent"}}]},
+}
+
+
+@every("parts", list(AWAY.values()), list(AWAY))
+def test_messages_are_not_handed_over_at_once_where_they_may_not_arrive(parts: dict[str, Any]) -> None:
+    network = {"topology": {"kind": "ring"}}
+    with pytest.raises(UnsupportedScenario, match="local.mode: direct needs links without latency"):
+        run("eager_kernel_ucb", {}, network={**network, "local": {"mode": "direct"}}, **parts)
+    assert run("eager_kernel_ucb", {}, network=network, **parts).result.turns > 0
 
 
 @settings(max_examples=60, deadline=None)
