@@ -75,7 +75,8 @@ class Churn:
             for agent in range(count):
                 leaves = availability.leaves(agent)
                 if self._run.energy is not None:
-                    attendance.expect(agent, math.inf if leaves is None else leaves)
+                    last = math.inf if plan.members is None else float(plan.members.leaving[agent])
+                    attendance.expect(agent, last if leaves is None else leaves)
                 elif leaves is None or agent in apart:
                     switch.follow(agent, availability.windows(agent, _stream(streams, agent)))
                 else:

@@ -195,3 +195,14 @@ def test_who_is_no_member_takes_no_energy() -> None:
     run = runs.run("lin_ucb", {}, agents=3, agent={**MOVES, "energy": energy}, schedule={"kind": "rounds", "turns": 20})
     end = run.result.simulated_time
     assert [one["energy"] for one in run.result.by_agent] == pytest.approx([LEAVES, end - JOINS, end])
+
+
+def test_who_leaves_is_noticed_at_that_moment_with_batteries_too() -> None:
+    """Batteries that hold enough change nothing, on a network that loses messages."""
+    plan: dict[str, Any] = {"network": {"loss": 0.3, "latency": 0.5}, "schedule": {"kind": "rounds", "turns": 20}}
+    found = []
+    for batteries in ({}, {"energy": {"capacity": 1e9, "per_turn": 1.0}}):
+        run = runs.run("dis_lin_ucb", {"threshold": 0.0}, agents=3, agent={**MOVES, **batteries}, **plan)
+        found.append([(row.time, row.node, row.event, row.peer, row.value) for row in run.events(tr.LEAVE, *ACTS)])
+    assert found[0] == found[1]
+    assert [row[0] for row in found[0] if row[2] == tr.LEAVE] == [LEAVES]
