@@ -71,9 +71,12 @@ def _draw_lies(axis: Axes, told: Mapping[str, Sequence[Lie]], rows: Sequence[tup
 
 
 def _spent(contender: Contender) -> list[float]:
-    """Mean over replications of what the agent has spent by each quarter that has spent most; empty without privacy."""
+    """Mean over replications of what the agent has spent by each quarter that has spent most.
+
+    Empty without privacy, and where nodes are private by themselves: of them the end alone is known.
+    """
     agents = [record.get("agents", ()) for record in contender.records.values()]
-    private = [own for own in agents if any(agent.get("epsilon") is not None for agent in own)]
+    private = [own for own in agents if own and all(agent.get(key) is not None for agent in own for key in SHARES)]
     return [float(np.mean([max(agent[key] for agent in own) for own in private])) for key in SHARES] if private else []
 
 
