@@ -50,7 +50,7 @@ def _fates(analysis: Analysis) -> list[Fate]:
         record = one.records.get(0)
         if one.label not in named or record is None:
             continue
-        agents = record.get("agents", ())
+        agents = one.run.by_agent(one.own, 0)
         regret, turns, energy, ran_out = (
             np.array([np.nan if agent.get(name) is None else agent[name] for agent in agents], dtype=np.float64)
             for name in ("regret", "turns", "energy", "ran_out")

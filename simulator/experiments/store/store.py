@@ -217,18 +217,18 @@ class StoredRun:
                 series.append(Series(job.replication, whole[0], times, regret, whole[1], _energy(job, len(turns))))
         return series
 
-    def by_agent(self, label: str) -> list[Record]:
+    def by_agent(self, label: str, replication: int | None = None) -> list[Record]:
         """The agents of a label's finished jobs, by replication and agent, with what each reports of itself.
 
         Raises:
-            StoreError: there is no such label.
+            StoreError: there is no such label or replication.
         """
         query = (
             "SELECT a.agent, turns, regret, rounds, uplink, downlink, peer, result FROM agents a "
             "JOIN ledger_by_agent USING (job, agent) WHERE job = ? ORDER BY agent"
         )
         found = []
-        for job in self.select(label):
+        for job in self.select(label, replication):
             for *numbers, own in job.part.execute(query, (job.id,)) if job.record is not None else ():
                 known = dict(zip(results.AGENT_KEYS, numbers, strict=True))
                 found.append({"replication": job.replication, **known, **json.loads(own or "{}")})

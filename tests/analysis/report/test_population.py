@@ -48,6 +48,19 @@ def test_the_figure_shows_the_devices_of_the_run() -> None:
     np.testing.assert_array_equal(turns.lines[0].get_xdata(), np.sort(times))
 
 
+def test_what_became_of_devices_is_known_without_batteries_too(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.yaml"
+    file.write_text(SCENARIO.format(population="{kind: preset, name: phones, time_unit: minutes}"))
+    run = coband.run(file, out=tmp_path / "run", workers=1)
+    with open_run(tmp_path / "run") as opened:
+        analysis = Analysis(data.load([opened]))
+        (fate,), table = found_in(analysis)[1], fates_table(analysis)
+    assert fate.energy is None
+    assert np.nansum(2 * fate.regret) == pytest.approx(run.results[0]["regret"])
+    assert table is not None
+    assert table.header == ("label", "fastest", "slowest", "seldom up", "mostly up")
+
+
 def test_below_devices_stands_what_became_of_them(tmp_path: Path) -> None:
     """Regret per turn by fifths of turn times and of availability, and who has run out; the table has the same."""
     energy = "{kind: preset, name: phones, time_unit: minutes}, energy: {capacity: 90, per_turn: 80, "
