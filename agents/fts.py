@@ -171,7 +171,7 @@ def federated(config: type[FtsConfig], source: str, summary: str) -> Algorithm:
         ),
         counts=(
             ClosedForm("draws", "max(0, T - N*max(0, initial - 1))", "schedule == 'rounds'"),
-            ClosedForm("rounds", "draws/N", "schedule == 'rounds'"),
+            ClosedForm("rounds", "draws/N", "schedule == 'rounds' and patience > 1"),
             ClosedForm("uplink_scalars", "draws*features"),
             ClosedForm("downlink_scalars", "rounds*N*regions*features"),
         ),

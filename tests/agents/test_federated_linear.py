@@ -373,7 +373,8 @@ def test_the_setting_of_the_paper_in_large(name: str) -> None:
         "schedule": {"kind": "one_at_a_time", "turns": 1000},
         "problem": {**PROBLEM, "arms": {"kind": "ball", "dimension": 20, "count": 20}},
     }
-    config = {"alpha": 0.1, "lam": 1.0, "threshold": 5.0 if name == "fed_glb_ucb" else 1.0}
+    own = {"fed_glb_ucb": {"threshold": 5.0}, "async_lin_ucb": {"gamma_u": 2.0, "gamma_d": 2.0}}
+    config = {"alpha": 0.1, "lam": 1.0, **own.get(name, {"threshold": 1.0})}
     simulated = run(name, config, **plan, checks="cheap")
     oracle = oracle_of(name, plan, config, simulated)
     assert simulated.pulls == [pull[:4] for pull in oracle.pulls]

@@ -69,6 +69,7 @@ def run(turns: Turns, world: World, kernel: Kernel | None, config: Config, coins
     fresh = [0] * agents
     federated: list[FloatArray] | None = None
     for step in turns:
+        drawn_now: list[tuple[int, FloatArray]] = []
         for n in sorted(step):
             t = len(points[n]) + 1
             X = world.arms(n, t)
@@ -89,19 +90,21 @@ def run(turns: Turns, world: World, kernel: Kernel | None, config: Config, coins
             rewards[n].append(y)
             if t >= c.initial:
                 phis = [features(s, b, c.variance, x) for x in points[n]]
-                sent[n] = draw(phis, rewards[n], c.noise_variance, rngs[n].standard_normal(M))
-                fresh[n] += 1
+                drawn_now.append((n, draw(phis, rewards[n], c.noise_variance, rngs[n].standard_normal(M))))
                 out.send("drawn_weights", n, SERVER, M)
-        if min(fresh) == 0 and max(fresh) < c.patience:
-            continue
-        out.rounds += 1
-        phi = weights(c, agents, P, out.rounds)
-        heard = [n for n in range(agents) if sent[n] is not None]
-        phi = [[row[n] / sum(row[k] for k in heard) for n in heard] for row in phi]
-        federated = average(c, phi, [sent[n] for n in heard], server)  # type: ignore[misc]
-        fresh = [0] * agents
-        for n in range(agents):
-            out.send("region_weights", SERVER, n, P * M)
+        for n, omega in drawn_now:  # the server hears one after the other
+            sent[n] = omega
+            fresh[n] += 1
+            if min(fresh) == 0 and max(fresh) < c.patience:
+                continue
+            out.rounds += 1
+            phi = weights(c, agents, P, out.rounds)
+            heard = [n for n in range(agents) if sent[n] is not None]
+            phi = [[row[n] / sum(row[k] for k in heard) for n in heard] for row in phi]
+            federated = average(c, phi, [sent[n] for n in heard], server)  # type: ignore[misc]
+            fresh = [0] * agents
+            for m in range(agents):
+                out.send("region_weights", SERVER, m, P * M)
     return out
 
 
