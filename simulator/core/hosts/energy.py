@@ -165,7 +165,7 @@ class Battery:
             self.charged, self.idled, self.time = self.charged + charged, self.idled + idled, now
 
     def _over(self, end: float) -> tuple[float, float, float]:
-        """(level, what has come, what has gone) from its time to a later one; periods that change nothing are skipped."""
+        """(level, what has come, what has gone) from its time to a later one, without periods that change nothing."""
         now, level, charged, idled = self.time, self.level, 0.0, 0.0
         period = math.inf if self._config.recharge is None else self._config.recharge.period
         lines, marks = self._lines(now), deque[tuple[float, float, float]](maxlen=3)

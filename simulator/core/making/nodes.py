@@ -131,8 +131,8 @@ class NodeAssembly:
         """Refuse to hand messages over at once where not all of them arrive at once."""
         if not (self._plan.walks_hops or self._plan.ideal):
             raise UnsupportedScenario(
-                "network.local.mode: direct needs links without latency, bandwidth, loss, rules and partitions, those of "
-                "agents.population too, agents that are always up, and none that are silent; leave it out"
+                "network.local.mode: direct needs links without latency, bandwidth, loss, rules and partitions, those "
+                "of agents.population too, agents that are always up, and none that are silent; leave it out"
             )
 
     def _check_arms(self, algorithm: Algorithm) -> None:
