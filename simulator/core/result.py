@@ -44,7 +44,8 @@ class RunResult:
         by_agent: what is known of each agent alone, in order.
         fingerprint: of the trace.
         graph: how the agents' graph was made, and its size; None in a star.
-        stalled: turns that the schedule allowed and no agent took: they waited for messages that did not come.
+        stalled: turns that the schedule has and no agent took: they waited for messages that did not come, or were down
+            for good.
         warnings: how the scenario's options make the run misleading, a sentence each.
         ages: of the information that decisions were made with.
         closest: how close the closest decision of each agent was (`core.nodes.decisions`). Like last bits of scores,

@@ -71,7 +71,7 @@ def _facts(machine: Machine, agent: Client) -> AgentFacts:
         rounds=agent.rounds,
         unshared=agent.unshared,
         answer=agent.answer if isinstance(agent, BatchAgent) else None,
-        stalled=0 if agent.done else host.due,
+        stalled=0 if agent.done else machine.turns.never_taken(host),
         report=agent.report(),
         own=agent.report_own(),
         hindsight=_hindsight(machine, agent),

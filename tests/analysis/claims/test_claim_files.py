@@ -49,13 +49,13 @@ def panel_studies(paper: str) -> list[ClaimedStudy]:
 def test_every_paper_has_its_claims() -> None:
     assert len(CLAIMS) >= 60
     assert {placed.paper for placed in CLAIMS} == set(PAPERS)
-    assert len(PAPERS.keys() - OURS) == 7
+    assert len(PAPERS.keys() - OURS) == 8
 
 
 @every("placed", CLAIMS, ids=key)
 def test_names_and_texts(placed: PlacedClaim) -> None:
     claim = placed.claim
-    assert re.fullmatch(r"(figure|theorem|lemma|remark|section|appendix|public_code|study)_[a-z0-9_]+", placed.name)
+    assert re.fullmatch(r"(abstract|figure|theorem|lemma|remark|section|appendix|public_code|study)_[a-z0-9_]+", placed.name)
     assert 10 < len(claim.title) <= 110
     assert claim.title[-1] != "."
     assert claim.statement.endswith(".")
