@@ -73,7 +73,7 @@ def test_nobody_waits_for_stragglers_and_what_is_late_counts_once(name: str) -> 
     assert sorted(fast[:4])[2] < 0.7 * sorted(fast[4:])[2]
 
 
-@every("seed", range(2))
+@every("seed", range(4))
 @every("name", ALGORITHMS)
 def test_a_quorum_under_all_faults_loses_nothing(name: str, seed: int) -> None:
     result = simulate(name, {"quorum": 0.5, "timeout": 1.0}, seed, agent=CHURN, network=EVERYTHING)
@@ -155,7 +155,7 @@ NEEDY: dict[str, tuple[str, dict[str, Any]]] = {
 def test_a_message_that_was_given_up_leaves_nobody_waiting(case: str) -> None:
     name, config = NEEDY[case]
     given_up = 0
-    for seed in (4, 5):
+    for seed in range(4, 8):
         schedule = None if batches(name) else {"kind": "rounds", "turns": 25}
         result = run(name, config, agents=4, seed=seed, schedule=schedule, network=GIVING_UP)
         kit.check_complete(result, None if batches(name) else 100)
@@ -178,7 +178,7 @@ def test_points_that_were_given_up_and_come_later_keep_their_place() -> None:
     """Every agent's log of a synchronisation is the same: an agent has its own points in the order of its pulls."""
     name, config = NEEDY["dis_kernel_ucb quorum"]
     schedule = {"kind": "rounds", "turns": 25}
-    for seed in range(3):
+    for seed in range(6):
         result = run(name, config, agents=4, seed=seed, schedule=schedule, network=GIVING_UP, share=False)
         assert result.result.totals["expired"] > 0
         agents: list[Any] = list(result.engine.agents)
