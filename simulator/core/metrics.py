@@ -51,7 +51,7 @@ ALWAYS: tuple[Metric, ...] = (
     Metric("deliveries", "messages", "first copies that reached an agent of a graph", locked=True),
     Metric("transmissions", "messages", "copies put on the links of a graph", locked=True),
     DICTIONARY_SIZE,
-    Metric("stalled", "turns", "turns never taken: agents waited for messages that did not come, or were down for good"),
+    Metric("stalled", "turns", "turns never taken: agents waited for what did not come, or were down for good"),
 )
 """What every record has, null where it does not apply; columns of the run store."""
 

@@ -55,7 +55,8 @@ def test_every_paper_has_its_claims() -> None:
 @every("placed", CLAIMS, ids=key)
 def test_names_and_texts(placed: PlacedClaim) -> None:
     claim = placed.claim
-    assert re.fullmatch(r"(abstract|figure|theorem|lemma|remark|section|appendix|public_code|study)_[a-z0-9_]+", placed.name)
+    where = "abstract|figure|theorem|lemma|remark|section|appendix|public_code|study"
+    assert re.fullmatch(rf"({where})_[a-z0-9_]+", placed.name)
     assert 10 < len(claim.title) <= 110
     assert claim.title[-1] != "."
     assert claim.statement.endswith(".")
