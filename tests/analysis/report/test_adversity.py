@@ -57,3 +57,14 @@ def test_no_figure_where_all_are_honest_and_nothing_is_private(tmp_path: Path) -
     honest = "\n".join(line for line in SCENARIO.splitlines() if "sign_flip" not in line and "privacy" not in line)
     with open_run(run(tmp_path / "run", scenario=honest.replace("adversaries:\n", ""))) as made:
         assert adversity_figure(Analysis(data.load([made]))) is None
+
+
+def test_of_nodes_that_are_private_by_themselves_no_course_is_known(tmp_path: Path) -> None:
+    """Where the run has an epsilon of each agent alone, the figure has nothing to draw, and says so."""
+    text = SCENARIO.replace("messages:", "# ").replace("adversaries:", "# ").replace("  - {agents:", "# ")
+    own = text.replace("dis_lin_ucb, label: Lin, threshold: 1", "fed_ucb, label: Lin")
+    with open_run(run(tmp_path / "run", scenario=own)) as made:
+        analysis = Analysis(data.load([made]))
+        lin, _ = analysis.contenders
+        assert all("epsilon" in agent for record in lin.records.values() for agent in record["agents"])
+        assert adversity_figure(analysis) is None
