@@ -154,9 +154,9 @@ class Assembly(HostAssembly):
 
         liars = Liars(plan.adversaries, count, self._streams, lambda: clock.now) if plan.adversaries else None
         total = plan.schedule.total_turns(count)
-        world, steady = self._world, getattr(self._world, "steady_arms", False)
-        seen = range(count) if steady and not world.fixed_arms else range(int(world.fixed_arms))
-        arms = max((len(world.arms(agent, 1)) for agent in seen), default=None)
+        world, own = self._world, count if getattr(self._world, "steady_arms", False) else 0
+        differing = 1 if world.fixed_arms else own  # agents whose arms may be others, of those that stay
+        arms = max((len(world.arms(agent, 1)) for agent in range(differing)), default=None)
         limits = {"agents": count, "arms": arms, "turns": total, "pulls": total}
         return Wire(
             plan.messages,

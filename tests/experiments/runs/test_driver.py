@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.simulator.conformance.runs import PROBLEM
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.runs import driver, executors, results, work
@@ -36,11 +37,7 @@ PRIVATE = {
     "name": "private",
     "agents": {"count": 2},
     "schedule": {"kind": "rounds", "turns": 8},
-    "problem": {
-        "kind": "contextual",
-        "arms": {"kind": "ball", "dimension": 2, "count": 3},
-        "reward": {"kind": "linear"},
-    },
+    "problem": PROBLEM,
     "algorithms": [{"algorithm": "fed_lin_ucb", "label": "Lin"}],
 }
 
