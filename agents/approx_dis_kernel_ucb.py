@@ -27,7 +27,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
-from coband.simulator.core.talks import late, on
+from coband.simulator.core.talks import on
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.choose import local_nystrom
 from coband.simulator.maths.posteriors.dictionary import Dictionary
@@ -71,7 +71,6 @@ class ApproxDisKernelUCB(SynchronousAgent):
         self._embeddings: VersionCache[DomainEmbedding] = context.sharing.get("embeddings", lambda: VersionCache(2))
         self._dictionary, self._dictionary_round = Dictionary(self.config.kernel), 0
         self._data = GrowingObservations(context.dimension)
-        self._newest = 0
         self._begin_from(0, self._store.get(0, lambda: self._fit(Statistics.zero(0))))
 
     def choose(self, arms: ArmSet) -> int:
@@ -112,7 +111,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
         statistics = self.upload(dictionary)
         total = await self.ask(SERVER, statistics, reply=(GlobalStatistics, SyncAbandoned))
         if isinstance(total, GlobalStatistics):
-            self.adopt(total, server)
+            self.take_in(total, server)
 
     def upload(self, start: Message) -> LocalStatistics:
         """A_i = sum z z^T and b_i = sum z y over ALL local data, z = z(x; S) with the new dictionary S."""
@@ -123,16 +122,8 @@ class ApproxDisKernelUCB(SynchronousAgent):
         local = self._embedded(start.round)
         return LocalStatistics(A=local.A, b=local.b, version=start.version, round=start.round, pulls=self.unshared)
 
-    @late(GlobalStatistics)
-    def adopt(self, message: GlobalStatistics, server: Address) -> None:
-        """Go on from sum A_i and sum b_i.
-
-        Nothing changes where its dictionary was given up, without which nothing can be known, or a newer model has come
-        before.
-        """
-        if message.version < self._newest:
-            return
-        self._newest = message.version
+    def adopt(self, message: GlobalStatistics) -> None:
+        """Go on from sum A_i and sum b_i, unless their dictionary was given up: nothing can be known without it."""
         if message.round != self._dictionary_round:
             return
         statistics = Statistics(message.A, message.b)
@@ -157,11 +148,6 @@ class ApproxDisKernelUCB(SynchronousAgent):
             return Statistics.of(self._dictionary.embed(points), rewards)
         embedding = self._embeddings.get(round, lambda: DomainEmbedding(domain, self._dictionary))
         return embedding.statistics(domain.entries(points), rewards)
-
-    @property
-    def newest(self) -> int:
-        """Version of the newest model that the server has told this agent, even if its dictionary was given up."""
-        return self._newest
 
     @property
     def pulls_in_model(self) -> int:

@@ -20,7 +20,6 @@ from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
-from coband.simulator.core.talks import late
 from coband.simulator.maths.posteriors.choose import shared_log
 from coband.simulator.maths.posteriors.look_ahead import ComingTurns
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
@@ -78,14 +77,13 @@ class DisKernelUCB(SynchronousAgent):
         self._underway.append(upload)
         return upload
 
-    @late(MissingPoints)
-    def adopt(self, message: MissingPoints, server: Address) -> None:
-        """Take in the points of all synchronisations up to this one; an earlier one that was given up comes again."""
+    def take_in(self, message: MissingPoints, server: Address) -> None:
+        """Adopt all synchronisations up to this one, in their order; an earlier one that was given up comes again."""
         self._early[message.version] = message
         while self._version + 1 in self._early:
-            self._line_up(self._early.pop(self._version + 1))
+            self.adopt(self._early.pop(self._version + 1))
 
-    def _line_up(self, message: MissingPoints) -> None:
+    def adopt(self, message: MissingPoints) -> None:
         """Add the points of a synchronisation to the log, those of all earlier ones being there."""
         new, before, own = self._new.since(0), message.before, message.own
         points = np.concatenate([message.points[:before], new.features[:own], message.points[before:]])

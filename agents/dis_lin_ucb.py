@@ -15,8 +15,7 @@ from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.agents.theorems import DIS_LIN_UCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
-from coband.simulator.core.talks import late
+from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
@@ -73,14 +72,8 @@ class DisLinUCB(SynchronousAgent):
         """W and b of an upload that did not get through are news again."""
         self.ridge.restore(upload.round, upload.W, upload.b)
 
-    @late(LinearModel)
-    def adopt(self, model: LinearModel, server: Address) -> None:
-        """W_sync and b_sync are everybody's; W_new and b_new are zero, but for what has not been uploaded.
-
-        Nothing changes where a newer model has come before.
-        """
-        if model.version < self._version:
-            return
+    def adopt(self, model: LinearModel) -> None:
+        """W_sync and b_sync are everybody's; W_new and b_new are zero, but for what has not been uploaded."""
         self._synchronised.follow(model.version, model.W, model.b)
         self.ridge.clear()
         self._version, self._behind = model.version, model.known

@@ -34,7 +34,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
-from coband.simulator.core.talks import Unanswered, late, on
+from coband.simulator.core.talks import Unanswered, on
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.logistic import Smoothness, flattest, loss_gradient, newton_step, project
 from coband.simulator.maths.posteriors.choose import ridge
@@ -143,20 +143,14 @@ class FedGlbUCB(SynchronousAgent):
         while isinstance(answer, Iterate):
             answer = await self.ask(SERVER, self._gradient(answer), reply=ANSWERS)
         if isinstance(answer, RegressionModel):
-            self.adopt(answer, server)
+            self.take_in(answer, server)
 
     def _gradient(self, message: Iterate) -> Gradient:
         gradient = loss_gradient(self._data.points, self._data.rewards, message.theta)
         return Gradient(gradient=gradient, step=message.step, version=message.version, round=message.round)
 
-    @late(RegressionModel)
-    def adopt(self, message: RegressionModel, server: Address) -> None:
-        """Predictions of all past pulls are now those of the new estimate: b = (sum x x^T) theta.
-
-        Nothing changes where a newer model has come before.
-        """
-        if message.version < self._version:
-            return
+    def adopt(self, message: RegressionModel) -> None:
+        """Predictions of all past pulls are now those of the new estimate: b = (sum x x^T) theta."""
         self._synchronised.follow(message.version, message.W, message.W.dense() @ message.theta)
         self.ridge.clear()
         self.theta = message.theta

@@ -26,9 +26,8 @@ from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.agents.theorems import FED_UCB_DISPUTED
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
+from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.core.nodes.own_noise import OwnNoise
-from coband.simulator.core.talks import late
 from coband.simulator.metrics import CLIPPED
 
 
@@ -72,14 +71,8 @@ class FedUCB(SynchronousAgent):
         """What did not get through is in no model."""
         self._given.pop(upload.round, None)
 
-    @late(PrivateModel)
-    def adopt(self, model: PrivateModel, server: Address) -> None:
-        """S and s are everybody's, with the own pulls of the last upload that is in them.
-
-        Nothing changes where a newer model has come before.
-        """
-        if model.version < self._version:
-            return
+    def adopt(self, model: PrivateModel) -> None:
+        """S and s are everybody's, with the own pulls of the last upload that is in them."""
         last = max(round for round in self._given if round <= model.round)
         self._given = {round: given for round, given in self._given.items() if round >= last}
         self.estimator.follow(np.column_stack([model.W, model.b]), self._given[last])

@@ -33,8 +33,7 @@ from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
-from coband.simulator.core.talks import late
+from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.linalg.arm_batches import ArmBatches
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
@@ -147,11 +146,8 @@ class FnUcb(SynchronousAgent):
         """W_new and B_new of an upload that did not get through are news again."""
         self._ridge.restore(upload.round, upload.W, upload.B)
 
-    @late(NeuralModel)
-    def adopt(self, message: NeuralModel, server: Address) -> None:
-        """Lines 17 and 18, unless a newer model has come before."""
-        if message.version < self._version:
-            return
+    def adopt(self, message: NeuralModel) -> None:
+        """Lines 17 and 18."""
         self._synchronised.follow(message.version, message.W, message.B)
         self._ridge.clear()
         if self.config.networks == "separate":

@@ -30,8 +30,13 @@ class SynchronousAgent(Talks, Agent):
     model: ClassVar[type[Message]]
 
     _version = 0  # of the agent's model
+    _newest = 0  # version of the newest one that it was told
     _requested = False  # it has asked for a synchronisation
     _behind = 0  # pulls in the model of the last synchronisation
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls._handlers = {**cls._handlers, ("late", cls.model): ("take_in", False)}
 
     def request(self, gain: float) -> Outbox:
         """Ask for a synchronisation, since ``gain`` exceeds the threshold."""
@@ -50,7 +55,7 @@ class SynchronousAgent(Talks, Agent):
         upload = self.upload(start)
         model = await self.ask(SERVER, upload, reply=(self.model, SyncAbandoned), undo=self.take_back)
         if isinstance(model, self.model):
-            self.adopt(model, server)
+            self.take_in(model, server)
 
     @abstractmethod
     def upload(self, start: SyncStart) -> Message:
@@ -59,6 +64,12 @@ class SynchronousAgent(Talks, Agent):
     def take_back(self, upload: Any) -> None:
         """What an upload took along that did not get through is the agent's news again."""
 
+    def take_in(self, model: Any, server: Address) -> None:
+        """Adopt the result of a synchronisation, waited for or not, unless that of a later one has come before."""
+        if model.version >= self._newest:
+            self._newest = model.version
+            self.adopt(model)
+
     @abstractmethod
-    def adopt(self, model: Any, server: Address) -> None:
-        """Take in the result of a synchronisation, whether the agent has waited for it or not."""
+    def adopt(self, model: Any) -> None:
+        """Go on from the result of a synchronisation."""
