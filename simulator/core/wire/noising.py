@@ -57,22 +57,16 @@ class Noising:
         self.kind: str = privacy.mechanism.kind  # type: ignore[attr-defined]
         self._name, self._agents, self._turns = algorithm.name, agents, turns
         self._noisy = [SERVER] if privacy.adversary == "others" and not graph else list(range(agents))
-        sent = dict.fromkeys(size.message for size in algorithm.messages if privacy.sees(size))
-        self._fields = {kind: {name: self.bound(kind, name) for name in self._of(kind)} for kind in sent}
-        if sent and not self._mechanism.local and not any(self._fields.values()):
-            raise UnsupportedScenario(
-                f"messages.privacy: {self.kind} finds no sum of pulls with a declared bound in what {algorithm.name} "
-                "sends, so it would hide nothing; take laplace_local"
-            )
+        noised = privacy.noised_by(algorithm).items()
+        self._fields = {kind: {name: self.bound(kind, name) for name in names} for kind, names in noised}
+        if why := privacy.idle(algorithm):
+            raise UnsupportedScenario(f"messages.privacy: {why}")
         self.clipped = [0] * agents
         self._pulls = [0] * agents
         self._released: dict[Address, dict[tuple[type[Message], str], Released]] = {node: {} for node in self._noisy}
         self._noise: WeakKeyDictionary[Message, dict[str, FloatArray]] = WeakKeyDictionary()
         self._history: list[tuple[float, Address, float]] = []
         self._final: dict[Address, float] = {}
-
-    def _of(self, kind: type[Message]) -> list[str]:
-        return [name for name in kind.payload_fields() if self._privacy.noises(kind, name)]
 
     def bound(self, kind: type[Message], name: str) -> float:
         """The most that one pull changes in a field."""

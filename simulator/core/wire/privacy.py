@@ -110,6 +110,21 @@ class Privacy(Config):
         for kind in dict.fromkeys(size.message for size in seen):
             yield f"time of {kind.kind}", "" if hidden or kind in public else WHEN
 
+    def noised_by(self, algorithm: Algorithm) -> dict[type[Message], list[str]]:
+        """Fields that get noise on the wire, by kind of message that the adversary sees."""
+        seen = dict.fromkeys(size.message for size in algorithm.messages if self.sees(size))
+        return {kind: [name for name in kind.payload_fields() if self.noises(kind, name)] for kind in seen}
+
+    def idle(self, algorithm: Algorithm) -> str:
+        """Why the mechanism would hide nothing of what an algorithm sends; empty if it hides something."""
+        noised = self.noised_by(algorithm)
+        if self.mechanism.local or not noised or any(noised.values()):
+            return ""
+        return (
+            f"{self.mechanism.kind} finds no sum of pulls with a declared bound in what "  # type: ignore[attr-defined]
+            f"{algorithm.name} sends, so it would hide nothing; take laplace_local"
+        )
+
     def unprotected(self, algorithm: Algorithm) -> list[str]:
         """What is not private, with the reasons."""
         return [f"{what} ({why})" for what, why in self.leaks(algorithm) if why]

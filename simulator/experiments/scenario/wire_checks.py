@@ -25,9 +25,9 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
         valid: the sections that are valid when considered alone.
         algorithms: of all entries; None for one that is not known, whose messages are not known either.
     """
-    known = [one for one in algorithms if one is not None]
+    known = list(dict.fromkeys(one for one in algorithms if one is not None))
     sent = list(dict.fromkeys(size.message for one in known for size in one.messages))
-    complete = len(known) == len(algorithms)
+    complete = None not in algorithms
     if "messages" in valid and not valid["messages"].plain:
         yield from _encodings(valid["messages"].encoding, sent, complete)
         yield from _acknowledgements(valid)
@@ -109,9 +109,11 @@ def _of_field(found: Kinds, field: str, encoding: BaseEncoding) -> Iterator[str]
 
 
 def _leaks(privacy: Privacy, algorithm: Algorithm) -> Iterator[str]:
-    """What an adversary would see of an algorithm without noise, where that is refused."""
+    """What noise would not hide of an algorithm: all of it, or something where that is refused."""
     found = privacy.unprotected(algorithm)
-    if found and privacy.leak == "refuse":
+    if why := privacy.idle(algorithm):
+        yield why
+    elif found and privacy.leak == "refuse":
         yield (
             f"{algorithm.name} is not private: {'; '.join(found)}. Choose another mechanism (laplace_local, on arms "
             "that are new at every turn, leaves nothing unprotected), or set leak: allow, and the report says so"

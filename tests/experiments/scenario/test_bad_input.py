@@ -41,6 +41,15 @@ COUNT = "must be a whole number >= 1 and <= 1000000"
 
 # (what is replaced in the good scenario, by what, the messages without "quick.yaml:")
 EDITS: list[tuple[str, str, list[str]]] = [
+    # messages
+    (
+        "expect:",
+        "messages: {privacy: {mechanism: gaussian, sigma: 1, leak: allow}}\nexpect:",
+        [
+            "18:21: messages.privacy: gaussian finds no sum of pulls with a declared bound in what async_kernel_ucb "
+            "sends, so it would hide nothing; take laplace_local"
+        ],
+    ),
     # keys
     ("seed:", "seeed:", [f"2:1: seeed: unknown key; did you mean seed? allowed: {TOP}"]),
     ("latency:", "latncy:", [f"9:3: network.latncy: unknown key; did you mean latency? allowed: {NETWORK}"]),
