@@ -176,9 +176,9 @@ def _row(outcome: Outcome, verdict: Verdict) -> list[str]:
 def remark(outcome: Outcome, verdict: Verdict) -> str:
     """Why a claim is open, and what would decide it."""
     parts = [outcome.reason] if outcome.reason else []
-    if verdict == "undecided" and outcome.needed is not None:
-        cost = "" if outcome.cost_hours is None else f", about {outcome.cost_hours:.2g} CPU hours more"
-        parts.append(f"about {outcome.needed} replications seem to decide it{cost}")
+    if verdict == "undecided" and outcome.missing is not None:
+        cost = "" if outcome.cost_hours is None else f", about {outcome.cost_hours:.2g} CPU hours"
+        parts.append(f"about {max(1, outcome.missing)} more replications seem to decide it{cost}")
     return "; ".join(parts)
 
 

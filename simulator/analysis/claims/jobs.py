@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from coband.simulator.analysis.claims.progress import StudyProgress
-from coband.simulator.analysis.claims.trials import Trial
+from coband.simulator.analysis.claims.trials import ConditionProgress
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.reporting import Commands, Listener
 from coband.simulator.experiments.runs.workers import WorkerPool
@@ -37,14 +37,17 @@ class Jobs:
         """Take in what is finished of a study."""
         progress.read(self._cache)
 
-    def run(self, parts: Sequence[Trial], end_of: Callable[[Trial], int], start: int | None = None) -> None:
-        """Run the variants of some trials up to a number of replications."""
-        for trial in parts:
-            begin, end = trial.start if start is None else start, end_of(trial)
-            for progress, numbers in trial.used:
-                behind = progress.behind(numbers, end, begin)
-                if behind:
-                    self._drive(progress, behind, range(begin, end))
+    def run(self, wanted: Iterable[tuple[ConditionProgress, int]], start: int | None = None) -> None:
+        """Run the variants of some conditions up to a number of replications of each."""
+        together: dict[tuple[int, int, int], tuple[StudyProgress, set[int]]] = {}
+        for one, end in wanted:
+            begin = one.start if start is None else start
+            for progress, numbers in one.used:
+                together.setdefault((id(progress), begin, end), (progress, set()))[1].update(numbers)
+        for (_, begin, end), (progress, numbers) in together.items():
+            behind = progress.behind(numbers, end, begin)
+            if behind:
+                self._drive(progress, behind, range(begin, end))
 
     def _drive(self, progress: StudyProgress, numbers: Sequence[int], replications: range) -> None:
         """Run some replications of some variants of a study; those that have run are not run again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -82,8 +82,7 @@ class Outcome:
     @property
     def same(self) -> float | None:
         """The log e-value of the hypothesis that one of its differences matters; None if one has no margin."""
-        found = [one.evidence.holds if one.given else one.evidence.same for one in self.findings]
-        return None if not found or None in found else min(one for one in found if one is not None)
+        return same_of(self.findings)
 
     @property
     def nearest(self) -> tuple[Verdict, float]:
@@ -120,17 +119,23 @@ class Outcome:
         return wrong, min(*small.values(), *large.values())
 
     @property
-    def needed(self) -> int | None:
-        """About how many replications decide it; None if that is not known."""
-        needs = [needed_of(part) for part in self.parts().values()]
-        quick = (self.quantifier == "any") == (self.holds >= self.fails)  # one setting is enough
+    def missing(self) -> int | None:
+        """About how many more replications of a condition decide it; None if that is not known."""
+        needs = [missing_of(part) for part in self.parts().values()]
         known = [one for one in needs if one is not None]
-        return min(known, default=None) if quick else max(known, default=None) if len(known) == len(needs) else None
+        if self.one_is_enough:
+            return min(known, default=None)
+        return max(known, default=None) if len(known) == len(needs) else None
+
+    @property
+    def one_is_enough(self) -> bool:
+        """Whether one setting decides what it seems to come to."""
+        return (self.quantifier == "any") == (self.holds >= self.fails)
 
     def joined(self, earlier: Outcome) -> Outcome:
         """At every setting what has more replications, of this outcome and an earlier one of the same settings."""
         new, old = self.parts(), earlier.parts()
-        kept = {key: part for key, part in old.items() if key not in new or part[0].count > new[key][0].count}
+        kept = {key: part for key, part in old.items() if key not in new or _counted(part) > _counted(new[key])}
         if not kept:
             return self
         findings = [one for key in {**old, **new} for one in (kept.get(key) or new[key])]
@@ -185,14 +190,62 @@ def fails_of(part: Sequence[Finding]) -> float:
     return min([against, *(one.evidence.holds for one in part if one.given)])
 
 
-def needed_of(part: Sequence[Finding]) -> int | None:
-    """About how many replications decide a claim at one setting; None if that is not known."""
-    if fails_of(part) < holds_of(part):
-        known = [one.evidence.needed for one in part if one.evidence.holds < ENOUGH]
-        return None if None in known else max((n for n in known if n is not None), default=part[0].count)
-    against = [one.evidence.needed for one in part if one.evidence.fails > one.evidence.holds and not one.given]
-    soonest = min((n for n in against if n is not None), default=None)
-    return soonest and max([soonest, *(one.evidence.needed or 0 for one in part if one.given)])
+def same_of(part: Sequence[Finding]) -> float | None:
+    """The log e-value of the hypothesis that one of some differences matters; None if one has no margin."""
+    found = [one.evidence.holds if one.given else one.evidence.same for one in part]
+    return None if not found or None in found else min(one for one in found if one is not None)
+
+
+def missing_of(part: Sequence[Finding]) -> int | None:
+    """About how many more replications of a condition decide a claim at one setting; None if that is not known."""
+    needs = pursued(part)
+    known = [need - part[place].count for place, need in needs.items() if need is not None]
+    return max(known) if len(known) == len(needs) else None
+
+
+def pursued(part: Sequence[Finding], cost: Callable[[int, int], float] | None = None) -> dict[int, int | None]:
+    """The conditions whose replications decide a claim at one setting, by their places.
+
+    They are all that are open where it seems to hold. Where it seems to fail, one of those that speak against it is
+    enough: the one that costs least, with what a comparison presupposes.
+
+    Args:
+        part: the findings.
+        cost: of a condition, by its place, up to a number of replications; None: what it lacks.
+
+    Returns:
+        About how many replications each of them needs; None where that is not known.
+    """
+    everything = {place: one.evidence.needed for place, one in enumerate(part)}
+    holds, fails, same = holds_of(part), fails_of(part), same_of(part)
+    if any(one.count < 2 for one in part) or (same is not None and same > max(holds, fails)):
+        return everything
+    late = {place: need for place, need in everything.items() if part[place].evidence.holds < ENOUGH}
+    if fails < holds:
+        return late or everything
+    needs = {place: _against(part, place) for place, one in enumerate(part) if one.evidence.fails > one.evidence.holds}
+    known = {place: need for place, need in needs.items() if need is not None and not part[place].given}
+    if not known:
+        return everything
+    lacks = (lambda place, count: count - part[place].count) if cost is None else cost
+    soonest = min(known, key=lambda place: lacks(place, known[place]))
+    return {soonest: known[soonest], **{place: need for place, need in late.items() if part[place].given}}
+
+
+def _against(part: Sequence[Finding], place: int) -> int | None:
+    """About how many replications of a condition refute the claim; evidence against one of k conditions counts 1/k."""
+    one = part[place]
+    log_e, needed = one.evidence.fails, one.evidence.needed
+    if needed is None:
+        return None
+    enough = ENOUGH + math.log(sum(not one.given for one in part))
+    if log_e >= ENOUGH:
+        return one.count + (log_e < enough)
+    return one.count + math.ceil((needed - one.count) * (enough - log_e) / (ENOUGH - log_e))
+
+
+def _counted(part: Sequence[Finding]) -> int:
+    return sum(one.count for one in part)
 
 
 def verdicts(outcomes: Sequence[Outcome]) -> list[Verdict]:

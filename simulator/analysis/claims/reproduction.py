@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ from coband.simulator.analysis.claims import trials
 from coband.simulator.analysis.claims.claim import Claim, PlacedClaim, Size
 from coband.simulator.analysis.claims.conditions import Finding
 from coband.simulator.analysis.claims.jobs import Jobs
-from coband.simulator.analysis.claims.outcome import Outcome, Verdict, fails_of, holds_of, verdicts
+from coband.simulator.analysis.claims.outcome import Outcome, Verdict, fails_of, holds_of, pursued, verdicts
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
 from coband.simulator.analysis.claims.samples import SampleError
 from coband.simulator.analysis.claims.settings import is_of_other_settings, settings_digest
 from coband.simulator.analysis.claims.studies import Key, needed
-from coband.simulator.analysis.claims.trials import Trial
+from coband.simulator.analysis.claims.trials import ConditionProgress, Trial
 from coband.simulator.experiments.runs.code_version import sha256
 from coband.simulator.experiments.runs.reporting import Listener
 from coband.simulator.experiments.runs.workers import WorkerPool
@@ -29,6 +29,8 @@ SMALLER = 1 / 40
 """What a verdict on a smaller study is worth, of one on the paper's sizes."""
 SLICE = 600.0
 """CPU seconds of a step, about; after it everything is weighed again, and saved."""
+Ends = list[tuple[ConditionProgress, int]]
+"""Conditions, each with a number of replications."""
 
 
 class Reproduction:
@@ -116,14 +118,13 @@ class Reproduction:
     def _told(self, placed: PlacedClaim) -> Outcome:
         """What is known of one claim, with what a verdict still takes."""
         found = self.outcome(placed)
-        wanted = None if found.decided else found.needed
-        hours = None if wanted is None else round(self._seconds(placed, wanted) / HOUR, 4)
-        return replace(found, cost_hours=hours)
+        known = not found.decided and found.missing is not None
+        return replace(found, cost_hours=round(self._seconds(placed, self._ends(placed)) / HOUR, 4) if known else None)
 
     def outcome(self, placed: PlacedClaim) -> Outcome:
         """What is known of one claim: of every setting the earlier outcome, until there are more replications."""
         own = self._trials[placed.key]
-        state = [(trial.start, trial.done()) for trial in own]
+        state = [(one.start, one.done()) for trial in own for one in trial.conditions]
         if placed.key not in self._known_outcomes or self._known_outcomes[placed.key][0] != state:
             self._known_outcomes[placed.key] = (state, self._found(placed))
         found = self._known_outcomes[placed.key][1]
@@ -133,19 +134,18 @@ class Reproduction:
         findings: list[Finding] = []
         own, reason, earlier = self._trials[placed.key], "", self._earlier.get(placed.key)
         try:
-            findings = [one for trial in own for one in trial.judge()] if any(trial.done() for trial in own) else []
+            some = any(one.done() for trial in own for one in trial.conditions)
+            findings = [one for trial in own for one in trial.judge()] if some else []
         except SampleError as error:
             reason = str(error)
         prints: trials.Prints = {}
         for trial in own:
             for study, variants in trial.fingerprints().items():
                 prints.setdefault(study, {}).update(variants)
-        spent = {
-            (id(one), number): one.seconds(number) * (trial.done() - trial.start)
-            for trial in own
-            for one, numbers in trial.used
-            for number in numbers
-        }
+        spent: dict[tuple[int, int], float] = {}
+        for progress, number, count in self._runs(own):
+            key = id(progress), number
+            spent[key] = max(spent.get(key, 0.0), progress.seconds(number) * count)
         before = earlier.cpu_hours if earlier is not None and any(trial.start for trial in own) else 0.0
         found = Outcome(
             placed.key,
@@ -164,6 +164,13 @@ class Reproduction:
         )
         return found if earlier is None else found.joined(earlier)
 
+    @staticmethod
+    def _runs(own: Sequence[Trial]) -> Iterator[tuple[StudyProgress, int, int]]:
+        """(study, number of a variant, how often it has run for a condition), of all conditions."""
+        for one in (condition for trial in own for condition in trial.conditions):
+            for progress, numbers in one.used:
+                yield from ((progress, number, one.done() - one.start) for number in numbers)
+
     def _not_run(self, placed: PlacedClaim) -> Outcome:
         return Outcome(placed.key, self._size, [], 0, 0.0, placed.claim.not_run or "", origin=self._origin)
 
@@ -178,17 +185,17 @@ class Reproduction:
         return {key: StudyProgress(study) for key, study in needed(claims, self._size).items()}
 
     def _trial(self, setting: str, claim: Claim, studies: Mapping[Key, StudyProgress] | None = None) -> Trial:
-        used = trials.variants_of(claim, self._size, self._studies if studies is None else studies)
-        return Trial(claim, setting, used, self._size)
+        return trials.trial_of(setting, claim, self._size, self._studies if studies is None else studies)
 
     def _sharing(self, placed: PlacedClaim) -> list[PlacedClaim]:
         """The claims that have a study in common with one, it among them."""
-        own = {id(one) for one, _ in self._used(placed)}
-        return [one for one in self._claims if own & {id(progress) for progress, _ in self._used(one)}]
+        own = self._used(placed)
+        return [one for one in self._claims if own & self._used(one)]
 
-    def _used(self, placed: PlacedClaim) -> list[tuple[StudyProgress, set[int]]]:
-        """The studies of a claim with its variants of each, at all its settings."""
-        return [used for trial in self._parts(placed) for used in trial.used]
+    def _used(self, placed: PlacedClaim) -> set[int]:
+        """The studies of a claim at all its settings, by what tells them apart."""
+        conditions = (one for trial in self._parts(placed) for one in trial.conditions)
+        return {id(progress) for one in conditions for progress, _ in one.used}
 
     def _parts(self, placed: PlacedClaim) -> list[Trial]:
         return self._trials[placed.key] or self._tuning[placed.key]
@@ -199,53 +206,66 @@ class Reproduction:
         enough = ENOUGH + math.log(len(parts))
         return [one for one in parts if not _stands(known.get(one.setting, ()), enough)] or parts
 
-    def _done(self, placed: PlacedClaim) -> int:
-        return min(trial.done() for trial in self._open(placed))
-
     def _reason(self, placed: PlacedClaim) -> str:
         found = (trial.failure() for trial in self._parts(placed))
         return next(filter(None, found), self._refused.get(placed.key, "")) or self._reasons.get(placed.key, "")
 
-    def _wanted(self, placed: PlacedClaim) -> int:
-        """How many replications seem to decide it."""
-        done, first = self._done(placed), placed.claim.replications.first
+    def _ends(self, placed: PlacedClaim) -> Ends:
+        """The conditions whose replications decide it, and how many of each seem to be enough; first some of all."""
         if not self._trials[placed.key]:
-            return placed.claim.tuning.replications
-        return max(done + 1, first, self.outcome(placed).needed or 2 * done)
+            enough = placed.claim.tuning.replications
+            return [(one, enough) for trial in self._parts(placed) for one in trial.conditions]
+        if early := self._early(placed):
+            return [(one, placed.claim.replications.first) for one in early]
+        outcome, found = self.outcome(placed), list[Ends]()
+        findings = outcome.parts()
+        for trial in self._open(placed):
+            own, part = trial.conditions, findings.get(trial.setting)
+            cost = lambda place, count, own=own: trials.seconds([(own[place], count)])  # noqa: E731
+            needs = dict.fromkeys(range(len(own))) if part is None else pursued(part, cost)
+            done = {place: own[place].done() for place in needs}
+            found.append([(own[place], max(done[place] + 1, need or 2 * done[place])) for place, need in needs.items()])
+        longest = [max(end for _, end in ends) for ends in found]
+        most = min(longest) if outcome.one_is_enough else max(longest)
+        return [(one, min(end, most)) for ends in found for one, end in ends]
 
-    def _cost(self, placed: PlacedClaim, end: int | None = None) -> float:
-        """Seconds of wall time until it is decided, or has some replications, as far as is known."""
-        return self._seconds(placed, self._wanted(placed) if end is None else end, "wall_seconds") / self._pool.size()
+    def _early(self, placed: PlacedClaim) -> list[ConditionProgress]:
+        """The conditions that have not run as often as a first verdict asks for."""
+        first, conditions = placed.claim.replications.first, (one.conditions for one in self._open(placed))
+        return [one for own in conditions for one in own if one.done() < first]
 
-    def _seconds(self, placed: PlacedClaim, end: int, key: Seconds = "cpu_seconds") -> float:
-        parts, earlier = self._open(placed), self._earlier.get(placed.key)
-        if all(trial.known() for trial in parts) or earlier is None or not earlier.replications:
-            return sum(trial.left(end, key) for trial in parts)
-        missing = sum(max(0, end - trial.done()) for trial in parts)
+    def _cost(self, placed: PlacedClaim) -> float:
+        """Seconds of wall time until it is decided, as far as is known."""
+        return self._seconds(placed, self._ends(placed), "wall_seconds") / self._pool.size()
+
+    def _seconds(self, placed: PlacedClaim, ends: Ends, key: Seconds = "cpu_seconds") -> float:
+        earlier = self._earlier.get(placed.key)
+        if all(trial.known() for trial in self._open(placed)) or earlier is None or not earlier.replications:
+            return trials.seconds(ends, key)
+        missing = max(max(0, end - one.done()) for one, end in ends)
         return missing * earlier.cpu_hours * HOUR / earlier.replications
 
     def _settled(self, placed: PlacedClaim) -> bool:
         """Whether it goes on no more: decided, broken off, or dearer than its bound or the budget."""
-        bound, done = placed.claim.replications, self._done(placed)
+        bound, ends = placed.claim.replications, self._ends(placed)
         if placed.key in self._refused or any(trial.failure() for trial in self._parts(placed)):
             return True
-        if not self._trials[placed.key]:
-            return self._too_dear(placed, placed.claim.tuning.replications)
-        if (done >= bound.first or placed.key in self._earlier) and self.outcome(placed).decided:
-            return True
-        if done >= (bound.most or math.inf):
-            return True
-        return self._too_dear(placed, self._wanted(placed))
+        if self._trials[placed.key]:
+            if (placed.key in self._earlier or not self._early(placed)) and self.outcome(placed).decided:
+                return True
+            if min(one.done() for one, _ in ends) >= (bound.most or math.inf):
+                return True
+        return self._too_dear(placed, ends)
 
-    def _too_dear(self, placed: PlacedClaim, count: int) -> bool:
+    def _too_dear(self, placed: PlacedClaim, ends: Ends) -> bool:
         """Whether the rest of the budget, or what a verdict on a claim is worth, is less than it seems to take."""
         rest = math.inf if self._end is None else self._end - time.monotonic()
-        cost, cpu = self._cost(placed, count), self._seconds(placed, count)
+        cost, cpu = self._cost(placed), self._seconds(placed, ends)
         most = placed.claim.replications.hours * HOUR * (1 if self._size == "full" else SMALLER)
         spent = self.outcome(placed).cpu_hours * HOUR
         if rest > cost and spent + cpu <= most:
             return False
-        done = self._done(placed)
+        done, count = min(one.done() for one, _ in ends), max(end for _, end in ends)
         known = f", which take about {cpu / HOUR:.2g} CPU hours more" if cpu else "; what they take is not known yet"
         what = "the budget ended before" if rest <= cost else f"its {most / HOUR:g} CPU hours ended before"
         self._reasons[placed.key] = f"{what} {count} replications{known if done or cpu else ''}"
@@ -262,22 +282,23 @@ class Reproduction:
         if placed.key not in self._checked:
             self._checked.add(placed.key)
             self._check(placed)
-        parts, first = self._open(placed), placed.claim.replications.first
+        parts, bound = self._open(placed), placed.claim.replications
         if not all(trial.known() for trial in parts):
-            self._jobs.run(parts, lambda trial: trial.done() + 1)
+            conditions = [one for trial in parts for one in trial.conditions]
+            done = min(one.done() for one in conditions)
+            self._jobs.run([(one, done + 1) for one in conditions])
             return
-        done, wanted = self._done(placed), self._wanted(placed)
-        each = self._seconds(placed, done + 1)
-        step = max(1, min(math.ceil(0.5 * (wanted - done)), int(SLICE / each) if each else 1))
-        end = max(done + step, min(first, wanted))
-        if placed.claim.replications.most is not None:
-            end = min(end, placed.claim.replications.most)
-        self._jobs.run(parts, lambda trial: end)
+        ends = self._ends(placed)
+        each = trials.seconds([(one, one.done() + 1) for one, _ in ends])
+        slice_ = int(SLICE / each) if each else 1
+        step = [(one, max(1, min(math.ceil(0.5 * (end - one.done())), slice_)), end) for one, end in ends]
+        reached = [(one, max(one.done() + more, min(bound.first, end))) for one, more, end in step]
+        self._jobs.run([(one, min(end, bound.most or end)) for one, end in reached])
 
     def _tune(self, placed: PlacedClaim) -> None:
         """Run all settings on the tuning's seed, the same number of times each, and choose for each label."""
         claim, parts = placed.claim, self._tuning[placed.key]
-        self._jobs.run(parts, lambda trial: claim.tuning.replications)
+        self._jobs.run(self._ends(placed))
         if any(trial.failure() for trial in parts):
             return
         try:
@@ -299,7 +320,7 @@ class Reproduction:
             return
         for trial in (one for one in parts if one.start):
             replication = int(sha256(placed.key, trial.setting)[:8], 16) % trial.start
-            self._jobs.run([trial], lambda trial, end=replication + 1: end, replication)  # type: ignore[misc]
+            self._jobs.run([(one, replication + 1) for one in trial.conditions], replication)
             if not trial.repeats(replication):
                 for one in parts:
                     one.forget()

@@ -1,14 +1,14 @@
-"""A claim at one setting of what its paper leaves open: how far its studies are, and what they say."""
+"""A claim at one setting of what its paper leaves open: how far its conditions are, and what they say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from coband.simulator.analysis.claims import levels
 from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Setting, Size
-from coband.simulator.analysis.claims.conditions import Find, Finding, Term
+from coband.simulator.analysis.claims.condition import BaseCondition, Find, Finding, Term
 from coband.simulator.analysis.claims.outcome import DIGITS, Outcome, fails_of, holds_of
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
 from coband.simulator.analysis.claims.samples import Sample, SampleError, blended
@@ -19,6 +19,8 @@ ALONE = 1.0
 """The log e-value from which on evidence without the numbers behind it is worth to go on with."""
 Prints = dict[str, dict[str, list[str]]]
 """Study -> variant -> fingerprints by replication."""
+Used = Sequence[tuple[StudyProgress, set[int]]]
+"""Studies, each with the numbers of some of its variants."""
 
 
 def in_words(setting: Mapping[str, Setting]) -> str:
@@ -27,57 +29,45 @@ def in_words(setting: Mapping[str, Setting]) -> str:
 
 
 @dataclass
-class Trial:
-    """One claim at one setting.
+class ConditionProgress:
+    """How far one condition of a claim is, whose replications are its own: a verdict may hang on one of several.
 
     Attributes:
-        claim: the claim, whose studies are at the setting.
-        setting: in words; empty where nothing is open.
-        used: its studies, each with the variants that it is about.
-        findings: what a results file says of the replications before ``start``.
-        prints: their fingerprints.
+        claim: the claim, whose studies are at a setting.
+        condition: one of its conditions.
+        used: the studies, each with the variants that it is about.
         start: the first replication that is not in the results file.
+        old: what a results file says of the replications before.
     """
 
     claim: Claim
-    setting: str
-    used: Sequence[tuple[StudyProgress, set[int]]]
+    condition: BaseCondition
+    used: Used
     size: Size
-    findings: Sequence[Finding] = ()
-    prints: Mapping[str, Mapping[str, Sequence[str]]] | None = None
     start: int = 0
-
-    def begin_at(self, earlier: Outcome | None) -> None:
-        """Take over what a results file says, if it has the numbers of replications, or much evidence without them."""
-        found = [] if earlier is None else [one for one in earlier.findings if one.setting == self.setting]
-        if earlier is None or len(found) != len(self.claim.conditions) or not goes_on(found):
-            return
-        self.findings = [one if one.rows else replace(one, before=one.before or one.evidence) for one in found]
-        self.prints, self.start = earlier.fingerprints, found[0].count
-        for progress, _ in self.used:
-            progress.starts.add(self.start)
-
-    def forget(self) -> None:
-        """Begin anew."""
-        self.findings, self.prints, self.start = (), None, 0
+    old: Finding | None = None
 
     def done(self) -> int:
         """How many replications all its variants have."""
         return min(one.done(number, self.start) for one, numbers in self.used for number in numbers)
 
-    def judge(self) -> list[Finding]:
-        """What they say of each condition.
+    def rows(self) -> list[list[float]]:
+        """What each replication from the start on gave.
 
         Raises:
-            SampleError: a condition asks for what its study does not have.
+            SampleError: it asks for what its study does not have.
         """
-        rows = [condition.rows(self.find()) for condition in self.claim.conditions]
-        if self.findings:
-            rows = [[*old.rows, *new] for old, new in zip(self.findings, rows, strict=True)]  # type: ignore[list-item]
-        judged = [one.judge(found) for one, found in zip(self.claim.conditions, rows, strict=True)]
-        if self.findings:
-            judged = [one.after(old) for one, old in zip(judged, self.findings, strict=True)]
-        return [replace(one, setting=self.setting) for one in judged]
+        return self.condition.rows(self.find())
+
+    def judge(self) -> Finding:
+        """What all its replications say.
+
+        Raises:
+            SampleError: it asks for what its study does not have.
+        """
+        if self.old is None:
+            return self.condition.judge(self.rows())
+        return self.condition.judge([*self.old.rows, *self.rows()]).after(self.old)
 
     def find(self) -> Find:
         """The samples of a term from the start on."""
@@ -93,42 +83,105 @@ class Trial:
 
         return find
 
-    def left(self, end: int, key: Seconds) -> float:
-        """Seconds until a number of replications, as far as is known."""
-        return sum(one.left(numbers, end, self.start, key) for one, numbers in self.used)
+
+@dataclass
+class Trial:
+    """One claim at one setting.
+
+    Attributes:
+        claim: the claim, whose studies are at the setting.
+        setting: in words; empty where nothing is open.
+        conditions: how far each of them is.
+        prints: fingerprints of the replications in a results file.
+    """
+
+    claim: Claim
+    setting: str
+    conditions: Sequence[ConditionProgress]
+    prints: Mapping[str, Mapping[str, Sequence[str]]] | None = None
+
+    @property
+    def start(self) -> int:
+        """Before it all conditions have replications in a results file."""
+        return min(one.start for one in self.conditions)
+
+    def begin_at(self, earlier: Outcome | None) -> None:
+        """Take over what a results file says, if it has the numbers of replications, or much evidence without them."""
+        found = [] if earlier is None else [one for one in earlier.findings if one.setting == self.setting]
+        if earlier is None or len(found) != len(self.conditions) or not goes_on(found):
+            return
+        self.prints = earlier.fingerprints
+        for condition, old in zip(self.conditions, found, strict=True):
+            condition.old = old if old.rows else replace(old, before=old.before or old.evidence)
+            condition.start = old.count
+            for progress, _ in condition.used:
+                progress.starts.add(old.count)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.prints = None
+        for one in self.conditions:
+            one.start, one.old = 0, None
+
+    def judge(self) -> list[Finding]:
+        """What they say of each condition.
+
+        Raises:
+            SampleError: a condition asks for what its study does not have.
+        """
+        return [replace(one.judge(), setting=self.setting) for one in self.conditions]
 
     def known(self) -> bool:
         """Whether all its variants have run once, so that it is known what they take."""
-        return all(one.found(number) for one, numbers in self.used for number in numbers)
+        return all(progress.found(number) for progress, number, _ in self._variants())
 
     def failure(self) -> str:
         """Why it cannot go on; empty while it can."""
-        return next(
-            (one.failures[number] for one, numbers in self.used for number in numbers & one.failures.keys()), ""
-        )
+        return next(filter(None, (progress.failures.get(number, "") for progress, number, _ in self._variants())), "")
 
     def repeats(self, replication: int) -> bool:
         """Whether a replication of the results file, run again, has the fingerprints that stand there."""
-        for progress, numbers in self.used:
-            known = (self.prints or {}).get(progress.study.name, {})
-            for variant in progress.study.sweep.variants:
-                if variant.number in numbers:
-                    sample, stored = progress.found(variant.number).get(replication), known.get(variant.label, ())
-                    fresh = None if sample is None else str(sample.record["fingerprint"])[:DIGITS]
-                    if replication >= len(stored) or fresh != stored[replication]:
-                        return False
+        for progress, number, _ in self._variants():
+            sample, stored = progress.found(number).get(replication), self._stored(progress, number)
+            fresh = None if sample is None else str(sample.record["fingerprint"])[:DIGITS]
+            if replication >= len(stored) or fresh != stored[replication]:
+                return False
         return True
 
     def fingerprints(self) -> Prints:
         """Of all its jobs."""
         found: Prints = {}
-        for progress, numbers in self.used:
-            variants = found.setdefault(progress.study.name, {})
-            for variant in progress.study.sweep.variants:
-                if variant.number in numbers:
-                    old = (self.prints or {}).get(progress.study.name, {}).get(variant.label, ())[: self.start]
-                    variants[variant.label] = [*old, *_new(progress, variant.number, self.start)]
+        for progress, number, start in self._variants():
+            samples, label = progress.found(number), progress.study.sweep.variants[number].label
+            new = (samples[one].record["fingerprint"] for one in range(start, progress.done(number, start)))
+            prints = [*self._stored(progress, number)[:start], *(str(one)[:DIGITS] for one in new)]
+            found.setdefault(progress.study.name, {})[label] = prints
         return found
+
+    def _stored(self, progress: StudyProgress, number: int) -> Sequence[str]:
+        known = (self.prints or {}).get(progress.study.name, {})
+        return known.get(progress.study.sweep.variants[number].label, ())
+
+    def _variants(self) -> Iterator[tuple[StudyProgress, int, int]]:
+        """(study, number of a variant, first of its replications that is not in the results file)."""
+        starts: dict[tuple[int, int], tuple[StudyProgress, int]] = {}
+        for one in self.conditions:
+            for progress, numbers in one.used:
+                for number in sorted(numbers):
+                    _, known = starts.get((id(progress), number), (progress, 0))
+                    starts[id(progress), number] = progress, max(known, one.start)
+        yield from ((progress, number, start) for (_, number), (progress, start) in starts.items())
+
+
+def seconds(ends: Sequence[tuple[ConditionProgress, int]], key: Seconds = "cpu_seconds") -> float:
+    """Seconds until some conditions have so many replications; what they share counts once."""
+    left: dict[tuple[int, int], float] = {}
+    for one, end in ends:
+        for progress, numbers in one.used:
+            for number in numbers:
+                own = progress.left([number], end, one.start, key)
+                left[id(progress), number] = max(own, left.get((id(progress), number), 0.0))
+    return sum(left.values())
 
 
 def goes_on(part: Sequence[Finding]) -> bool:
@@ -137,24 +190,27 @@ def goes_on(part: Sequence[Finding]) -> bool:
     Evidence alone is a factor of that of later replications, which have to find the spread of their numbers anew;
     little of it is not worth that, and the claim begins anew.
     """
-    if len({one.count for one in part}) != 1 or len({bool(one.rows) for one in part}) != 1:
+    if not all(one.count for one in part) or len({bool(one.rows) for one in part}) != 1:
         return False
     return bool(part[0].rows) or max(holds_of(part), fails_of(part)) >= ALONE
 
 
-def _new(progress: StudyProgress, number: int, start: int) -> list[str]:
-    found = progress.found(number)
-    return [str(found[one].record["fingerprint"])[:DIGITS] for one in range(start, progress.done(number, start))]
-
-
-def variants_of(claim: Claim, size: Size, studies: Mapping[Key, StudyProgress]) -> list[tuple[StudyProgress, set[int]]]:
-    """The studies of a claim at a setting, each with the variants that it is about."""
+def variants_of(claim: Claim, condition: BaseCondition, size: Size, studies: Mapping[Key, StudyProgress]) -> Used:
+    """The studies of a condition of a claim at a setting, each with the variants that it is about."""
     found: dict[Key, set[int]] = {}
-    for term in claim.terms():
+    for term in condition.terms():
         for _, study in claim.studies_of(term):
             key = key_of(study, size)
             found.setdefault(key, set()).update(studies[key].study.numbers(term))
     return [(studies[key], numbers) for key, numbers in found.items()]
+
+
+def trial_of(setting: str, claim: Claim, size: Size, studies: Mapping[Key, StudyProgress]) -> Trial:
+    """A claim at a setting, before anything has run."""
+    conditions = [
+        ConditionProgress(claim, one, variants_of(claim, one, size, studies), size) for one in claim.conditions
+    ]
+    return Trial(claim, setting, conditions)
 
 
 def choice(claim: Claim, trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
@@ -185,8 +241,13 @@ def choice(claim: Claim, trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
 
 
 def _mean(trial: Trial, label: str, metric: str) -> float:
-    find, terms = trial.find(), [term for term in trial.claim.terms() if term.label == label]
-    values = [sample.metric(metric) for term in terms for sample in find(term)]
+    values = [
+        sample.metric(metric)
+        for one in trial.conditions
+        for term in one.condition.terms()
+        if term.label == label
+        for sample in one.find()(term)
+    ]
     if not values:
         raise SampleError("its tuning has not run.")
     return estimates.mean(values)

@@ -15,7 +15,7 @@ from coband.simulator.analysis.claims.jobs import JOBS
 from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
 from coband.simulator.analysis.claims.progress import StudyProgress
 from coband.simulator.analysis.claims.studies import Needed, needed
-from coband.simulator.analysis.claims.trials import Trial, settings_of, variants_of
+from coband.simulator.analysis.claims.trials import ConditionProgress, settings_of, variants_of
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
@@ -120,12 +120,16 @@ def _other_rows(
     for progress in studies.values():
         progress.read(cache)
     for replication in sorted(again):
-        trial = Trial(claim, "", variants_of(claim, size, studies), size, start=replication)
-        if part[0].start <= replication < part[0].count and trial.done() > replication:
-            rows = [one.rows(trial.find())[0] for one in claim.conditions]
-            known = [one.rows[replication - one.start] for one in part]
-            if not all(map(np.allclose, rows, known)):
+        for condition, stored in zip(claim.conditions, part, strict=True):
+            used = variants_of(claim, condition, size, studies)
+            now = ConditionProgress(claim, condition, used, size, start=replication)
+            if (
+                stored.start <= replication < stored.count
+                and now.done() > replication
+                and not np.allclose(now.rows()[0], stored.rows[replication - stored.start])
+            ):
                 yield f"{where}: replication {replication} gives other numbers than the file says"
+                break
 
 
 def _alike(one: Finding, other: Finding) -> bool:

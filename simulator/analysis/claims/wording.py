@@ -68,16 +68,16 @@ def _count(number: int) -> str:
 def forecast(outcome: Outcome) -> str:
     """What a verdict still takes, at the cost of the replications so far."""
     done = outcome.replications
-    wanted, counted = (USUAL, 0) if done < 2 else (outcome.needed, done)
-    if wanted is None:
+    more = USUAL if done < 2 else outcome.missing
+    if more is None:
         return "none, since what was measured is too near the border, or some settings have not run twice"
-    if not all(map(trials.goes_on, outcome.parts().values())):
-        counted = 0
-    more = max(1, wanted - counted)
+    begins_anew = done > 1 and not all(map(trials.goes_on, outcome.parts().values()))
+    more = max(1, more + (done if begins_anew else 0))
     what = f"needs about {more} more replication{'s' if more > 1 else ''}"
-    again = f" (the {done} on file run again, since their numbers were not kept)" if done > 1 and not counted else ""
+    again = f" (the {done} on file run again, since their numbers were not kept)" if begins_anew else ""
     guess = "" if done > 1 else ", if its effect is half a standard deviation"
-    return f"{what}{again}, {more * outcome.cpu_hours / done:.2g} CPU hours{guess}"
+    hours = more * outcome.cpu_hours / done if outcome.cost_hours is None else outcome.cost_hours
+    return f"{what}{again}, {hours:.2g} CPU hours{guess}"
 
 
 def first(part: Sequence[Finding]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coband.simulator.analysis.claims.conditions import Finding
-from coband.simulator.analysis.claims.outcome import Outcome, verdicts
+from coband.simulator.analysis.claims.outcome import Outcome, pursued, verdicts
 from coband.simulator.experiments.statistics.evidence import ENOUGH, Evidence
 
 NO = -9.0
@@ -25,11 +25,30 @@ def outcome(replications: int, *evidence: Evidence, settings: bool = False, **fi
 
 
 def test_a_claim_that_seems_true_needs_what_its_slowest_condition_needs() -> None:
-    assert outcome(10, Evidence(2.0, NO, needed=20), Evidence(1.0, NO, needed=50)).needed == 50
+    assert outcome(10, Evidence(2.0, NO, needed=20), Evidence(1.0, NO, needed=50)).missing == 40
 
 
 def test_what_speaks_for_a_condition_does_not_refute_the_claim() -> None:
-    assert outcome(10, Evidence(NO, 2.0, needed=40), Evidence(9.0, NO, needed=4)).needed == 40
+    """Evidence against one of two conditions counts half."""
+    found = outcome(10, Evidence(NO, 2.0, needed=40), Evidence(9.0, NO, needed=4))
+    assert found.missing == math.ceil(30 * (math.log(80) - 2.0) / (math.log(40) - 2.0))
+
+
+def test_replications_go_to_the_conditions_on_which_a_verdict_hangs() -> None:
+    def of(*evidence: Evidence, **more: Any) -> dict[int, int | None]:
+        return pursued(outcome(10, *evidence).findings, **more)
+
+    clear, open_ = Evidence(9.0, NO, needed=10), Evidence(1.0, NO, needed=50)
+    soon, late = Evidence(NO, 2.0, needed=20), Evidence(NO, 1.0, needed=40)
+    assert of(clear, open_) == {1: 50}
+    assert list(of(clear, soon, late)) == [1]
+    assert list(of(clear, soon, late, cost=lambda place, count: -place)) == [2]
+    assert of(Evidence(NO, 2.0), open_) == {0: None, 1: 50}  # nobody knows how many, so all of them
+    assert of(clear, Evidence(0.0, 0.0, needed=None)) == {1: None}
+    assert of(Evidence(0.5, NO, 2.0, needed=30), Evidence(0.5, NO, 3.0, needed=40)) == {0: 30, 1: 40}  # they are alike
+    given = replace(outcome(10, open_).findings[0], given=True)
+    assert pursued([*outcome(10, soon, late).findings, given]).keys() == {0, 2}
+    assert pursued([*outcome(1, soon).findings, given]) == {0: 20, 1: 50}  # some of all come first
 
 
 def test_all_conditions_have_to_hold_and_one_that_fails_is_enough() -> None:

@@ -144,9 +144,38 @@ def test_an_open_claim_runs_all_its_replications(tmp_path: Path) -> None:
     (outcome,) = outcomes
     if verdicts(outcomes) == ["undecided"]:
         assert (outcome.replications, jobs) == (6, 12)
-        assert outcome.needed is None or outcome.needed > 3
+        assert outcome.missing is None or outcome.missing > 0
     else:
         assert 3 <= outcome.replications <= 6
+
+
+def test_a_condition_that_is_decided_runs_no_more(tmp_path: Path) -> None:
+    """A claim may hang on one condition; what a results file says of each goes on from where that one is."""
+    share = f"  - {{kind: share, of: turns, term: {{label: N, {AT}}}, reaches: 1, at_least: 0.9}}\n"  # open for long
+    (before,), jobs = reproduced(tmp_path, placed(tmp_path, CLAIM + TRUE + share))
+    assert (jobs, before.replications, [one.count for one in before.findings]) == (9, 3, [3, 6])
+    (prints,) = before.fingerprints.values()
+    assert {label: len(found) for label, found in prints.items()} == {"One [turns=20]": 3, "N [turns=20]": 6}
+    known = replace(Outcome.from_json(before.to_json()), origin={"git": "of before"})
+    (tmp_path / "elsewhere").mkdir()
+    more = placed(tmp_path, CLAIM.replace("most: 6", "most: 8") + TRUE + share)
+    pool = Counted()
+    reproduction = Reproduction([more], tmp_path / "elsewhere", pool, earlier={known.claim: known})
+    reproduction.run()
+    (outcome,) = reproduction.outcomes()
+    assert (pool.jobs, [len(one.rows) for one in outcome.findings]) == (2 + 2, [3, 8])
+    (longer,) = outcome.fingerprints.values()
+    assert [found[: len(prints[label])] for label, found in longer.items()] == list(prints.values())
+    jobs_again = verification.sample([more], {outcome.claim: outcome}, 20, 1)
+    verification.verify(jobs_again, tmp_path / "again", InProcess())
+    assert len(jobs_again) == 3 + 8
+    place = tmp_path / "elsewhere"
+    assert not list(verification.disagreements([more], {outcome.claim: outcome}, jobs_again, place))
+    lie = replace(outcome.findings[1], rows=[[1.0]] * 7 + [[0.0]])
+    lie = replace(more.claim.conditions[1].judge(lie.rows), setting="")
+    forged = replace(outcome, findings=[outcome.findings[0], lie])
+    (found,) = verification.disagreements([more], {outcome.claim: forged}, jobs_again, place)
+    assert "replication 7 gives other numbers" in found
 
 
 def test_replications_that_others_needed_count(tmp_path: Path) -> None:
