@@ -314,14 +314,17 @@ class Reproduction:
         self._trials[placed.key] = [self._trial(setting, at, studies) for setting, at in tried]
 
     def _check(self, placed: PlacedClaim) -> None:
-        """Run one replication of a results file again; where fingerprints differ, what the file says does not count."""
+        """Run one replication of a results file again; where fingerprints differ, what the file says does not count.
+
+        A job that breaks off says nothing of the file.
+        """
         parts, earlier = self._parts(placed), self._earlier.get(placed.key)
         if earlier is None or earlier.origin.get("git") == self._origin.get("git"):
             return
         for trial in (one for one in parts if one.start):
             replication = int(sha256(placed.key, trial.setting)[:8], 16) % trial.start
             self._jobs.run([(one, replication + 1) for one in trial.conditions], replication)
-            if not trial.repeats(replication):
+            if not trial.failure() and not trial.repeats(replication):
                 for one in parts:
                     one.forget()
                 del self._earlier[placed.key]

@@ -62,6 +62,8 @@ def positive(label: str, at: str = f", {AT}", study: str = "") -> str:
 TRUE, FALSE = positive("One"), positive("N")
 AFTER_20, AFTER_10 = "{label: One, at: {schedule.turns: 20}}", "{label: One, at: {schedule.turns: 10}}"
 OPEN = f"  - {{kind: difference, of: regret, first: {AFTER_20}, second: {AFTER_10}, relation: greater, by: 1}}\n"
+LONG = f"  - {{kind: share, of: turns, term: {{label: N, {AT}}}, at_least: 0.9}}\n"
+"""Open for long."""
 
 
 def placed(folder: Path, text: str, name: str = "claim") -> PlacedClaim:
@@ -151,14 +153,13 @@ def test_an_open_claim_runs_all_its_replications(tmp_path: Path) -> None:
 
 def test_a_condition_that_is_decided_runs_no_more(tmp_path: Path) -> None:
     """A claim may hang on one condition; what a results file says of each goes on from where that one is."""
-    share = f"  - {{kind: share, of: turns, term: {{label: N, {AT}}}, reaches: 1, at_least: 0.9}}\n"  # open for long
-    (before,), jobs = reproduced(tmp_path, placed(tmp_path, CLAIM + TRUE + share))
+    (before,), jobs = reproduced(tmp_path, placed(tmp_path, CLAIM + TRUE + LONG))
     assert (jobs, before.replications, [one.count for one in before.findings]) == (9, 3, [3, 6])
     (prints,) = before.fingerprints.values()
     assert {label: len(found) for label, found in prints.items()} == {"One [turns=20]": 3, "N [turns=20]": 6}
     known = replace(Outcome.from_json(before.to_json()), origin={"git": "of before"})
     (tmp_path / "elsewhere").mkdir()
-    more = placed(tmp_path, CLAIM.replace("most: 6", "most: 8") + TRUE + share)
+    more = placed(tmp_path, CLAIM.replace("most: 6", "most: 8") + TRUE + LONG)
     pool = Counted()
     reproduction = Reproduction([more], tmp_path / "elsewhere", pool, earlier={known.claim: known})
     reproduction.run()
@@ -248,20 +249,38 @@ def test_an_interrupted_reproduction_keeps_what_is_finished(tmp_path: Path, monk
     assert verdicts(outcomes) == ["holds"]
 
 
+class Broken(driver._Driver):
+    """All of its jobs break off."""
+
+    def _settle(self, key: Any, result: Any) -> None:
+        from coband.simulator.experiments.runs.job import Outcome as JobOutcome
+        from coband.simulator.experiments.runs.work import JobResult
+
+        super()._settle(key, JobResult(JobOutcome("failed", None, "Traceback\nZeroDivisionError: by zero")))
+
+
 def test_a_job_that_breaks_off_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = placed(tmp_path, CLAIM + TRUE)
-
-    class Broken(driver._Driver):
-        def _settle(self, key: Any, result: Any) -> None:
-            from coband.simulator.experiments.runs.job import Outcome as JobOutcome
-            from coband.simulator.experiments.runs.work import JobResult
-
-            super()._settle(key, JobResult(JobOutcome("failed", None, "Traceback\nZeroDivisionError: by zero")))
-
     monkeypatch.setattr(driver, "_Driver", Broken)
     outcomes, _ = reproduced(tmp_path, claim)
     assert verdicts(outcomes) == ["not run"]
     assert "ZeroDivisionError" in outcomes[0].reason
+
+
+def test_a_job_that_breaks_off_takes_nothing_from_a_results_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (before,), _ = reproduced(tmp_path, placed(tmp_path, CLAIM + LONG))
+    monkeypatch.setattr(driver, "_Driver", Broken)
+    known = replace(before, origin={"git": "of before"})
+    more = placed(tmp_path, CLAIM.replace("most: 6", "most: 9") + LONG)
+    (tmp_path / "elsewhere").mkdir()
+    reproduction = Reproduction([more], tmp_path / "elsewhere", Counted(), earlier={known.claim: known})
+    reproduction.run()
+    (outcome,) = reproduction.outcomes()
+    assert "ZeroDivisionError" in outcome.reason
+    assert outcome.findings == before.findings
+    assert outcome.fingerprints == before.fingerprints
 
 
 def test_a_claim_that_nobody_can_run_says_why(tmp_path: Path) -> None:
@@ -385,15 +404,14 @@ def test_a_quantifier_and_open_values_go_together(tmp_path: Path, text: str) -> 
 def test_replications_of_a_results_file_count_only_with_their_fingerprints(
     tmp_path: Path, forged: bool, jobs: int
 ) -> None:
-    share = f"  - {{kind: share, of: scalars, term: {{label: One, {AT}}}, at_least: 0.9}}\n"  # open for long
-    (before,), _ = reproduced(tmp_path, placed(tmp_path, CLAIM + share))
+    (before,), _ = reproduced(tmp_path, placed(tmp_path, CLAIM + LONG))
     prints = {
         study: {label: ["0" * 16 if forged else one for one in found] for label, found in variants.items()}
         for study, variants in before.fingerprints.items()
     }
     known = replace(before, fingerprints=prints, origin={"git": "of before"})
     (tmp_path / "elsewhere").mkdir()
-    more = placed(tmp_path, CLAIM.replace("most: 6", "most: 7") + share)
+    more = placed(tmp_path, CLAIM.replace("most: 6", "most: 7") + LONG)
     pool = Counted()
     reproduction = Reproduction([more], tmp_path / "elsewhere", pool, earlier={known.claim: known})
     reproduction.run()
