@@ -6,11 +6,12 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coband.simulator.analysis.claims.conditions import Finding
-from coband.simulator.analysis.claims.outcome import Outcome, pursued, verdicts
-from coband.simulator.experiments.statistics.evidence import ENOUGH, Evidence
+from coband.simulator.analysis.claims.outcome import Outcome, fails_of, holds_of, pursued, verdicts
+from coband.simulator.experiments.statistics.evidence import ENOUGH, Evidence, Requirement
 
 NO = -9.0
 
@@ -49,6 +50,26 @@ def test_replications_go_to_the_conditions_on_which_a_verdict_hangs() -> None:
     given = replace(outcome(10, open_).findings[0], given=True)
     assert pursued([*outcome(10, soon, late).findings, given]).keys() == {0, 2}
     assert pursued([*outcome(1, soon).findings, given]) == {0: 20, 1: 50}  # some of all come first
+
+
+@pytest.mark.parametrize("truth", ["holds", "fails"])
+def test_few_verdicts_are_wrong_where_conditions_stop_apart(truth: str) -> None:
+    """Three conditions that hardly hold, or hardly fail, on correlated numbers; the cheapest go on, up to 80."""
+    rng, wrong, studies = np.random.default_rng(7), 0, 300
+    for _ in range(studies):
+        x = 0.6 * rng.normal(size=(1, 80)) + 0.8 * rng.normal(size=(3, 80)) + (0.02 if truth == "holds" else -0.02)
+        counts = [5, 5, 5]
+        while min(counts) < 80:
+            evidence = [Requirement(x[place, :n].tolist()).evidence() for place, n in enumerate(counts)]
+            part = [Finding("", 0.0, None, None, n, one) for n, one in zip(counts, evidence, strict=True)]
+            if (fails_of(part) if truth == "holds" else holds_of(part)) >= math.log(20):
+                wrong += 1
+                break
+            goes_on = pursued(part, lambda place, count: (place + 1) * count)
+            if all(counts[place] == 80 for place in goes_on):
+                break
+            counts = [min(80, n + 5) if place in goes_on else n for place, n in enumerate(counts)]
+    assert wrong <= 0.05 * studies
 
 
 def test_all_conditions_have_to_hold_and_one_that_fails_is_enough() -> None:
