@@ -23,6 +23,7 @@ from coband.simulator.experiments.runs.job import graph_and_world, plan
 from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_document
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.scenario_errors import RequestError
 
 REFUSALS: tuple[type[Exception], ...] = (*BAD_INPUT, NoBestArm)
 """Why a run ends without a regret."""
@@ -44,6 +45,10 @@ BEHAVIOURS: tuple[dict[str, Any], ...] = (
     {"kind": "equivocate"},
 )
 """What is tried."""
+
+
+class AttackError(RequestError):
+    """A scenario in which nobody can be attacked."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +74,15 @@ class Attacks:
         scenario: its own adversaries are replaced, its expectations ignored.
         seeds: of the worlds over which regrets are averaged.
         most: largest share of liars.
+
+    Raises:
+        AttackError: there is one agent alone.
     """
 
     def __init__(self, scenario: Scenario, seeds: Sequence[int], most: float = 0.4) -> None:
         self._base, self._seeds, self._count = scenario.base, seeds, scenario.agents.count
+        if self._count < 2:
+            raise AttackError("an attack needs a liar and somebody honest; set agents.count: 2, or more")
         document = {**scenario.resolved(), "replications": 1, "expect": [], "trace": "off"}
         self._document = json.dumps(document)
         self.most = max(1, round(most * self._count))
