@@ -218,8 +218,11 @@ def pursued(part: Sequence[Finding], cost: Callable[[int, int], float] | None = 
     """
     everything = {place: one.evidence.needed for place, one in enumerate(part)}
     holds, fails, same = holds_of(part), fails_of(part), same_of(part)
-    if any(one.count < 2 for one in part) or (same is not None and same > max(holds, fails)):
+    if any(one.count < 2 for one in part):
         return everything
+    if same is not None and same > max(holds, fails):
+        known_same = {place for place, one in enumerate(part) if (same_of([one]) or 0.0) >= ENOUGH}
+        return {place: need for place, need in everything.items() if place not in known_same} or everything
     late = {place: need for place, need in everything.items() if part[place].evidence.holds < ENOUGH}
     if fails < holds:
         return late or everything
@@ -236,11 +239,11 @@ def _against(part: Sequence[Finding], place: int) -> int | None:
     """About how many replications of a condition refute the claim; evidence against one of k conditions counts 1/k."""
     one = part[place]
     log_e, needed = one.evidence.fails, one.evidence.needed
+    enough = ENOUGH + math.log(sum(not one.given for one in part))
+    if log_e >= ENOUGH:  # which has no forecast any more
+        return one.count + (log_e < enough)
     if needed is None:
         return None
-    enough = ENOUGH + math.log(sum(not one.given for one in part))
-    if log_e >= ENOUGH:
-        return one.count + (log_e < enough)
     return one.count + math.ceil((needed - one.count) * (enough - log_e) / (ENOUGH - log_e))
 
 

@@ -46,6 +46,10 @@ def test_replications_go_to_the_conditions_on_which_a_verdict_hangs() -> None:
     assert list(of(clear, soon, late, cost=lambda place, count: -place)) == [2]
     assert of(Evidence(NO, 2.0), open_) == {0: None, 1: 50}  # nobody knows how many, so all of them
     assert of(clear, Evidence(0.0, 0.0, needed=None)) == {1: None}
+    nearly = Evidence(NO, ENOUGH + 0.1)  # it would be enough if there were no other condition
+    assert of(clear, nearly, open_) == {1: 11}
+    assert of(clear, Evidence(NO, ENOUGH + math.log(3)), open_) == {1: 10}
+    assert of(Evidence(0.5, NO, 2.0, needed=30), Evidence(0.5, NO, ENOUGH, needed=40)) == {0: 30}
     assert of(Evidence(0.5, NO, 2.0, needed=30), Evidence(0.5, NO, 3.0, needed=40)) == {0: 30, 1: 40}  # they are alike
     given = replace(outcome(10, open_).findings[0], given=True)
     assert pursued([*outcome(10, soon, late).findings, given]).keys() == {0, 2}
