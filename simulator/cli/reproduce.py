@@ -93,6 +93,7 @@ def reproduce(
     else:
         if (out / JOBS).is_dir() and not resume:
             raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
+        _keep_results(claims, where, "quick" if quick else "full", seed, resume)
         if nice:
             os.nice(LOWEST)
         with pool(**place) as found:
@@ -100,6 +101,30 @@ def reproduce(
         if pages is not None:
             _pages(where, pages)
         context.exit(status)
+
+
+def _keep_results(claims: Sequence[PlacedClaim], where: Path, size: Size, seed: int | None, resume: bool) -> None:
+    """See to it that no results are replaced by others.
+
+    Raises:
+        BadInput: there are some that these would not go on from.
+    """
+    from coband.simulator.analysis.claims import results
+
+    known = results.read(where)
+    found = [known[one.key] for one in claims if one.key in known and known[one.key].replications]
+    if found and not resume:
+        raise BadInput(
+            f"{where} has results of {found[0].claim} already; go on from them with --resume, or choose another "
+            "--results DIR."
+        )
+    for one in found:
+        if (one.size, one.origin.get("seed")) != (size, seed):
+            own = "the claims' own seeds" if one.origin.get("seed") is None else f"seed {one.origin['seed']}"
+            raise BadInput(
+                f"{where} has results of {one.claim} at {one.size} size with {own}, which these would replace; choose "
+                "another --results DIR."
+            )
 
 
 def _list(claims: Sequence[PlacedClaim]) -> None:

@@ -137,6 +137,26 @@ def test_results_files_are_gone_on_with(coband: Coband) -> None:
     assert len(list(Path("runs/reproduce/jobs").rglob("*.json.gz"))) == 3  # two new ones, and one of the six before
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "kept has results of small/true already; go on from them with --resume, or choose another --results DIR."),
+        (
+            ("--resume", "--quick"),
+            "kept has results of small/true at full size with the claims' own seeds, which these",
+        ),
+        (("--resume", "--seed", "3"), "kept has results of small/true at full size with the claims' own seeds, which"),
+    ],
+)
+def test_results_are_not_replaced_by_others(coband: Coband, arguments: tuple[str, ...], message: str) -> None:
+    coband("reproduce", "true", "--results", "kept")
+    before = Path("kept/small.json").read_bytes()
+    status, _, err = coband("reproduce", "true", "--results", "kept", "--out", "elsewhere", *arguments)
+    assert (status, message in err) == (2, True), err
+    assert Path("kept/small.json").read_bytes() == before
+    assert coband("reproduce", "false", "--results", "kept", "--out", "elsewhere")[0] == 0  # of another claim
+
+
 def test_a_budget_may_have_a_unit(coband: Coband, monkeypatch: pytest.MonkeyPatch) -> None:
     priorities = list[int]()
     monkeypatch.setattr("os.nice", priorities.append)  # what this process lowers it cannot raise again
