@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,11 +125,12 @@ def _file_words(label: str) -> str:
 
 
 def _keep(scenario: str, name: str, out: Path | None) -> None:
-    """Print a scenario, or write it to a file."""
+    """Print a scenario, or write it to a file that is new or has it already."""
     if out is None:
         click.echo(scenario)
         return
     out.mkdir(parents=True, exist_ok=True)
-    file = out / f"{name}.yaml"
+    files = (out / f"{name}{more}.yaml" for more in chain([""], (f"-{number}" for number in count(2))))
+    file = next(one for one in files if not one.exists() or one.read_text() == scenario)
     file.write_text(scenario)
     click.echo(f"  to see it again: coband run {file} --trace full")

@@ -174,6 +174,13 @@ def test_the_command_prints_a_scenario_for_a_failure(
     (written, *_) = sorted((tmp_path / "found").iterdir())
     assert f"to see it again: coband run {written} --trace full" in output
     assert loads(written.read_text()).name == "hunted_asynchronous"
+    files = len(list((tmp_path / "found").iterdir()))
+    coband(*arguments, "--out", tmp_path / "found")
+    assert len(list((tmp_path / "found").iterdir())) == files
+    written.write_text("of another hunt")
+    coband(*arguments, "--out", tmp_path / "found")
+    assert written.read_text() == "of another hunt"
+    assert len(list((tmp_path / "found").iterdir())) == files + 1
 
 
 @pytest.mark.parametrize("seeds", ["3", "a:b", "5:5", "-1:3"])
