@@ -84,10 +84,12 @@ def test_a_live_run_beside_a_simulated_one(here: Path, capsys: pytest.CaptureFix
 def test_what_cannot_run_live_is_refused_in_a_sentence(
     changes: tuple[str, ...], sentence: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if "topology" in changes[0]:
-        Path("serial.yaml").write_text(
-            SERIAL.split("algorithms:")[0] + "algorithms:\n  - {algorithm: push_gossip_kernel_ucb, label: Gossip}\n"
-        )
+    other = {
+        "topology": "push_gossip_kernel_ucb",
+        "privacy": "fed_lin_ucb",
+    }  # where the change makes sense
+    for name in (one for word, one in other.items() if word in changes[0]):
+        Path("serial.yaml").write_text(SERIAL.split("algorithms:")[0] + f"algorithms: [{{algorithm: {name}}}]\n")
     settings = [word for change in changes for word in ("--set", change)]
     assert coband("live", "serial.yaml", *settings, *FAST) == 2
     error = capsys.readouterr().err
