@@ -240,7 +240,8 @@ class Reproduction:
 
     def _seconds(self, placed: PlacedClaim, ends: Ends, key: Seconds = "cpu_seconds") -> float:
         earlier = self._earlier.get(placed.key)
-        if all(trial.known() for trial in self._open(placed)) or earlier is None or not earlier.replications:
+        known = all(one.known() for trial in self._open(placed) for one in trial.conditions)
+        if known or earlier is None or not earlier.replications:
             return trials.seconds(ends, key)
         missing = max(max(0, end - one.done()) for one, end in ends)
         return missing * earlier.cpu_hours * HOUR / earlier.replications
@@ -282,13 +283,11 @@ class Reproduction:
         if placed.key not in self._checked:
             self._checked.add(placed.key)
             self._check(placed)
-        parts, bound = self._open(placed), placed.claim.replications
-        if not all(trial.known() for trial in parts):
-            conditions = [one for trial in parts for one in trial.conditions]
-            done = min(one.done() for one in conditions)
-            self._jobs.run([(one, done + 1) for one in conditions])
+        conditions = [one for trial in self._open(placed) for one in trial.conditions]
+        if unknown := [one for one in conditions if not one.known()]:
+            self._jobs.run([(one, one.done() + 1) for one in unknown])
             return
-        ends = self._ends(placed)
+        ends, bound = self._ends(placed), placed.claim.replications
         each = trials.seconds([(one, one.done() + 1) for one, _ in ends])
         slice_ = int(SLICE / each) if each else 1
         step = [(one, max(1, min(math.ceil(0.5 * (end - one.done())), slice_)), end) for one, end in ends]

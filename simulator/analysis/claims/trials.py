@@ -51,6 +51,10 @@ class ConditionProgress:
         """How many replications all its variants have."""
         return min(one.done(number, self.start) for one, numbers in self.used for number in numbers)
 
+    def known(self) -> bool:
+        """Whether all its variants have run once, so that it is known what they take."""
+        return all(progress.found(number) for progress, numbers in self.used for number in numbers)
+
     def rows(self) -> list[list[float]]:
         """What each replication from the start on gave.
 
@@ -130,10 +134,6 @@ class Trial:
             SampleError: a condition asks for what its study does not have.
         """
         return [replace(one.judge(), setting=self.setting) for one in self.conditions]
-
-    def known(self) -> bool:
-        """Whether all its variants have run once, so that it is known what they take."""
-        return all(progress.found(number) for progress, number, _ in self._variants())
 
     def failure(self) -> str:
         """Why it cannot go on; empty while it can."""

@@ -167,6 +167,11 @@ def test_a_condition_that_is_decided_runs_no_more(tmp_path: Path) -> None:
     assert (pool.jobs, [len(one.rows) for one in outcome.findings]) == (2 + 2, [3, 8])
     (longer,) = outcome.fingerprints.values()
     assert [found[: len(prints[label])] for label, found in longer.items()] == list(prints.values())
+    (tmp_path / "third").mkdir()
+    even_more = placed(tmp_path, CLAIM.replace("most: 6", "most: 9") + TRUE + LONG)
+    pool = Counted()
+    Reproduction([even_more], tmp_path / "third", pool, earlier={outcome.claim: outcome}).run()
+    assert pool.jobs == 2  # of the condition that is decided the next one, to know what it takes
     jobs_again = verification.sample([more], {outcome.claim: outcome}, 20, 1)
     verification.verify(jobs_again, tmp_path / "again", InProcess())
     assert len(jobs_again) == 3 + 8
