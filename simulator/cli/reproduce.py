@@ -93,11 +93,12 @@ def reproduce(
     else:
         if (out / JOBS).is_dir() and not resume:
             raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
-        _keep_results(claims, where, "quick" if quick else "full", seed, resume)
+        size: Size = "quick" if quick else "full"
+        _keep_results(claims, where, size, seed, resume)
         if nice:
             os.nice(LOWEST)
         with pool(**place) as found:
-            status = _run(claims, out, where, "quick" if quick else "full", seed, budget, resume, found, as_json)
+            status = _run(claims, out, where, size, seed, budget, resume, found, as_json)
         if pages is not None:
             _pages(where, pages)
         context.exit(status)

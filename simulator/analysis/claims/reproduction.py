@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,17 +142,14 @@ class Reproduction:
         for trial in own:
             for study, variants in trial.fingerprints().items():
                 prints.setdefault(study, {}).update(variants)
-        spent: dict[tuple[int, int], float] = {}
-        for progress, number, count in self._runs(own):
-            key = id(progress), number
-            spent[key] = max(spent.get(key, 0.0), progress.seconds(number) * count)
+        spent = trials.spent(one for trial in own for one in trial.conditions)
         before = earlier.cpu_hours if earlier is not None and any(trial.start for trial in own) else 0.0
         found = Outcome(
             placed.key,
             self._size,
             findings,
             min((one.count for one in findings if one.count), default=0),
-            round(before + sum(spent.values()) / HOUR, 6),
+            round(before + spent / HOUR, 6),
             reason,
             None,
             prints,
@@ -163,13 +160,6 @@ class Reproduction:
             self._before.get(placed.key, ""),
         )
         return found if earlier is None else found.joined(earlier)
-
-    @staticmethod
-    def _runs(own: Sequence[Trial]) -> Iterator[tuple[StudyProgress, int, int]]:
-        """(study, number of a variant, how often it has run for a condition), of all conditions."""
-        for one in (condition for trial in own for condition in trial.conditions):
-            for progress, numbers in one.used:
-                yield from ((progress, number, one.done() - one.start) for number in numbers)
 
     def _not_run(self, placed: PlacedClaim) -> Outcome:
         return Outcome(placed.key, self._size, [], 0, 0.0, placed.claim.not_run or "", origin=self._origin)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,13 +47,17 @@ class ConditionProgress:
     start: int = 0
     old: Finding | None = None
 
+    def variants(self) -> Iterator[tuple[StudyProgress, int]]:
+        """Its variants: the study, and the number in it."""
+        yield from ((progress, number) for progress, numbers in self.used for number in sorted(numbers))
+
     def done(self) -> int:
         """How many replications all its variants have."""
-        return min(one.done(number, self.start) for one, numbers in self.used for number in numbers)
+        return min(progress.done(number, self.start) for progress, number in self.variants())
 
     def known(self) -> bool:
         """Whether all its variants have run once, so that it is known what they take."""
-        return all(progress.found(number) for progress, numbers in self.used for number in numbers)
+        return all(progress.found(number) for progress, number in self.variants())
 
     def rows(self) -> list[list[float]]:
         """What each replication from the start on gave.
@@ -166,22 +170,36 @@ class Trial:
         """(study, number of a variant, first of its replications that is not in the results file)."""
         starts: dict[tuple[int, int], tuple[StudyProgress, int]] = {}
         for one in self.conditions:
-            for progress, numbers in one.used:
-                for number in sorted(numbers):
-                    _, known = starts.get((id(progress), number), (progress, 0))
-                    starts[id(progress), number] = progress, max(known, one.start)
+            for progress, number in one.variants():
+                _, known = starts.get((id(progress), number), (progress, 0))
+                starts[id(progress), number] = progress, max(known, one.start)
         yield from ((progress, number, start) for (_, number), (progress, start) in starts.items())
 
 
 def seconds(ends: Sequence[tuple[ConditionProgress, int]], key: Seconds = "cpu_seconds") -> float:
     """Seconds until some conditions have so many replications; what they share counts once."""
-    left: dict[tuple[int, int], float] = {}
-    for one, end in ends:
-        for progress, numbers in one.used:
-            for number in numbers:
-                own = progress.left([number], end, one.start, key)
-                left[id(progress), number] = max(own, left.get((id(progress), number), 0.0))
-    return sum(left.values())
+    return _once(
+        (progress, number, progress.left([number], end, one.start, key))
+        for one, end in ends
+        for progress, number in one.variants()
+    )
+
+
+def spent(conditions: Iterable[ConditionProgress]) -> float:
+    """CPU seconds of what has run for some conditions beyond the results file; what they share counts once."""
+    return _once(
+        (progress, number, progress.seconds(number) * (one.done() - one.start))
+        for one in conditions
+        for progress, number in one.variants()
+    )
+
+
+def _once(values: Iterable[tuple[StudyProgress, int, float]]) -> float:
+    """The sum over variants, each with the largest of its values."""
+    found: dict[tuple[int, int], float] = {}
+    for progress, number, value in values:
+        found[id(progress), number] = max(value, found.get((id(progress), number), 0.0))
+    return sum(found.values())
 
 
 def goes_on(part: Sequence[Finding]) -> bool:
