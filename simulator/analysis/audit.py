@@ -11,7 +11,7 @@ can refute (Nasr et al. 2023): mu >= Phi^-1(TPR) - Phi^-1(FPR).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -220,7 +220,7 @@ class Audit:
 
         wire.leave = noted  # type: ignore[method-assign]
         engine.run()
-        noised = [one for one in found if one[0] in self._senders and list(self._fields(one[2]))]
+        noised = [one for one in found if one[0] in self._senders and self._privacy.noised(type(one[2]))]
         if not noised:
             raise RequestError(f"{entry.label}: nothing is sent that the adversary sees; there is nothing to audit")
         first = noised[0][0]
@@ -231,10 +231,6 @@ class Audit:
         graph = self._plan.network.graph is not None
         others = self._privacy.adversary == "others" and not graph
         return (SERVER,) if others else range(self._plan.agents.count)
-
-    def _fields(self, message: Message) -> Iterator[str]:
-        kind = type(message)
-        return (name for name in kind.payload_fields() if self._privacy.noises(kind, name))
 
     def _messages(self, trial: int, canary: int) -> list[float]:
         """Where the canary would be in what the adversary sees, in units of one pull."""
@@ -260,7 +256,7 @@ class Audit:
         for canary in (0, 1):
             made = []
             for number, (_, _, message) in enumerate(self._sent):
-                bounds = {name: noising.bound(type(message), name) for name in self._fields(message)}
+                bounds = {name: noising.bound(type(message), name) for name in self._privacy.noised(type(message))}
                 without = self._with(message, number, 0, noising.sigma, bounds)
                 corners = {name: (_corner(getattr(without, name)) / bound, bound) for name, bound in bounds.items()}
                 made.append((self._with(message, number, canary, noising.sigma, bounds), corners))

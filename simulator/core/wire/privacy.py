@@ -63,9 +63,9 @@ class Privacy(Config):
         """Whether the adversary sees messages of that direction."""
         return size.direction in ("peer", "up" if self.adversary == "server" else "down")
 
-    def noises(self, kind: type[Message], name: str) -> bool:
-        """Whether a field gets noise on the wire."""
-        return not self.mechanism.local and not self._gap(kind, name)
+    def noised(self, kind: type[Message]) -> list[str]:
+        """The fields of a kind of message that get noise on the wire."""
+        return [name for name in kind.payload_fields() if not self.mechanism.local and not self._gap(kind, name)]
 
     def _gap(self, kind: type[Message], name: str) -> str:
         """Why no noise can be put on a field; empty if it can."""
@@ -112,8 +112,7 @@ class Privacy(Config):
 
     def noised_by(self, algorithm: Algorithm) -> dict[type[Message], list[str]]:
         """Fields that get noise on the wire, by kind of message that the adversary sees."""
-        seen = dict.fromkeys(size.message for size in algorithm.messages if self.sees(size))
-        return {kind: [name for name in kind.payload_fields() if self.noises(kind, name)] for kind in seen}
+        return {size.message: self.noised(size.message) for size in algorithm.messages if self.sees(size)}
 
     def idle(self, algorithm: Algorithm) -> str:
         """Why the mechanism would hide nothing of what an algorithm sends; empty if it hides something."""
