@@ -51,7 +51,16 @@ SMALLER = {
             "algorithms.*.alpha_ramp=8",
             "algorithms.*.train_until=20",
         )
-        for name in ("ablations", "agents", "communication", "cosine_2", "magic", "shuttle_diagonal", "square_2")
+        for name in (
+            "ablations",
+            "agents",
+            "communication",
+            "cosine_2",
+            "magic",
+            "magic_diagonal",
+            "shuttle_diagonal",
+            "square_2",
+        )
     },
     **{
         f"scenarios/coop_kernel_ucb/{name}_quick.yaml": ("agents.count=20", "schedule.turns=10")

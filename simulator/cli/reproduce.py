@@ -230,6 +230,10 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: Wor
         click.echo(f"no fingerprint: {why}", err=True)
     for sentence in wrong:
         click.echo(sentence, err=True)
+    if bare := verification.without_numbers(claims, outcomes):
+        all_, names = sum(one.key in outcomes for one in claims), ", ".join(bare)
+        unknown = "claims have no numbers of their replications on file, so that no verdict follows from them anew"
+        click.echo(f"{len(bare)} of {all_} {unknown}: {names}", err=True)
     without = f", {len(lost)} without a fingerprint" if lost else ""
     click.echo(f"{len(found)} jobs run again: {same} the same, {different} different{without}")
     return int(same < len(found) or bool(wrong))

@@ -104,6 +104,16 @@ def test_a_claim_made_true_by_its_results_file_is_found(coband: Coband) -> None:
     assert (status, "does not follow from its replications" in err) == (1, True)
 
 
+def test_a_claim_without_numbers_of_its_replications_is_named(coband: Coband) -> None:
+    """Nobody can tell whether such a claim was changed by hand, and that is said."""
+    coband("reproduce", "true")
+    changed(lambda finding: finding.update(rows=[]))
+    status, _, err = coband("reproduce", "--verify", "1")
+    assert status == 0
+    assert "1 of 1 claims have no numbers of their replications on file" in err
+    assert err.rstrip().endswith(": small/true")
+
+
 def test_replications_changed_by_hand_are_found(coband: Coband) -> None:
     """Evidence and estimates that follow from made-up replications: running them again tells."""
     coband("reproduce", "true")

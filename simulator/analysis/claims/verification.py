@@ -113,6 +113,12 @@ def disagreements(
             yield from _other_rows(where, claim, part, outcome.size, again, cache)
 
 
+def without_numbers(claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome]) -> list[str]:
+    """The claims whose results have no numbers of replications: nothing can be computed from them anew."""
+    found = [(placed.key, outcomes[placed.key]) for placed in claims if placed.key in outcomes]
+    return [key for key, outcome in found if not all(one.rows for one in outcome.findings if one.count)]
+
+
 def _other_rows(
     where: str, claim: Claim, part: Sequence[Finding], size: Size, again: set[int], cache: ResultCache
 ) -> Iterator[str]:
