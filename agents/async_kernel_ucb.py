@@ -45,9 +45,7 @@ from coband.simulator.metrics import DICTIONARY_SIZE
 class AsyncKernelUCB(Talks, Agent):
     """The client's side of Algorithm 1."""
 
-    noted: ClassVar[Mapping[str, str]] = {
-        "trigger": "variance of the pulls since the last exchange, above the threshold"
-    }
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "variance of the pulls since the last exchange"}
     kept = ("_variance",)
 
     def __init__(self, context: NodeContext) -> None:

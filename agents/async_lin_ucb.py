@@ -56,7 +56,7 @@ class AsyncLinConfig(OfulConfig):
 class AsyncLinUCB(Talks, Agent):
     """The client's side: V = lam I + W_shared + W_new, where the shared part is what it has uploaded or downloaded."""
 
-    noted: ClassVar[Mapping[str, str]] = {"trigger": "gain of the news, above the threshold"}
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "gain of the news"}
     each = (CountedUpload, PartialUpload)
     upload: ClassVar[type[CountedUpload]] = CountedUpload
 

@@ -39,7 +39,7 @@ class FedLinConfig(LinUcbConfig):
 class FedLinUCB(Talks, Agent):
     """The client's side: acts on (V_i, b_i) of its last download, and keeps its news (V_loc, b_loc) apart."""
 
-    noted: ClassVar[Mapping[str, str]] = {"trigger": "gain since the last upload, above the threshold"}
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "gain since the last upload"}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

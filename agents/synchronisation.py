@@ -25,7 +25,7 @@ class SynchronousAgent(Talks, Agent):
         model: the message that ends a synchronisation.
     """
 
-    noted: ClassVar[Mapping[str, str]] = {"trigger": "gain since the last synchronisation, above the threshold"}
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "gain since the last synchronisation"}
     ignores: ClassVar[tuple[type[Message], ...]] = (SyncAbandoned,)
     model: ClassVar[type[Message]]
 

@@ -154,7 +154,7 @@ def _regret(sheet: Sheet) -> Section | None:
 
 def _communication(sheet: Sheet) -> Section:
     found = {
-        "What nothing else beats, as a table": standing_table,
+        "Pareto front, as a table": standing_table,
         "Kinds of messages, as a table": tables.communication,
         "Bits by field": tables.fields,
         "Who lied": tables.liars,

@@ -24,7 +24,7 @@ MAX_WAITED = 5
 LONGEST = 5
 ANY_TIME = ("95 % at any time", "e")
 """Columns of a confidence sequence and of the e-value of its process."""
-FEW = f"fewer than {MIN_BOOTSTRAP}"
+FEW = f"needs {MIN_BOOTSTRAP} pairs"
 """What stands in place of a bootstrap interval where there are too few pairs for one."""
 
 
@@ -100,10 +100,9 @@ def _levels(analysis: Analysis) -> str:
         text += " Labels are compared within one environment only."
     if max(analysis.replications) < 2 or not pairs:
         return text
-    return (
-        f"{text} A winner is named when the t intervals of all its differences exclude 0 at a level at which all "
-        f"{pairs} comparisons{' of the environment' if analysis.swept else ''} hold together with 95 % (Bonferroni)."
-    )
+    level = f"at which all {pairs} comparisons{' of the environment' if analysis.swept else ''} hold together with 95 %"
+    level = "of 95 %" if pairs == 1 else f"{level} (Bonferroni)"
+    return f"{text} A winner is named when the t intervals of all its differences exclude 0 at a level {level}."
 
 
 def results(analysis: Analysis) -> ReportTable:
