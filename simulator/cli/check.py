@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
     """Run the scenario in FILE and compare its counts with its `expect:` section.
 
-    Ends with status 1 when a count differs.
+    Ends with status 1 when a count differs, or replications are too few to tell.
     """
     from coband.simulator.experiments.runs import expectations
 
@@ -37,9 +37,9 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
         comparisons = expectations.compare(scenario, report.object, early=study.until is not None)
     except expectations.ExpectationError as error:
         raise BadInput(f"{request.file}: {error}") from error
+    _show(comparisons)
     for sentence in expectations.close_calls(comparisons, report.object):
         click.echo(sentence, err=True)
-    _show(comparisons)
     differ = any(not comparison.holds for comparison in comparisons)
     context.exit(progress.exit_code(report) or int(differ))
 

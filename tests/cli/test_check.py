@@ -51,8 +51,8 @@ def test_claims_about_two_labels_show_means_with_intervals(coband: Program) -> N
     status, output, _ = coband("check", "x.yaml", "--workers", 1)
     rows = [line.split() for line in output.splitlines()[1:-1]]
     assert (status, [row[-1] for row in rows]) == (1, ["ok", "differs"])
-    assert rows[0][:6] == ["Seldom", "scalars", "all", "less", "than", "Often's"]
-    assert [row[-4:-1] for row in rows][1] == ["700", "<", "0.001"]
+    assert rows[0][:6] == ["Seldom", "scalars", "all", "less", "than", "Often's:"]
+    assert [row[-4:-1] for row in rows][1] == ["180", "<", "0.001"]
 
 
 def test_only_the_chosen_labels_and_replications(coband: Program) -> None:
@@ -117,6 +117,7 @@ def test_bounds_hold_for_all_of_an_interval() -> None:
         (found,) = compare(scenario, {"results": [{"label": "A", "replications": records}]})  # type: ignore[arg-type]
         assert (found.holds, found.got, found.replication) == (holds, 10.0, None)
         assert found.interval is not None
+        assert found.word == ("ok" if holds else "undecided")
 
 
 def test_after_an_early_stop_confidence_sequences_decide() -> None:

@@ -37,8 +37,9 @@ class Comparison:
         replication: None for all of them together.
         expected: in words, such as "12" or "at most 12".
         got: None when the run did not get so far, or does not count this.
-        interval: of ``got``, a mean over replications.
+        interval: of ``got``, a mean over replications; of a comparison of two labels, of their paired difference.
         e_value: against "it is not less", at whatever time one looks; None where no labels are compared.
+        open: whether the mean is as expected, and its interval too wide to tell.
     """
 
     label: str
@@ -49,10 +50,11 @@ class Comparison:
     holds: bool
     interval: tuple[float, float] | None = None
     e_value: float | None = None
+    open: bool = False
 
     @property
     def word(self) -> str:
-        return "ok" if self.holds else "differs"
+        return "ok" if self.holds else "undecided" if self.open else "differs"
 
 
 def require(scenario: Scenario, only: Sequence[str] = (), replications: Sequence[int] = ()) -> None:
@@ -128,8 +130,9 @@ def _compare_mean(item: Any, each: Sequence[Comparison], early: bool) -> Compari
     if len(found) < max(2, len(each)):
         return Comparison(item.label, item.count, None, f"{words} on average", None, False)
     interval = confidence_sequence(found) if early else statistics.interval(found)
-    holds = interval is not None and all(test(bound) for test in tests for bound in interval)
-    return Comparison(item.label, item.count, None, f"{words} on average", statistics.mean(found), holds, interval)
+    mean, holds = statistics.mean(found), interval is not None and all(test(b) for test in tests for b in interval)
+    undecided = not holds and all(test(mean) for test in tests)
+    return Comparison(item.label, item.count, None, f"{words} on average", mean, holds, interval, open=undecided)
 
 
 def _compare(item: Any, records: Sequence[Record]) -> Iterator[Comparison]:
@@ -152,14 +155,13 @@ def _compare_labels(item: Any, records: Sequence[Record], others: Sequence[Recor
     both = sorted(first.keys() & second.keys())
     if not both:
         return Comparison(item.label, item.count, None, f"less than {item.less_than}", None, False)
-    own, other = [first[number] for number in both], [second[number] for number in both]
-    gaps = [one - another for one, another in zip(own, other, strict=True)]
+    gaps = [first[number] - second[number] for number in both]
     interval = confidence_sequence(gaps) if early else statistics.interval(gaps)
     less = interval[1] < 0 if interval is not None else not early and gaps[0] < 0
-    mean = statistics.estimate(own)
-    words = f"less than {item.less_than}'s {statistics.mean(other):,.5g}"
+    words = f"less than {item.less_than}'s: difference < 0"
     e_value = math.exp(float(mean_processes(-np.asarray(gaps))[0])) if len(gaps) > 1 else None
-    return Comparison(item.label, item.count, None, words, mean.mean, less, mean.interval, e_value)
+    gap = statistics.mean(gaps)
+    return Comparison(item.label, item.count, None, words, gap, less, interval, e_value, not less and gap < 0)
 
 
 def _counts(label: str, count: str, records: Sequence[Record]) -> dict[int, Number | None]:
