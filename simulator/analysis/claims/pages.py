@@ -234,8 +234,8 @@ def _remarks(claim: Claim, outcome: Outcome | None, verdict: Verdict) -> Iterato
         if settings:
             yield f"*{title}:* {'; '.join(f'{key}: {_open(value)}' for key, value in settings.items())}."
             yield ""
-    unknown = "nothing is on file of its present settings"
-    reason = (claim.not_run or unknown) if outcome is None else outcome.reason
+    unknown = claim.not_run or "no replication of its present settings is on file yet"
+    reason = unknown if outcome is None or not (outcome.reason or outcome.replications) else outcome.reason
     if reason:
         yield f"*Not run, or not to the end:* {reason.rstrip('.')}."
         yield ""
