@@ -143,9 +143,10 @@ def page(files: tuple[Path, ...], alone: bool, out: Path | None, force: bool) ->
 @placed
 @click.pass_context
 def verify(context: click.Context, /, file: Path, replications: int | None, seed: int | None, **place: Any) -> None:
-    """Run a sample of the results behind FILE again: replications of the test, and settings that tuning tried.
+    """Run a sample of the results behind FILE again.
 
-    Fingerprints and numbers are compared; what is wrong with the file itself is said first.
+    Half of it are replications of the test, half are settings that tuning tried. Fingerprints and numbers are compared;
+    what is wrong with the file itself is said first.
     """
     import secrets
     from tempfile import TemporaryDirectory

@@ -80,8 +80,8 @@ def _contradictions(suite: Suite, submission: Submission, scenario: str, label: 
         yield f"{foreign[0]} was tried, which is none of the public settings"
     elif tried != public and (tried or not test.failure) and not _older(submission, label, tried):
         yield f"the {len(public)} public settings were not tried once each, in their order"
-    parts = [test.fingerprints, *test.values.values()]
-    if not test.failure and {len(one) for one in parts} != {budget.replications}:
+    lengths = {len(test.fingerprints), *map(len, test.values.values())}
+    if not test.failure and lengths != {budget.replications}:
         yield f"not every number has {budget.replications} replications"
     if any(len(one.fingerprints) != budget.tuning for one in test.candidates if one.mean is not None):
         yield f"not every setting was tried in {budget.tuning} replications"
@@ -165,8 +165,8 @@ class _Again:
         study = tuning_study(self.suite, scenario, {key: (label, stored.settings)}, self.submission.size)
         records = self._records(study, f"{scenario}-{key}")
         found = Candidate.of(self.suite.world(scenario), stored.settings, records, study.replications)
-        means = [np.nan if one.mean is None else one.mean for one in (stored, found)]
-        said = _said(" ".join(found.fingerprints), bool(np.isclose(*means, rtol=1e-9, equal_nan=True)))
+        before, now = (np.nan if one.mean is None else one.mean for one in (stored, found))
+        said = _said(" ".join(found.fingerprints), bool(np.isclose(before, now, rtol=1e-9, equal_nan=True)))
         return Checked(scenario, label, f"setting {number} of tuning", " ".join(stored.fingerprints), said)
 
     def _records(self, study: Sweep, name: str) -> list[Record]:
