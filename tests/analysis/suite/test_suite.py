@@ -21,6 +21,7 @@ from coband.simulator.cli.main import main
 from coband.simulator.cli.suite import suite as command
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.workers import InProcess
+from tests.versions import at_least
 
 PART = suite("core-1").folder / "full-population.json"
 """Results of one scenario."""
@@ -360,3 +361,17 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert ended.value.code == 2
     assert "is no results file of `coband suite run`" in capsys.readouterr().err
     shutil.rmtree(tmp_path)
+
+
+def test_the_command_says_differences_and_fails_for_contradictions(tmp_path: Path) -> None:
+    verify = ["--replications", "1", "--seed", "5", "--workers", "1"]
+    shown = CliRunner().invoke(command, ["verify", str(PART), *verify])
+    assert shown.exit_code == 0 or not at_least("numpy", "2.4"), "other libraries have other last bits"
+    assert "sw_lin_ucb: candidates of an older rule: 1, now 12 (population)" in shown.output
+    assert "1 results again (--seed 5)" in shown.output
+    forged = read(PART)
+    forged.tests["population"]["fed_lin_ucb"].candidates[3].settings = {"alpha": 0.0123}
+    forged.write(tmp_path / "forged.json")
+    shown = CliRunner().invoke(command, ["verify", str(tmp_path / "forged.json"), *verify])
+    assert shown.exit_code == 1
+    assert "{'alpha': 0.0123} was tried, which is none of the public settings" in shown.output
