@@ -136,14 +136,17 @@ def page(files: tuple[Path, ...], alone: bool, out: Path | None, force: bool) ->
 
 @suite.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--replications", type=AtLeast(1), help="Number of replications that run again; 20 by default.")
+@click.option(
+    "--replications", type=AtLeast(1), help="Number of results that run again, half of them of tuning; 20 by default."
+)
 @click.option("--seed", type=AtLeast(0), help="Seed of the sample; by default another one each time.")
 @placed
 @click.pass_context
 def verify(context: click.Context, /, file: Path, replications: int | None, seed: int | None, **place: Any) -> None:
-    """Run a sample of the replications behind FILE again.
+    """Run a sample of the results behind FILE again.
 
-    Fingerprints and numbers are compared; what is wrong with the file itself is said first.
+    Half of it are replications of the test, half are settings that tuning tried. Fingerprints and numbers are compared;
+    what is wrong with the file itself is said first.
     """
     import secrets
     from tempfile import TemporaryDirectory
@@ -152,16 +155,16 @@ def verify(context: click.Context, /, file: Path, replications: int | None, seed
 
     found, (submission,) = _read([file], alone=True)
     wrong = list(verification.contradictions(found, submission))
-    for sentence in wrong:
+    for sentence in [*wrong, *verification.differences(found, submission)]:
         click.echo(sentence, err=True)
     drawn = secrets.randbits(32) if seed is None else seed
     with TemporaryDirectory(prefix="coband-suite-") as place_, pool(**place) as workers:
         checked = verification.verify(found, submission, replications or 20, Path(place_), workers, drawn)
-    rows = [[one.scenario, one.label, str(one.replication), "same" if one.same else "DIFFERS"] for one in checked]
-    tables.show(["scenario", "algorithm", "replication", "fingerprint"], rows, left=2)
+    rows = [[one.scenario, one.label, one.part, "same" if one.same else "DIFFERS"] for one in checked]
+    tables.show(["scenario", "algorithm", "part", "fingerprint"], rows, left=3)
     different = sum(not one.same for one in checked)
     counts = f"{len(checked) - different} the same, {different} different"
-    click.echo(f"{len(checked)} replications again (--seed {drawn}): {counts}")
+    click.echo(f"{len(checked)} results again (--seed {drawn}): {counts}")
     context.exit(int(bool(different or wrong)))
 
 
@@ -202,14 +205,14 @@ def _read(files: Sequence[Path], alone: bool) -> tuple[Suite, list[Submission]]:
 
 
 def _show(found: Suite, submissions: Sequence[Submission], as_json: bool) -> None:
-    """Tables of all scenarios, or the same as JSON."""
+    """Tables of all scenarios that were run, or the same as JSON."""
     from dataclasses import asdict
 
     from coband.simulator.analysis.suite.page import rank as place
-    from coband.simulator.analysis.suite.page import score
-    from coband.simulator.analysis.suite.scores import table
+    from coband.simulator.analysis.suite.page import score, settings
+    from coband.simulator.analysis.suite.scores import present, table
 
-    result = {name: table(found, name, submissions) for name in found.definition.scenarios}
+    result = {name: table(found, name, submissions) for name in present(found, submissions)}
     if as_json:
         tables.show_json({name: [asdict(row) for row in rows] for name, rows in result.items()})
         return
@@ -217,13 +220,14 @@ def _show(found: Suite, submissions: Sequence[Submission], as_json: bool) -> Non
         click.echo(f"\n{name}: {found.header(name)}")
         shown = [row for row in rows if row.metric is not None]
         tables.show(
-            ["algorithm", "score", "place", found.world(name).metric, "bits", "time", "remark"],
+            ["algorithm", "score", "place", found.world(name).metric, "bits", "time", "settings", "remark"],
             [
                 [
                     row.name,
                     score(row),
                     place(row),
                     *(tables.number(one) for one in (row.metric, row.means["bits"], row.means["simulated_time"])),
+                    settings(row),
                     row.remark or ("Pareto front" if row.pareto else ""),
                 ]
                 for row in shown

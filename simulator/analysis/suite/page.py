@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from coband.simulator.analysis.report.page import static
-from coband.simulator.analysis.suite.scores import Row, table
+from coband.simulator.analysis.suite.scores import Row, present, table
 from coband.simulator.analysis.suite.submission import Submission
 from coband.simulator.analysis.suite.suites import REFERENCES, Suite
 from coband.simulator.experiments.statistics.numerals import between, number
@@ -45,9 +45,8 @@ def page(suite: Suite, submissions: Sequence[Submission]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals.update(number=number, score=score, rank=rank, bar=bar, broken=broken)
-    run = [name for name in suite.definition.scenarios if any(name in one.tests for one in submissions)]
-    sections = [_section(suite, name, submissions) for name in run]
+    templates.globals.update(number=number, score=score, rank=rank, settings=settings, bar=bar, broken=broken)
+    sections = [_section(suite, name, submissions) for name in present(suite, submissions)]
     names = [row.name for section in sections for row in section.rows if row.name not in REFERENCES]
     downloads = [
         (f"{suite.name}-{n}.json", base64.b64encode(one.model_dump_json(indent=1).encode()).decode())
@@ -93,6 +92,11 @@ def rank(row: Row) -> str:
         return ""
     best, worst = row.rank
     return str(best) if best == worst else f"{best} to {worst}"
+
+
+def settings(row: Row) -> str:
+    """How many settings were tried, and of which parameters, such as ``12: alpha, threshold``."""
+    return f"{row.tried}: {', '.join(row.tuned) or 'defaults'}" if row.tried else ""
 
 
 def bar(row: Row) -> Markup:

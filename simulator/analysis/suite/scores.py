@@ -10,7 +10,8 @@ from itertools import combinations
 import numpy as np
 
 from coband.simulator.analysis.suite.submission import MEASURED, Outcome, Submission
-from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, REFERENCES, Suite, World
+from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, REFERENCES, Size, Suite, World
+from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.statistics.anytime import closed_ebh, mean_processes, share_process
 from coband.simulator.experiments.statistics.evidence import fieller
 
@@ -32,6 +33,8 @@ class Row:
         means: metric -> mean, such as bits.
         rank: the best and the worst place that the evidence leaves; None where there is none.
         pareto: whether no other has a better score, fewer bits and less time, all three at least as good.
+        tried: number of settings that tuning tried.
+        tuned: the parameters in which they differ.
         remark: why it has no score or no rank.
     """
 
@@ -42,6 +45,8 @@ class Row:
     means: Mapping[str, float] = field(default_factory=dict)
     rank: tuple[int, int] | None = None
     pareto: bool = False
+    tried: int = 0
+    tuned: tuple[str, ...] = ()
     remark: str = ""
 
 
@@ -66,7 +71,11 @@ def table(suite: Suite, scenario: str, submissions: Sequence[Submission]) -> lis
             if label in REFERENCES and group:
                 continue
             name = label if label in REFERENCES or not _twice(label, submissions) else f"{label} ({group + 1})"
+            if why := _misfit(suite, scenario, label, test, one.size):
+                rows.append(Row(name, remark=f"does not fit: {why}"))
+                continue
             row, fair = _row(name, test, tests, world)
+            row.tried, row.tuned = len(test.candidates), test.tuned
             rows.append(row)
             if fair and label not in REFERENCES:
                 values, alone = (np.array(part.values[world.metric]) for part in (test, tests[ALONE]))
@@ -78,6 +87,22 @@ def table(suite: Suite, scenario: str, submissions: Sequence[Submission]) -> lis
         row.rank = ranks.get(row.name)
     _mark_front([row for row in rows if row.name in entrants])
     return sorted(rows, key=lambda row: (row.name not in REFERENCES, row.score is None, -(row.score or 0.0)))
+
+
+def present(suite: Suite, submissions: Sequence[Submission]) -> list[str]:
+    """The scenarios that somebody ran, in the order of the suite."""
+    return [name for name in suite.definition.scenarios if any(name in one.tests for one in submissions)]
+
+
+def _misfit(suite: Suite, scenario: str, label: str, test: Outcome, size: Size) -> str:
+    """Why what broke off before anything was tried would not start today; empty where it would.
+
+    What older versions found in a run, such as noise that would hide nothing, is now found before it.
+    """
+    algorithm = Registry.installed().algorithms.get(label)
+    if not test.failure or test.candidates or algorithm is None:
+        return ""
+    return suite.why_not(scenario, algorithm, size)
 
 
 def _twice(label: str, submissions: Sequence[Submission]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Settings, Size, Suite, World, fitting
+from coband.simulator.analysis.suite.suites import REFERENCES, Settings, Size, Suite, World, fitting
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
@@ -49,6 +49,12 @@ class Candidate(_Part):
     mean: float | None
     fingerprints: list[str]
 
+    @classmethod
+    def of(cls, world: World, settings: dict[str, Any], records: Sequence[Record], count: int) -> Candidate:
+        """What came out of so many replications, of which some may have broken off."""
+        mean = float(np.mean([_value(world, one) for one in records])) if len(records) == count else None
+        return cls(settings=settings, mean=mean, fingerprints=[one["fingerprint"] for one in records])
+
 
 class Outcome(_Part):
     """One algorithm in one scenario.
@@ -66,6 +72,11 @@ class Outcome(_Part):
     values: dict[str, list[float]] = {}
     fingerprints: list[str] = []
     failure: str = ""
+
+    @property
+    def tuned(self) -> tuple[str, ...]:
+        """The parameters that had several values in tuning."""
+        return tuple(sorted({key for one in self.candidates for key in one.settings}))
 
 
 class Submission(_Part):
@@ -169,7 +180,7 @@ class Runner:
             suite=self.found.name,
             sha256=self.found.digest,
             size=self.size,
-            coband=f"{metadata.version('coband')} {source_digest()}",
+            coband=code_here(),
             algorithms={name: origin_of(name) for name in self.names},
             knows={name: sorted(algorithms[name].facts) for name in self.names},
             seed=0,
@@ -181,7 +192,7 @@ class Runner:
     def _tuned(self, scenario: str, names: Sequence[str]) -> dict[str, Outcome]:
         """Every algorithm and both references, tuned with the same budget on the public seeds."""
         world, registry = self.found.world(scenario), Registry.installed()
-        entries = {ALONE: world.alone, CENTRAL: world.central} | {name: {"algorithm": name} for name in names}
+        entries = {label: world.entry(label) for label in (*REFERENCES, *names)}
         tests = {label: Outcome() for label in entries}
         for label, why in self._refused(scenario, entries).items():
             tests[label].failure = why
@@ -190,20 +201,11 @@ class Runner:
             algorithm = registry.algorithms[entries[label]["algorithm"]]
             for number, settings in enumerate(self.found.candidates(scenario, algorithm, self.size)):
                 tried[f"{label}#{number}"] = label, settings
-        study = self.found.study(
-            scenario,
-            {key: {**entries[label], **settings} for key, (label, settings) in tried.items()},
-            size=self.size,
-            first=FIRST_REPLICATION,
-            count=self.found.definition.sizes[self.size].tuning,
-        )
+        study = tuning_study(self.found, scenario, tried, self.size)
         records, failures = self._records(study)
         for variant in study.variants:
             label, settings = tried[variant.entry]
-            found = records[variant.number]
-            values = [_value(world, one) for one in found]
-            mean = float(np.mean(values)) if len(values) == study.replications else None
-            candidate = Candidate(settings=settings, mean=mean, fingerprints=[one["fingerprint"] for one in found])
+            candidate = Candidate.of(world, settings, records[variant.number], study.replications)
             tests[label].candidates.append(candidate)
         for label, test in tests.items():
             finished = [(one.mean, one.settings) for one in test.candidates if one.mean is not None]
@@ -249,11 +251,18 @@ class Runner:
         return dict(records_of(study, ResultCache(self.place / JOBS))), failures
 
 
+def tuning_study(found: Suite, scenario: str, tried: Mapping[str, tuple[str, Settings]], size: Size) -> Sweep:
+    """Settings that are tried on the public seeds, by keys LABEL#NUMBER: (label, settings)."""
+    world = found.world(scenario)
+    entries = {key: {**world.entry(label), **settings} for key, (label, settings) in tried.items()}
+    count = found.definition.sizes[size].tuning
+    return found.study(scenario, entries, size=size, first=FIRST_REPLICATION, count=count)
+
+
 def test_study(found: Suite, scenario: str, entries: Mapping[str, Outcome], size: Size, seed: int) -> Sweep:
     """The test of some algorithms and references with the settings that tuning chose."""
     world = found.world(scenario)
-    known = {ALONE: world.alone, CENTRAL: world.central}
-    settings = {label: {**known.get(label, {"algorithm": label}), **one.chosen} for label, one in entries.items()}
+    settings = {label: {**world.entry(label), **one.chosen} for label, one in entries.items()}
     return found.study(scenario, settings, size=size, seed=seed)
 
 
@@ -276,6 +285,11 @@ def _value(world: World, record: Record) -> float:
     """What is compared; of honest agents where some are not."""
     value = record.get(HONEST) if world.metric == "regret_per_agent" else None
     return float(record[world.metric] if value is None else value)
+
+
+def code_here() -> str:
+    """Version and digest of the coband that runs."""
+    return f"{metadata.version('coband')} {source_digest()}"
 
 
 def origin_of(name: str) -> str:

@@ -63,6 +63,10 @@ class World(_Part):
     metric: str
     error: tuple[str, float] | None = None
 
+    def entry(self, label: str) -> Settings:
+        """What runs under a label: a reference, or the algorithm of that name."""
+        return {ALONE: self.alone, CENTRAL: self.central}.get(label, {"algorithm": label})
+
 
 class Budget(_Part):
     """How much everybody may try, and how long the test is.

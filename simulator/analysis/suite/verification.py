@@ -6,32 +6,41 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from coband.simulator.analysis.suite.submission import (
     JOBS,
+    Candidate,
     Outcome,
     Submission,
+    code_here,
     measured,
     origin_of,
     records_of,
     test_study,
+    tuning_study,
 )
 from coband.simulator.analysis.suite.suites import REFERENCES, Suite
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
+from coband.simulator.experiments.sweep.study import Sweep
+
+DEFAULTS: list[dict[str, Any]] = [{}]
+"""The settings that are tried of an algorithm that declares no ranges."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """One replication of a test that has run again."""
+    """A replication of a test, or a setting of tuning with all its replications, that has run again."""
 
     scenario: str
     label: str
-    replication: int
+    part: str
     stored: str
     found: str
 
@@ -51,52 +60,122 @@ def contradictions(suite: Suite, submission: Submission) -> Iterator[str]:
             yield f"{name} is not installed here ({origin}), so that it cannot be run again"
         elif origin_of(name) != origin:
             yield f"{name} is {origin_of(name)} here, and {origin} in the file"
-    for scenario, tests in submission.tests.items():
-        for label, test in tests.items():
-            means = [one.mean for one in test.candidates if one.mean is not None]
-            chosen = [one.mean for one in test.candidates if one.settings == test.chosen]
-            if means and min(means) not in chosen:
-                yield f"{scenario}, {label}: the settings that were tested are not those that tuning found best"
-            budget = suite.definition.sizes[submission.size].candidates
-            if len(test.candidates) > budget:
-                yield f"{scenario}, {label}: {len(test.candidates)} settings were tried, more than {budget}"
+    for scenario, label, test in _outcomes(submission):
+        for what in _contradictions(suite, submission, scenario, label, test):
+            yield f"{scenario}, {label}: {what}"
     if submission.seed != submission.expected_seed:
         yield f"the seed is {submission.seed}, but what is submitted gives {submission.expected_seed}"
 
 
+def _contradictions(suite: Suite, submission: Submission, scenario: str, label: str, test: Outcome) -> Iterator[str]:
+    """What is wrong with one outcome of an algorithm that is installed."""
+    budget, public = suite.definition.sizes[submission.size], _public(suite, submission, scenario, label)
+    means = [one.mean for one in test.candidates if one.mean is not None]
+    chosen = [one.mean for one in test.candidates if one.mean is not None and one.settings == test.chosen]
+    if (means or not test.failure) and min(means, default=None) not in chosen:
+        yield "the settings that were tested are not those that tuning found best"
+    tried = [one.settings for one in test.candidates]
+    foreign = [one for one in tried if one not in public]
+    if foreign:
+        yield f"{foreign[0]} was tried, which is none of the public settings"
+    elif tried != public and (tried or not test.failure) and not _older(submission, label, tried):
+        yield f"the {len(public)} public settings were not tried once each, in their order"
+    lengths = {len(test.fingerprints), *map(len, test.values.values())}
+    if not test.failure and lengths != {budget.replications}:
+        yield f"not every number has {budget.replications} replications"
+    if any(len(one.fingerprints) != budget.tuning for one in test.candidates if one.mean is not None):
+        yield f"not every setting was tried in {budget.tuning} replications"
+
+
+def differences(suite: Suite, submission: Submission) -> Iterator[str]:
+    """In what a run of today would differ, though nothing is wrong with the file."""
+    if submission.coband != code_here():
+        yield f"it was made by coband {submission.coband}, and here is {code_here()}"
+    found: dict[str, list[str]] = {}
+    for scenario, label, test in _outcomes(submission):
+        tried, public = [one.settings for one in test.candidates], _public(suite, submission, scenario, label)
+        if tried != public and _older(submission, label, tried):
+            found.setdefault(f"{label}: candidates of an older rule: 1, now {len(public)}", []).append(scenario)
+    for sentence, scenarios in found.items():
+        yield f"{sentence} ({', '.join(scenarios)})"
+
+
+def _older(submission: Submission, label: str, tried: list[dict[str, Any]]) -> bool:
+    """Whether another version of coband may have tried the defaults alone, before one of its algorithms had ranges.
+
+    No other settings are excused, so that nobody chooses them.
+    """
+    own = label in REFERENCES or origin_of(label).startswith("coband ")
+    return own and tried == DEFAULTS and submission.coband != code_here()
+
+
+def _outcomes(submission: Submission) -> Iterator[tuple[str, str, Outcome]]:
+    """(scenario, label, outcome) of the references and of algorithms that are installed."""
+    for scenario, tests in submission.tests.items():
+        for label, test in tests.items():
+            if label in REFERENCES or label in Registry.installed().algorithms:
+                yield scenario, label, test
+
+
+def _public(suite: Suite, submission: Submission, scenario: str, label: str) -> list[dict[str, Any]]:
+    """The settings that are tried under a label."""
+    name = suite.world(scenario).entry(label)["algorithm"]
+    return suite.candidates(scenario, Registry.installed().algorithms[name], submission.size)
+
+
 def verify(suite: Suite, submission: Submission, count: int, place: Path, pool: WorkerPool, seed: int) -> list[Checked]:
-    """Run so many replications of tests again, drawn at random.
+    """Run so many results again, drawn at random: half are replications of tests, half are settings of tuning.
 
     Args:
         place: an empty directory for them.
         seed: of the draw.
     """
-    jobs = [
-        (scenario, label, replication)
-        for scenario, tests in submission.tests.items()
-        for label, test in tests.items()
-        for replication in range(len(test.fingerprints))
-        if label in REFERENCES or label in Registry.installed().algorithms
-    ]
-    drawn = sorted(random.Random(seed).sample(jobs, min(count, len(jobs))))
-    found = []
-    for scenario, label, replication in drawn:
-        test = submission.tests[scenario][label]
-        study = replace(
-            test_study(suite, scenario, {label: test}, submission.size, submission.seed), numbers=(replication,)
-        )
-        where = place / f"{scenario}-{label}-{replication}"
+    outcomes, draw = list(_outcomes(submission)), random.Random(seed)
+    tuned = [(s, label, n) for s, label, test in outcomes for n in range(len(test.candidates))]
+    tested = [(s, label, n) for s, label, test in outcomes for n in range(len(test.fingerprints))]
+    some = sorted(draw.sample(tuned, min(count // 2, len(tuned))))
+    others = sorted(draw.sample(tested, min(count - len(some), len(tested))))
+    again = _Again(suite, submission, place, pool)
+    return [*(again.tuned(*one) for one in some), *(again.tested(*one) for one in others)]
+
+
+@dataclass(frozen=True)
+class _Again:
+    """Runs parts of a submission again."""
+
+    suite: Suite
+    submission: Submission
+    place: Path
+    pool: WorkerPool
+
+    def tested(self, scenario: str, label: str, number: int) -> Checked:
+        """A replication of a test."""
+        test = self.submission.tests[scenario][label]
+        study = test_study(self.suite, scenario, {label: test}, self.submission.size, self.submission.seed)
+        records = self._records(replace(study, numbers=(number,)), f"{scenario}-{label}-{number}")
+        found = " ".join(one["fingerprint"] for one in records)
+        values = measured(self.suite.world(scenario), records)
+        alike = records and all(np.isclose(test.values[key][number], one[0], rtol=1e-9) for key, one in values.items())
+        return Checked(scenario, label, f"replication {number}", test.fingerprints[number], _said(found, bool(alike)))
+
+    def tuned(self, scenario: str, label: str, number: int) -> Checked:
+        """A setting on all tuning seeds."""
+        stored = self.submission.tests[scenario][label].candidates[number]
+        key = f"{label}#{number}"
+        study = tuning_study(self.suite, scenario, {key: (label, stored.settings)}, self.submission.size)
+        records = self._records(study, f"{scenario}-{key}")
+        found = Candidate.of(self.suite.world(scenario), stored.settings, records, study.replications)
+        before, now = (np.nan if one.mean is None else one.mean for one in (stored, found))
+        said = _said(" ".join(found.fingerprints), bool(np.isclose(before, now, rtol=1e-9, equal_nan=True)))
+        return Checked(scenario, label, f"setting {number} of tuning", " ".join(stored.fingerprints), said)
+
+    def _records(self, study: Sweep, name: str) -> list[Record]:
+        where = self.place / name
         where.mkdir()
-        drive(study, SweepDirectory(where, place / JOBS), workers=pool)
-        (_, records), *_ = records_of(study, ResultCache(place / JOBS))
-        again = records[0]["fingerprint"] if records else ""
-        if records and not _alike(suite, scenario, test, replication, records[0]):
-            again = f"{again}, with other numbers"
-        found.append(Checked(scenario, label, replication, test.fingerprints[replication], again))
-    return found
+        drive(study, SweepDirectory(where, self.place / JOBS), workers=self.pool)
+        (_, records), *_ = records_of(study, ResultCache(self.place / JOBS))
+        return records
 
 
-def _alike(suite: Suite, scenario: str, test: Outcome, replication: int, record: dict[str, object]) -> bool:
-    """Whether the numbers in the file are those of the replication, to rounding."""
-    values = measured(suite.world(scenario), [record])
-    return all(np.isclose(test.values[key][replication], found[0], rtol=1e-9) for key, found in values.items())
+def _said(fingerprints: str, alike: bool) -> str:
+    return fingerprints if alike else f"{fingerprints}, with other numbers"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,18 @@ import yaml
 from click.testing import CliRunner
 
 from coband.simulator.analysis.suite import scores, verification
-from coband.simulator.analysis.suite.page import page
+from coband.simulator.analysis.suite.page import page, settings
 from coband.simulator.analysis.suite.scores import Entrant, ranked, table
-from coband.simulator.analysis.suite.submission import Outcome, Runner, Submission, read
+from coband.simulator.analysis.suite.submission import Candidate, Outcome, Runner, Submission, read
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, Suite, SuiteError, suite, suites
 from coband.simulator.cli.main import main
 from coband.simulator.cli.suite import suite as command
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.workers import InProcess
+from tests.versions import at_least
 
+PART = suite("core-1").folder / "full-population.json"
+"""Results of one scenario."""
 TINY = """
 name: tiny
 sha256: ''
@@ -152,13 +156,68 @@ def test_a_submission_is_verified_and_lies_are_found(ran: tuple[Suite, Submissio
     for tests in lying.tests.values():
         for test in tests.values():
             test.values["regret_per_agent"] = [0.5 * one for one in test.values["regret_per_agent"]]
-    checked = verification.verify(found, lying, 4, tmp_path / _made(tmp_path, "b"), pool, seed=1)
-    assert not any(one.same for one in checked)
+    checked = verification.verify(found, lying, 8, tmp_path / _made(tmp_path, "b"), pool, seed=1)
+    assert [one.same for one in checked] == [True] * 4 + [False] * 4
     pool.close()
     lying.tests["ideal"]["dis_lin_ucb"].chosen = {"threshold": 77.0}
     said = " ".join(verification.contradictions(found, lying))
     assert "are not those that tuning found best" in said
     assert "the seed is" in said
+
+
+def test_a_private_search_is_found(ran: tuple[Suite, Submission], tmp_path: Path) -> None:
+    """Settings of one's own stand in the place of a public one, with the seed that follows from them."""
+    found, submission = ran
+    forged = submission.model_copy(deep=True)
+    test = forged.tests["ideal"]["fed_lin_ucb"]
+    mine = {"alpha": 0.0123, "threshold": 0.0456}
+    test.candidates[1] = Candidate(settings=mine, mean=0.0, fingerprints=["x"])
+    test.chosen = mine
+    forged = forged.model_copy(update={"seed": forged.expected_seed})
+    assert list(verification.contradictions(found, forged)) == [
+        f"ideal, fed_lin_ucb: {mine} was tried, which is none of the public settings"
+    ]
+    test.candidates = []
+    assert len(said := list(verification.contradictions(found, forged))) == 2
+    assert "are not those that tuning found best" in said[0]
+    assert said[1] == "ideal, fed_lin_ucb: the 2 public settings were not tried once each, in their order"
+    short = submission.model_copy(deep=True)
+    short.tests["ideal"]["fed_lin_ucb"].fingerprints.pop()
+    short.tests["lossy"]["fed_lin_ucb"].candidates[0].fingerprints.append("x")
+    assert list(verification.contradictions(found, short)) == [
+        "ideal, fed_lin_ucb: not every number has 8 replications",
+        "lossy, fed_lin_ucb: not every setting was tried in 1 replications",
+    ]
+
+
+def test_tuning_runs_again(ran: tuple[Suite, Submission], tmp_path: Path) -> None:
+    """A mean of tuning that was made up, and a setting that is said to have broken off, are found."""
+    found, submission = ran
+    for name, mean in (("made-up", 0.0), ("hidden", None)):
+        lying = submission.model_copy(deep=True)
+        for one in (one for tests in lying.tests.values() for test in tests.values() for one in test.candidates):
+            one.mean = mean
+        checked = verification.verify(found, lying, 6, tmp_path / _made(tmp_path, name), InProcess(), seed=2)
+        assert [one.same for one in checked] == [False] * 3 + [True] * 3
+        assert all(one.part.endswith("of tuning") for one in checked[:3])
+
+
+def test_defaults_alone_are_excused_where_older_code_had_no_ranges(ran: tuple[Suite, Submission]) -> None:
+    found, submission = ran
+    older = submission.model_copy(deep=True)
+    test = older.tests["lossy"]["dis_lin_ucb"]
+    test.candidates = test.candidates[:1]
+    test.chosen = {}
+    older = older.model_copy(update={"seed": older.expected_seed})
+    (said,) = verification.contradictions(found, older)
+    assert said == "lossy, dis_lin_ucb: the 2 public settings were not tried once each, in their order"
+    assert not list(verification.differences(found, older))
+    older = older.model_copy(update={"coband": "0.0.1 abc"})
+    older = older.model_copy(update={"seed": older.expected_seed})
+    assert not list(verification.contradictions(found, older))
+    assert list(verification.differences(found, older))[1:] == [
+        "dis_lin_ucb: candidates of an older rule: 1, now 2 (lossy)"
+    ]
 
 
 def _made(place: Path, name: str) -> str:
@@ -224,6 +283,38 @@ def test_wrong_answers_have_no_place() -> None:
     assert found["right"].score == pytest.approx(5 / 8)
 
 
+def test_what_was_tuned_stands_beside_each_algorithm(ran: tuple[Suite, Submission]) -> None:
+    found, submission = ran
+    rows = {row.name: row for row in table(found, "ideal", [submission])}
+    assert settings(rows["dis_lin_ucb"]) == "2: alpha, threshold"
+    assert settings(rows[CENTRAL]) == "2: alpha"
+    few = submission.model_copy(deep=True)
+    few.tests["ideal"]["dis_lin_ucb"].candidates = [Candidate(settings={}, mean=1.0, fingerprints=["x"])]
+    text = page(found, [few])
+    assert "<dt>settings tried by each at most</dt><dd>2</dd>" in text
+    assert '<td class="text">1: defaults</td>' in text
+
+
+def test_what_would_not_start_today_does_not_fit(ran: tuple[Suite, Submission]) -> None:
+    """An older version found in a run what is now found before it; nothing else is read in another way."""
+    found, submission = ran
+    old = submission.model_copy(deep=True)
+    refused = {"coop_kernel_ucb": Outcome(failure="there is no graph"), "fed_lin_ucb": Outcome(failure="a mistake")}
+    old.tests["ideal"] |= refused
+    old.unfit["ideal"].clear()
+    said = {row.name: row.remark for row in table(found, "ideal", [old])}
+    assert said["coop_kernel_ucb"].startswith("does not fit: coop_kernel_ucb cannot run on network.topology star")
+    assert said["fed_lin_ucb"] == "broke off: a mistake"
+
+
+def test_exploration_constants_that_are_not_tuned_are_named() -> None:
+    told = Path("docs/howto/suite.md").read_text(encoding="utf-8").split("## Limits of core-1")[1].split("Only")[0]
+    keys = {key for world in suite("core-1").definition.worlds.values() for key in world.tuned}
+    for name, algorithm in Registry.installed().algorithms.items():
+        defaults = [field.default for key, field in algorithm.config.model_fields.items() if key in keys]
+        assert (f"`{name}`" in told) == any(isinstance(one, str) for one in defaults), name
+
+
 def test_two_submissions_stand_on_one_page(ran: tuple[Suite, Submission]) -> None:
     found, submission = ran
     text = page(found, [submission, submission])
@@ -257,6 +348,12 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert listed.exit_code == 0
     assert "core-1, digest" in listed.output
     assert "stragglers" in listed.output
+    found = json.loads(CliRunner().invoke(command, ["rank", "--json", "--alone", str(PART)]).output)
+    assert list(found) == ["population"]
+    shown = CliRunner().invoke(command, ["rank", "--alone", str(PART)]).output
+    assert "population:" in shown
+    assert "ideal:" not in shown
+    assert "12: alpha, threshold" in shown
     wrong = tmp_path / "wrong.json"
     wrong.write_text("{}")
     with pytest.raises(SystemExit) as ended:
@@ -264,3 +361,17 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert ended.value.code == 2
     assert "is no results file of `coband suite run`" in capsys.readouterr().err
     shutil.rmtree(tmp_path)
+
+
+def test_the_command_says_differences_and_fails_for_contradictions(tmp_path: Path) -> None:
+    verify = ["--replications", "1", "--seed", "5", "--workers", "1"]
+    shown = CliRunner().invoke(command, ["verify", str(PART), *verify])
+    assert shown.exit_code == 0 or not at_least("numpy", "2.4"), "other libraries have other last bits"
+    assert "sw_lin_ucb: candidates of an older rule: 1, now 12 (population)" in shown.output
+    assert "1 results again (--seed 5)" in shown.output
+    forged = read(PART)
+    forged.tests["population"]["fed_lin_ucb"].candidates[3].settings = {"alpha": 0.0123}
+    forged.write(tmp_path / "forged.json")
+    shown = CliRunner().invoke(command, ["verify", str(tmp_path / "forged.json"), *verify])
+    assert shown.exit_code == 1
+    assert "{'alpha': 0.0123} was tried, which is none of the public settings" in shown.output
