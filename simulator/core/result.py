@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,16 +18,19 @@ from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.nodes.graphs import Graph
-from coband.simulator.core.nodes.lazy_sequence import each
+from coband.simulator.core.nodes.lazy_sequence import each, made
 from coband.simulator.core.nodes.node import BatchAgent, Client, Node, NodeContext, Server
 from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.core.run_context import RunContext
+from coband.simulator.core.talks import Talks
 from coband.simulator.core.world import World, in_batches
 from coband.simulator.metrics import Metric
 
 if TYPE_CHECKING:
     from coband.simulator.core.wire.noising import Noising
 
+MOST_STUCK = 3
+"""Agents of which it is said where they wait when a run has ended."""
 AgentMetrics = dict[str, int | float | None]
 """One agent's numbers: ``agent``, its turns, regret, rounds and scalars, what it reports, and its score."""
 
@@ -138,7 +141,12 @@ class Ended:
             audit=self.run.audit,
             agents=self.agents,
             server=self.server,
-            warnings=(*getattr(self.world, "warnings", ()), *warnings_of(self._nodes), *self._overspent()),
+            warnings=(
+                *getattr(self.world, "warnings", ()),
+                *warnings_of(self._nodes),
+                *self._overspent(),
+                *islice(self._stuck(), MOST_STUCK),
+            ),
         )
 
     @property
@@ -210,6 +218,13 @@ class Ended:
     def _overspent(self) -> Iterator[str]:
         if self.noising is not None and (sentence := self.noising.too_much):
             yield sentence
+
+    def _stuck(self) -> Iterator[str]:
+        """Where agents that wait for ever stand in their conversations."""
+        for agent in made(self.agents) if self.stalled else ():
+            if isinstance(agent, Talks) and agent.waiting:
+                for sentence in agent.blocked_on:
+                    yield f"agent {agent.context.index} still waits at the end of a run: {sentence}"
 
     def _reported(self) -> dict[str, int | float]:
         """The numbers that nodes report, each combined as its metric says; the sum where nobody declares it."""

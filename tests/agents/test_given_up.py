@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -302,3 +303,17 @@ def test_nobody_goes_back_to_a_model_that_was_overtaken(name: str) -> None:
         except UnsupportedScenario:
             refused += 1
     assert refused in (0, 6)
+
+
+def test_who_waits_for_ever_says_where(tmp_path: Path) -> None:
+    """An agent has gone for good, and the others wait for it."""
+    file = tmp_path / "times.csv"
+    file.write_text("agent,up,down\n2,0,4.5\n0,0,\n1,0,\n")
+    agent = {"availability": {"kind": "trace", "file": str(file)}}
+    schedule = {"kind": "rounds", "turns": 20}
+    result = run("dis_lin_ucb", {"threshold": 0.1}, agent=agent, schedule=schedule, network={"latency": 0.3}).result
+    assert result.stalled > 0
+    waits = [sentence for sentence in result.warnings if "still waits at the end" in sentence]
+    assert 2 <= len(waits) <= 3
+    assert waits[0].startswith("agent 0 still waits at the end of a run: SynchronousAgent.")
+    assert waits[0].endswith("from the server")

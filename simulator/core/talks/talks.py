@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Never, TypeVar
 
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import NodeContext
-from coband.simulator.core.nodes.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient
+from coband.simulator.core.nodes.outbox import ALL_AGENTS, SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.core.talks.conversation import Conversations, Talking
 from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, M, Question, Steps, Unanswered
 
@@ -222,7 +222,8 @@ class Talks(Talking):
     def blocked_on(self) -> Iterator[str]:
         """One sentence for each conversation under way: where it is, and what it waits for."""
         for question in self.talks.waits:
-            nodes = f" from {sorted(question.pending)}" if question.pending else ""
+            names = ("the server" if node == SERVER else f"agent {node}" for node in sorted(question.pending))
+            nodes = f" from {', '.join(names)}" if question.pending else ""
             yield f"{question.conversation}: waits for {question}{nodes}"
 
     # --- what hosts call

@@ -19,7 +19,9 @@ from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wir
 def test_an_answer_ends_the_wait() -> None:
     agent, _, wire = pair()
     wire.post(0, agent.start(Ask(number=3)))
-    assert list(agent.blocked_on) == [f"{Talker._ask.__qualname__}, line {_line(agent)}: waits for Reply from [-1]"]
+    assert list(agent.blocked_on) == [
+        f"{Talker._ask.__qualname__}, line {_line(agent)}: waits for Reply from the server"
+    ]
     wire.settle()
     (answer,) = agent.log
     assert answer.number == 3
@@ -189,7 +191,7 @@ def test_either_of_two_kinds_is_an_answer() -> None:
 
     agent, _, wire = pair()
     wire.post(0, agent.begin(either()))
-    assert next(agent.blocked_on).endswith("waits for News or Reply from [-1]")
+    assert next(agent.blocked_on).endswith("waits for News or Reply from the server")
     wire.settle()
     assert [type(one) for one in agent.log] == [Reply]
 
