@@ -167,7 +167,9 @@ def test_what_comes_early_is_heard_once_by_who_waits_for_it() -> None:
 def test_a_message_of_no_use_is_named_with_what_the_node_waits_for() -> None:
     agent, _, wire = pair()
     wire.post(0, agent.start(Ask()))
-    with pytest.raises(TypeError, match=r"no use for a 'news' .* `keeps` or `ignores`\. .*waits for Reply from \[-1\]"):
+    with pytest.raises(
+        TypeError, match=r"no use for a 'news' .* `keeps` or `ignores`\. .*waits for Reply from the server"
+    ):
         agent.receive(News(), SERVER)
 
 
