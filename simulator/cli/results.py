@@ -63,11 +63,11 @@ def show_run(found: Results, metrics: Mapping[str, Metric], directory: Path) -> 
 
 
 def _declared(metrics: Mapping[str, Metric], entries: Iterable[Entry]) -> dict[str, str]:
-    """Key -> title of the numbers that problem and algorithms declare to be better low or high."""
+    """Key -> title of the numbers that problem and algorithms declare to be better low or high, and privacy."""
     return {
         name: metric.heading
         for name, metric in metrics.items()
-        if metric.better
+        if (metric.better or name == "epsilon")
         and name not in (*WITH_SERVER, *ON_A_GRAPH, "messages", "mean_age")
         and any(name in entry["mean"] for entry in entries)
     }

@@ -123,11 +123,15 @@ def test_a_cover_that_makes_no_difference_is_worth_a_warning(
     assert result.stderr.count("\n") == 1
 
 
-def test_privacy_without_its_accountant_is_worth_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_privacy_without_its_accountant_and_what_it_leaves_open_are_worth_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(accounting, "installed", lambda: False)
     result = run(Path(__file__).parents[2] / "scenarios/adversity/privacy_quick.yaml")
-    assert (result.exit_code, result.stderr) == (0, f"warning: dis_lin_ucb: {accounting.ABSENT}\n")
+    absent, leak = result.stderr.splitlines()
+    assert (result.exit_code, absent) == (0, f"warning: dis_lin_ucb: {accounting.ABSENT}")
+    assert leak.startswith("warning: dis_lin_ucb: leak: allow, so that epsilon does not cover time of sync_request (")
 
 
 def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

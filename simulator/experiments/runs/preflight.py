@@ -99,6 +99,8 @@ def _refusals(
         texts = [*getattr(world, "warnings", ()), *(f"{entry}: {text}" for text in words)]
         if absent := scenario.messages.absent:
             texts.append(f"{entry}: {absent}")
+        if (privacy := scenario.messages.privacy) is not None and (seen := privacy.unprotected(algorithm.algorithm)):
+            texts.append(f"{entry}: leak: allow, so that epsilon does not cover {'; '.join(seen)}")
         if (population := scenario.agents.population) is not None and population.dropped:
             texts.append(f"agents.population: {population.dropped}")
         found.warnings += [text for text in texts if text not in found.warnings]
