@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import coband
-from coband.simulator.analysis.devices import devices_of
+from coband.simulator.analysis.devices import Devices, devices_of
 from coband.simulator.analysis.report import data
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.fates import fates_table, found_in, groupings
+from coband.simulator.analysis.report.drawing import styled
+from coband.simulator.analysis.report.fates import Fate, fates_table, found_in, groupings
+from coband.simulator.analysis.report.palette import line_style
 from coband.simulator.analysis.report.population import draw, population_figure
 from coband.simulator.core.plan import settled
 from coband.simulator.core.randomness.streams import Streams
@@ -89,6 +93,31 @@ def test_below_devices_stands_what_became_of_them(tmp_path: Path) -> None:
     row = dict(zip(table.header, table.rows[0], strict=True))
     assert row["slowest"] == f"{by_hand:.3g}"
     assert row["ran out"] == str(np.isfinite(fate.ran_out).sum())
+
+
+SAID = ("compute", "speed", "latency", "uplink")
+RUNS = {"without a run": None, "without batteries": False, "with batteries": True}
+
+
+def _fate(energy: bool, agents: int) -> Fate:
+    taken = np.ones(agents) if energy else None
+    return Fate("FedLin", line_style(0), np.ones(agents), taken, np.full(agents, np.nan), 10.0)
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("hours", [False, True])
+@pytest.mark.parametrize("said", [SAID[place:end] for end in range(1, 5) for place in range(end)])
+def test_no_panel_lies_over_another(said: tuple[str, ...], hours: bool, run: str) -> None:
+    """Whatever devices say and whatever became of them, so that rows have different numbers of panels."""
+    values, energy = np.linspace(1.0, 9.0, 20), RUNS[run]
+    day = (np.full(24, 0.5), values / 10) if hours else (None, None)
+    fates = [] if energy is None else [_fate(energy, len(values))]
+    with styled():
+        drawn = draw(Devices(dict.fromkeys(said, values), *day), fates)
+        FigureCanvasAgg(drawn).draw()
+        boxes = [axis.get_tightbbox() for axis in drawn.axes] + [legend.get_window_extent() for legend in drawn.legends]
+    assert len(drawn.axes) == len(said) + hours + (bool(fates) and ("compute" in said) + hours) + bool(energy)
+    assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
 
 
 def test_without_the_file_there_is_no_figure(tmp_path: Path) -> None:
