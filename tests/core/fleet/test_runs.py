@@ -142,3 +142,29 @@ def test_mistakes_are_said_with_their_place(agents: str, tmp_path: Path) -> None
     with pytest.raises(ScenarioError) as refused:
         _result(tmp_path, agents, "{}", "fed_lin_ucb")
     assert MISTAKES[agents] in str(refused.value)
+
+
+UNIT = "since agents.population.time_unit says what a unit of simulated time stands for; give both the same"
+PACKETS = "{kind: packets, file: times"
+UNITS = {
+    f"{{bandwidth: {PACKETS}}}}}": f"network.bandwidth.time_unit: seconds is not allowed: must be minutes, {UNIT}",
+    f"{{bandwidth: {PACKETS}, time_unit: minutes}}}}": "",
+    f"{{server: {{uplink: {PACKETS}, time_unit: hours}}}}}}": "network.server.uplink.time_unit: hours is not allowed",
+    f"{{links: [{{bandwidth: {PACKETS}, time_unit: days}}}}]}}": "network.links[0].bandwidth.time_unit: days is not",
+}
+
+
+@pytest.mark.parametrize("network", UNITS)
+def test_one_unit_of_time_for_devices_and_recorded_links(network: str, tmp_path: Path) -> None:
+    """Also where one of the two units is that by default."""
+    (tmp_path / "times").write_text("1\n2\n")
+    agents = "{count: 2, population: {kind: preset, name: phones, time_unit: minutes}}"
+    if UNITS[network]:
+        with pytest.raises(ScenarioError) as refused:
+            _result(tmp_path, agents, network, "fed_lin_ucb")
+        assert UNITS[network] in str(refused.value)
+    else:
+        assert _result(tmp_path, agents, network, "fed_lin_ucb").turns == 40
+    twice = f"{{bandwidth: {PACKETS}}}, links: [{{bandwidth: {PACKETS}, time_unit: days}}}}]}}"
+    with pytest.raises(ScenarioError, match="must be seconds, since network.bandwidth.time_unit says"):
+        _result(tmp_path, "{count: 2}", twice, "fed_lin_ucb")
