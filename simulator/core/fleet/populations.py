@@ -221,16 +221,16 @@ def _read(config: FilePopulation, modified: tuple[int, ...]) -> tuple[Fleet, Flo
     if weights is not None:
         for place in np.flatnonzero(~((weights >= 0) & np.isfinite(weights))).tolist():
             bad.add(place, f"{columns.weight} is {weights[place]:g}: must be finite and >= 0")
-    trace, windows = None, None
+    trace, windows, dropped = None, None, ""
     if columns.availability is not None:
-        trace, windows = _windows(config, found[columns.availability], bad)
+        trace, windows, dropped = _windows(config, found[columns.availability], bad)
         windows = windows.scaled(SECONDS[units.availability] / unit)
     bad.settle(config.on_bad_row)
     kept = bad.kept
     if weights is not None and not weights[kept].sum() > 0:
         raise ValueError(f"file {config.file!r}: all weights are 0; give a row a weight > 0")
     fleet = Fleet(bad.rows, numbers, trace, windows).take(kept)
-    return fleet, None if weights is None else weights[kept], f"dropped: {bad}" if bad.reasons else ""
+    return fleet, None if weights is None else weights[kept], "; ".join(filter(None, (dropped, bad.dropped)))
 
 
 def in_simulated_units(numbers: Mapping[str, FloatArray], unit: float) -> dict[str, FloatArray]:
@@ -247,12 +247,14 @@ def in_simulated_units(numbers: Mapping[str, FloatArray], unit: float) -> dict[s
     return {name: found[name] for name in NUMBERS if name in found}
 
 
-def _windows(config: FilePopulation, cells: reading.Cells, bad: reading.BadRows) -> tuple[IntArray, Windows]:
-    """The trace of each row, and all traces, in the file's unit; -1 for an empty cell."""
+def _windows(config: FilePopulation, cells: reading.Cells, bad: reading.BadRows) -> tuple[IntArray, Windows, str]:
+    """The trace of each row, -1 for an empty cell; all traces, in the file's unit; and which windows were dropped."""
     traces: dict[str, Pairs]
     mistakes: dict[str, str] = {}
+    dropped = ""
     if config.windows_file is not None:
-        traces = dict(reading.windows_by_id(config.windows_file, ("id", "up", "down")))
+        found, dropped = reading.windows_by_id(config.windows_file, config.on_bad_row)
+        traces = dict(found)
         ids = list(map(str, cells))
     elif not config.file.endswith(".json"):
         raise ValueError("columns.availability has the ids of windows; give windows_file, which has the windows")
@@ -273,7 +275,7 @@ def _windows(config: FilePopulation, cells: reading.Cells, bad: reading.BadRows)
             bad.add(row, mistakes.get(ids[row]) or f"{config.windows_file!r} has no windows with the id {ids[row]!r}")
     period = math.inf if config.repeat_after is None else config.repeat_after
     whole = [sorted(pair for pair in pairs if pair[1] > pair[0]) for pairs in traces.values()]
-    return trace, Windows.of(whole, [period] * len(traces))
+    return trace, Windows.of(whole, [period] * len(traces)), dropped
 
 
 def _is_empty(cell: object) -> bool:

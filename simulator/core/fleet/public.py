@@ -88,7 +88,7 @@ def _part(config: Flash, key: str, file: str, modified: int) -> tuple[Fleet, str
     except (TypeError, KeyError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"file {file!r} does not have the format of {key}_file ({error!r})") from None
     bad.settle(config.on_bad_row)
-    return fleet.take(bad.kept), f"dropped: {bad}" if bad.reasons else ""
+    return fleet.take(bad.kept), bad.dropped
 
 
 def _ready(config: Flash, rows: Mapping[str, Mapping[str, Any]], bad: BadRows, unit: float) -> Fleet:
@@ -184,7 +184,7 @@ def _pickled(config: FedScale, modified: tuple[int, ...]) -> tuple[Fleet, None, 
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"file {bad.file!r} does not have FedScale's format ({error!r})") from None
     bad.settle(config.on_bad_row)
-    return fleet.take(bad.kept), None, f"dropped: {bad}" if bad.reasons else ""
+    return fleet.take(bad.kept), None, bad.dropped
 
 
 def _capacities(config: FedScale, rows: list[Mapping[str, Any]], bad: BadRows, unit: float) -> Fleet:
