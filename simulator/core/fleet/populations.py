@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -23,7 +23,7 @@ BITS: Mapping[RateUnit, float] = {"bits": 1.0, "kilobits": 1e3, "megabits": 1e6,
 LONGEST, FASTEST, MOST = 86400.0, 1e12, 1e6
 """What is absurd: a turn or a way of more seconds, a link of more bits per second, a speed of more than that."""
 SAMPLE = 1000
-"""Devices drawn to look at a population that has no table of its own."""
+"""Devices drawn to look at a population that has no rows."""
 OnBadRow = Literal["refuse", "drop"]
 Settable = Literal["compute", "speed", "uplink", "downlink", "latency", "availability"]
 
@@ -45,9 +45,14 @@ class BasePopulation(Config):
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
         """Devices of so many agents, in units of simulated time and bits; ``rng`` is a stream of its own."""
 
-    def table(self) -> Fleet:
-        """The rows that devices come from, or a sample of them."""
-        return self.draw(SAMPLE, np.random.default_rng(0))
+    def tables(self) -> Sequence[Fleet]:
+        """The rows that devices come from: a device is a row of each table, whatever its rows of others are; empty:
+        devices do not come from rows."""
+        return ()
+
+    def halves(self, rng: np.random.Generator) -> list[tuple[Fleet, Fleet]]:
+        """Of each table half of the rows, drawn at random, and the other half; without one, devices drawn twice."""
+        return [table.halves(rng) for table in self.tables()] or [(self.draw(SAMPLE, rng), self.draw(SAMPLE, rng))]
 
     def misfit(self, count: int) -> str:
         """What does not fit so many agents; empty when nothing is wrong."""
@@ -100,7 +105,11 @@ class Rows(BasePopulation):
         return self.read()[2]
 
     def table(self) -> Fleet:
+        """All rows."""
         return self.read()[0]
+
+    def tables(self) -> Sequence[Fleet]:
+        return (self.table(),)
 
     def misfit(self, count: int) -> str:
         rows = self.table().count
