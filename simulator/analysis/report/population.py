@@ -14,12 +14,21 @@ from matplotlib.ticker import NullFormatter
 
 from coband.simulator.analysis.devices import Devices
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.drawing import add_legend, few_ticks, figure, legend_height, plain
+from coband.simulator.analysis.report.drawing import add_legend, balanced, few_ticks, figure, legend_height, plain
 from coband.simulator.analysis.report.fates import FIFTHS, Fate, by_fifth, found_in, groupings
 from coband.simulator.analysis.report.palette import SERIES
 from coband.simulator.arrays import FloatArray, IntArray
 
-TITLES = {"compute": "time of a turn", "speed": "speed", "latency": "latency", "links": "bits per time unit"}
+TITLES = {
+    "compute": "time of a turn",
+    "speed": "speed",
+    "latency": "latency",
+    "battery": "battery at first",
+    "capacity": "joules of a battery",
+    "links": "bits per time unit",
+}
+MOST = 5
+"""Panels of devices side by side."""
 Panel = Callable[[Axes], None]
 """What draws into one pair of axes."""
 ACROSS = {
@@ -42,7 +51,11 @@ def _powered(fates: Sequence[Fate]) -> bool:
 def draw(devices: Devices | None, fates: Sequence[Fate] = ()) -> Figure:
     """The figure of devices: a row of panels for them, and one for what became of them."""
     above, below = _of_devices(devices), _of_fates(devices, fates)
-    rows = [row for row in (above, below) if row]
+    across = balanced(len(above), MOST)
+    rows = [
+        *(above[start : start + across] for start in range(0, len(above), across or 1)),
+        *([below] if below else []),
+    ]
     looks = [(fate.label, fate.style) for fate in fates] if below else []
     drawn = figure(2.9 * len(rows) + (legend_height([label for label, _ in looks]) if looks else 0.0))
     for part, panels in zip(drawn.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
@@ -95,9 +108,10 @@ def _distribution(axis: Axes, title: str, columns: dict[str, FloatArray]) -> Non
         axis.step(known, shares, where="post", color=colour)
     if len(columns) > 1:
         axis.legend(axis.lines, list(columns), fontsize=8)
-    axis.set_xscale("log")
+    log = title != TITLES["battery"]
+    axis.set_xscale("log" if log else "linear")
     axis.set_ylim(0.0, 1.0)
-    plain(axis, title, "log scale", "share of devices below")
+    plain(axis, title, "log scale" if log else "share of its capacity", "share of devices below")
     axis.xaxis.set_minor_formatter(NullFormatter())
 
 

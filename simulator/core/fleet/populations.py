@@ -20,12 +20,14 @@ from coband.simulator.core.fleet.table import AVAILABILITY, NUMBERS, SETTABLE, F
 RateUnit = Literal["bits", "kilobits", "megabits", "gigabits"]
 BITS: Mapping[RateUnit, float] = {"bits": 1.0, "kilobits": 1e3, "megabits": 1e6, "gigabits": 1e9}
 """Bits in a unit of size."""
-LONGEST, FASTEST, MOST = 86400.0, 1e12, 1e6
-"""What is absurd: a turn or a way of more seconds, a link of more bits per second, a speed of more than that."""
+SHARES: Mapping[str, float] = {"share": 1.0, "percent": 0.01}
+LONGEST, FASTEST, MOST, FULLEST = 86400.0, 1e12, 1e6, 1e12
+"""What is absurd: a turn or a way of more seconds, a link of more bits per second, a speed of more than that, a battery
+of more joules."""
 SAMPLE = 1000
 """Devices drawn to look at a population that has no rows."""
 OnBadRow = Literal["refuse", "drop"]
-Settable = Literal["compute", "speed", "uplink", "downlink", "latency", "availability"]
+Settable = Literal["compute", "speed", "uplink", "downlink", "latency", "battery", "capacity", "availability"]
 
 
 class BasePopulation(Config):
@@ -39,7 +41,7 @@ class BasePopulation(Config):
     @property
     @abstractmethod
     def offers(self) -> frozenset[str]:
-        """What devices say, among compute, speed, uplink, downlink, latency and availability."""
+        """What devices say, among `SETTABLE`."""
 
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
@@ -131,6 +133,10 @@ class Rows(BasePopulation):
         return self
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class Columns(Config):
     """Names of columns in the file; null for what it does not have."""
 
@@ -148,6 +154,10 @@ class Columns(Config):
     """Time there and back, of which a message takes half; give either this or ``latency``."""
     availability: str | None = None
     """The id of the device's windows in ``windows_file``; in JSON also its windows, a list of [up, down]."""
+    battery: str | None = Field(default=None, exclude_if=_is_none)
+    """Level of the battery at time 0, as a share of its capacity."""
+    capacity: str | None = Field(default=None, exclude_if=_is_none)
+    """What a full battery holds, in joules."""
     weight: str | None = None
     """How often a row is drawn, in proportion."""
 
@@ -171,6 +181,8 @@ class Units(Config):
     """Of windows and of ``repeat_after``."""
     bandwidth: Annotated[RateUnit, Unit("per second")] = "bits"
     """Of ``uplink`` and ``downlink``, per second."""
+    battery: Literal["share", "percent"] = Field(default="share", exclude_if=lambda unit: unit == "share")
+    """Of ``battery``."""
 
 
 class FilePopulation(Rows):
@@ -218,12 +230,14 @@ def _read(config: FilePopulation, modified: tuple[int, ...]) -> tuple[Fleet, Flo
         "uplink": (rate, FASTEST, "bits per second"),
         "downlink": (rate, FASTEST, "bits per second"),
         "speed": (1.0, MOST, ""),
+        "battery": (SHARES[units.battery], 1.0, "of the capacity"),
+        "capacity": (1.0, FULLEST, "joules"),
     }
     numbers: dict[str, FloatArray] = {}
     for key, (size, limit, name) in sizes.items():
         if (column := getattr(columns, key)) is not None:
             values = found[column]
-            reading.check_range(values * size, values, column, limit, name, bad)
+            reading.check_range(values * size, values, column, limit, name, bad, zero=key == "battery")
             numbers[key] = values * size
     numbers = in_simulated_units(numbers, unit)
     weights = None if columns.weight is None else found[columns.weight]

@@ -168,16 +168,20 @@ def _as_numbers(cells: Cells, column: str, bad: BadRows) -> FloatArray:
     return values
 
 
-def check_range(values: FloatArray, given: FloatArray, column: str, limit: float, unit: str, bad: BadRows) -> None:
+def check_range(
+    values: FloatArray, given: FloatArray, column: str, limit: float, unit: str, bad: BadRows, zero: bool = False
+) -> None:
     """Note values that are 0, negative or absurdly large; nan stands for an empty cell.
 
     Args:
         values: in the unit of the limit.
         given: as they stand in the file.
+        zero: whether 0 is a value like others.
     """
-    wrong = np.flatnonzero(~(np.isnan(values) | ((values > 0) & (values <= limit))))
-    for place in wrong.tolist():
-        bad.add(place, f"{column} is {given[place]:g}: must be > 0 and at most {f'{limit:,.0f} {unit}'.rstrip()}")
+    above = (values >= 0) if zero else (values > 0)
+    most = f"{'>=' if zero else '>'} 0 and at most {f'{limit:,.0f} {unit}'.rstrip()}"
+    for place in np.flatnonzero(~(np.isnan(values) | (above & (values <= limit)))).tolist():
+        bad.add(place, f"{column} is {given[place]:g}: must be {most}")
 
 
 def windows_by_id(file: str, on_bad_row: str) -> tuple[Mapping[str, list[tuple[float, float]]], str]:

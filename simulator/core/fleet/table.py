@@ -11,8 +11,11 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray, IntArray
 
-NUMBERS = ("compute", "speed", "uplink", "downlink", "latency")
-"""What a device may have as one number: time of a turn, speed, bits per time unit up and down, time on the way."""
+BATTERY = ("battery", "capacity")
+"""What a device may say of its battery: the share of its capacity that is there at first, and its capacity."""
+NUMBERS = ("compute", "speed", "uplink", "downlink", "latency", *BATTERY)
+"""What a device may have as one number: time of a turn, speed, bits per time unit up and down, time on the way, and of
+its battery the share that is there at first, and the joules that it holds."""
 AVAILABILITY = "availability"
 SETTABLE = (*NUMBERS, AVAILABILITY)
 """What a device can say of its agent."""
