@@ -196,8 +196,9 @@ def windows_by_id(file: str, on_bad_row: str) -> tuple[Mapping[str, list[tuple[f
         bad.add(place, f"from {up[place]:g} to {down[place]:g} is no window: must have 0 <= up <= down")
     bad.settle(on_bad_row)
     windows: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    ids, begins, ends = found["id"], up.tolist(), down.tolist()
     for row in bad.kept.tolist():
-        windows[str(found["id"][row])].append((float(up[row]), float(down[row])))
+        windows[str(ids[row])].append((begins[row], ends[row]))
     return windows, bad.dropped
 
 
