@@ -127,6 +127,13 @@ def _with_devices(plan: Plan, streams: Streams) -> Plan:
         agents["compute"] = ByAgent.model_construct(values=numbers["compute"], usual=usual.compute)
     if "speed" in numbers:
         agents["speed"] = ByAgent.model_construct(values=numbers["speed"], usual=usual.speed or Constant(value=1.0))
+    said = {key: numbers[name] for name, key in (("battery", "level"), ("capacity", "capacity")) if name in numbers}
+    if usual.energy is not None and said:
+        parts = {
+            key: ByAgent.model_construct(values=values, usual=getattr(usual.energy, key))
+            for key, values in said.items()
+        }
+        agents["energy"] = usual.energy.model_copy(update=parts)
     if fleet.windows is not None:
         agents["availability"] = DeviceAvailability.model_construct(fleet=fleet, usual=usual.availability)
     if "latency" in numbers:

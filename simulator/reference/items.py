@@ -72,7 +72,8 @@ class Items:
             return {**found, **told}
         parameters = [item for item in properties(self._wording, schema) if item["name"] != "kind"]
         text = str(schema.get("description", ""))
-        return {"kind": "kind", "summary": summary(text), **told, "text": text, "parameters": parameters}
+        said = {"sources": schema["sources"]} if "sources" in schema else {}
+        return {"kind": "kind", "summary": summary(text), **told, "text": text, "parameters": parameters, **said}
 
     def _key(self, entry: Entry) -> Item:
         groups: dict[str, Item] = {}

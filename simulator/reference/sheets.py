@@ -102,6 +102,9 @@ def _sections(item: Item) -> Iterator[Section]:
     yield from _values(item)
     if item.get("parameters"):
         yield Section("Parameters", (Parameters(tuple(item["parameters"])),))
+    if item.get("sources"):
+        facts = Facts(tuple((one["of"], _numbers(one)) for one in item["sources"]))
+        yield Section("Sources", (Text(("Several numbers are quantiles at equal steps of probability.",)), facts))
     if item.get("messages"):
         rows = tuple((message["kind"], message["direction"], _size(message)) for message in item["messages"])
         yield Section("Messages", (Rows(("kind", "direction", "scalars"), rows),))
@@ -130,6 +133,11 @@ def _sections(item: Item) -> Iterator[Section]:
         told = f"is told {', '.join(item['knows']) or 'nothing'} beside arms and rewards"
         yield Section("Needs", (Text((f"{_needs(item['needs'])}; {told}",)),))
     yield from _context(item)
+
+
+def _numbers(source: Item) -> str:
+    """Numbers that have a source, with their unit."""
+    return f"{', '.join(f'{value:.6g}' for value in source['numbers'])} {source['unit']}: {source['source']}"
 
 
 def _fields(messages: list[Item]) -> Iterator[Section]:

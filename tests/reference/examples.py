@@ -17,7 +17,8 @@ from coband.simulator.experiments.sweep.study import load_study
 FILES = {
     "availability.csv": "agent,up,down\n0,0,5\n0,7,\n",
     "joins.csv": "agent,time\n0,5\n",
-    "devices.csv": "seconds,id,other,twin\n" + "".join(f"{row}.5,a,{row}.25,a\n" for row in range(10)),
+    "devices.csv": "seconds,id,other,twin,full,part\n"
+    + "".join(f"{row}.5,a,{row}.25,a,0.{row},0.5\n" for row in range(10)),
     "windows.csv": "id,up,down\na,0,5\n",
     "timers.json": '{"7": {"trace_start": 0, "trace_end": 9, "ready_time": [[1, 3]]}}',
     "steps.json": '[{"ResNet Latency": 50.0, "Vit Latency": 80.0}]',

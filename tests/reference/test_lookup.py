@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from posixpath import dirname, join, normpath
 
 import pytest
 from click.testing import CliRunner, Result
 
 from coband.simulator.cli.main import cli
+from coband.simulator.core.fleet import presets as presets_module
 from coband.simulator.experiments.registry.catalogue import SOURCES
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.shipped import paths
@@ -30,6 +32,17 @@ def describe(*arguments: str) -> Result:
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
     return dict(Pages(cli, REGISTRY).all())
+
+
+def test_presets_say_where_each_number_is_from() -> None:
+    """All sources of the file of presets, beside their numbers."""
+    file = (Path(presets_module.__file__).parent / "presets.yaml").read_text()
+    named = {text.strip().strip('"') for text in re.findall(r"source: (.*)", file)}
+    assert len(named) == 11
+    assert {one["source"] for one in json.loads(describe("preset", "--json").output)["sources"]} == named
+    said = describe("preset").output
+    assert [text for text in named if f": {text}\n" not in said] == []
+    assert "phones, compute: 0.04, 0.069, 0.088, " in said
 
 
 def test_every_key_and_every_kind_has_a_description() -> None:

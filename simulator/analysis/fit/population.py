@@ -1,7 +1,7 @@
 """How well a generator of devices (``agents.population.kind: fit``) is like rows that it has not seen.
 
-Half of the rows, drawn at random, are fitted; devices of the generator are compared with the other half: quantiles of
-each column, Kendall's tau of each pair, and the share of devices that are up, by hour of the day.
+Half of the rows of each table, drawn at random, are fitted; devices of the generator are compared with the other half:
+quantiles of each column, Kendall's tau of each pair, and the share of devices that are up, by hour of the day.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ class Measure:
 
 
 def acceptance(population: BasePopulation) -> list[Measure]:
-    """The acceptance list of a generator fitted to the table of a population.
+    """The acceptance list of a generator fitted to the rows of a population, each of its tables by itself.
 
     Raises:
         ValueError: it cannot be fitted.
     """
-    rng, table = np.random.default_rng(0), population.table().only(population.sets)
-    order = rng.permutation(table.count)
-    fitted, held = table.take(order[: table.count // 2]), table.take(order[table.count // 2 :])
-    drawn = Copula.of(fitted).draw(DRAWN, rng)
-    return [
-        *_quantiles(fitted, held, drawn, rng),
-        *_taus(fitted, held, drawn, rng),
-        *_hours(fitted, held, drawn, population.day, rng),
-    ]
+    rng, found = np.random.default_rng(0), list[Measure]()
+    for halves in population.halves(rng):
+        fitted, held = (half.only(population.sets) for half in halves)
+        if columns_of(fitted):
+            drawn = Copula.of(fitted).draw(DRAWN, rng)
+            found += _quantiles(fitted, held, drawn, rng)
+            found += _taus(fitted, held, drawn, rng)
+            found += _hours(fitted, held, drawn, population.day, rng)
+    return found
 
 
 def _quantiles(fitted: Fleet, held: Fleet, drawn: Fleet, rng: np.random.Generator) -> Iterator[Measure]:
@@ -108,15 +108,21 @@ def _taus(fitted: Fleet, held: Fleet, drawn: Fleet, rng: np.random.Generator) ->
 
 
 def _hours(fitted: Fleet, held: Fleet, drawn: Fleet, day: float, rng: np.random.Generator) -> Iterator[Measure]:
-    if held.windows is None or held.trace is None or fitted.trace is None:
+    if held.windows is None:
         return
-    by_trace = held.windows.by_hour(day)
-    halves = [by_trace[one.trace] for one in (fitted, held)]
     rows, devices = held.by_hour(day), drawn.by_hour(day)
     worst = int(np.argmax(np.abs(devices - rows)))
-    changed = [_resampled(half[:, worst], rng).mean(axis=1) for half in halves]
+    changed = [_resampled(_up(half, day)[:, worst], rng).mean(axis=1) for half in (fitted, held)]
     difference, chance = float(devices[worst] - rows[worst]), float(np.std(changed[0] - changed[1]))
     yield Measure("availability", f"share up at {worst}-{worst + 1} h", rows[worst], devices[worst], difference, chance)
+
+
+def _up(fleet: Fleet, day: float) -> FloatArray:
+    """Share of each hour of the day for which each device is up, shape (devices, hours)."""
+    assert fleet.windows is not None
+    assert fleet.trace is not None
+    found: FloatArray = fleet.windows.by_hour(day)[fleet.trace]
+    return found
 
 
 def as_json_rows(measures: list[Measure]) -> list[Mapping[str, Any]]:

@@ -3,7 +3,8 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,13 +14,23 @@ from matplotlib.ticker import NullFormatter
 
 from coband.simulator.analysis.devices import Devices
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.drawing import add_legend, few_ticks, figure, legend_height, plain
+from coband.simulator.analysis.report.drawing import add_legend, balanced, few_ticks, figure, legend_height, plain
 from coband.simulator.analysis.report.fates import FIFTHS, Fate, by_fifth, found_in, groupings
-from coband.simulator.analysis.report.figures import LOG
 from coband.simulator.analysis.report.palette import SERIES
 from coband.simulator.arrays import FloatArray, IntArray
 
-TITLES = {"compute": "time of a turn", "speed": "speed", "latency": "latency", "links": "bits per time unit"}
+TITLES = {
+    "compute": "time of a turn",
+    "speed": "speed",
+    "latency": "latency",
+    "battery": "battery at first",
+    "capacity": "joules of a battery",
+    "links": "bits per time unit",
+}
+MOST = 5
+"""Panels of devices side by side."""
+Panel = Callable[[Axes], None]
+"""What draws into one pair of axes."""
 ACROSS = {
     "slow": ("regret and speed", "devices, fast to slow, in fifths"),
     "there": ("regret and availability", "devices, seldom to mostly up, in fifths"),
@@ -38,35 +49,36 @@ def _powered(fates: Sequence[Fate]) -> bool:
 
 
 def draw(devices: Devices | None, fates: Sequence[Fate] = ()) -> Figure:
-    """The figure of devices."""
-    groups = groupings(devices) if fates else {}
-    below = len(groups) + _powered(fates)
-    rows = (devices is not None) + bool(below)
+    """The figure of devices: a row of panels for them, and one for what became of them."""
+    above, below = _of_devices(devices), _of_fates(devices, fates)
+    across = balanced(len(above), MOST)
+    rows = [
+        *(above[start : start + across] for start in range(0, len(above), across or 1)),
+        *([below] if below else []),
+    ]
     looks = [(fate.label, fate.style) for fate in fates] if below else []
-    drawn = figure(2.9 * rows + (legend_height([label for label, _ in looks]) if looks else 0.0))
-    if devices is not None:
-        _draw_devices(drawn, devices, rows)
-    for place, (name, of) in enumerate(groups.items()):
-        _by_fifths(drawn.add_subplot(rows, below, (rows - 1) * below + place + 1), name, of, fates)
-    if _powered(fates):
-        _run_out(drawn.add_subplot(rows, below, rows * below), fates)
+    drawn = figure(2.9 * len(rows) + (legend_height([label for label, _ in looks]) if looks else 0.0))
+    for part, panels in zip(drawn.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
+        for axis, panel in zip(part.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            panel(axis)
     add_legend(drawn, [Line2D([], [], label=label, markersize=5, **style.look) for label, style in looks])
     return drawn
 
 
-def _draw_devices(drawn: Figure, devices: Devices, rows: int) -> None:
+def _of_devices(devices: Devices | None) -> list[Panel]:
+    if devices is None:
+        return []
     numbers = dict(devices.numbers)
     links: dict[str, FloatArray] = {name: numbers.pop(name) for name in ("uplink", "downlink") if name in numbers}
-    panels = {name: {name: values} for name, values in numbers.items()} | ({"links": links} if links else {})
-    count = len(panels) + (devices.hours is not None)
-    looks: dict[str, str] = {name: SERIES[place] for place, name in enumerate(links)}
-    for place, (name, columns) in enumerate(panels.items()):
-        axis = drawn.add_subplot(rows, count, place + 1)
-        _distribution(axis, TITLES[name], columns, looks)
-        if len(columns) > 1:
-            axis.legend([Line2D([], [], color=looks[name]) for name in columns], list(columns), fontsize=8)
-    if devices.hours is not None:
-        _by_hour(drawn.add_subplot(rows, count, count), devices.hours)
+    columns = {name: {name: values} for name, values in numbers.items()} | ({"links": links} if links else {})
+    panels: list[Panel] = [partial(_distribution, title=TITLES[name], columns=of) for name, of in columns.items()]
+    return panels if devices.hours is None else [*panels, partial(_by_hour, hours=devices.hours)]
+
+
+def _of_fates(devices: Devices | None, fates: Sequence[Fate]) -> list[Panel]:
+    groups = groupings(devices) if fates else {}
+    panels: list[Panel] = [partial(_by_fifths, name=name, groups=of, fates=fates) for name, of in groups.items()]
+    return [*panels, partial(_run_out, fates=fates)] if _powered(fates) else panels
 
 
 def _by_fifths(axis: Axes, name: str, groups: IntArray, fates: Sequence[Fate]) -> None:
@@ -89,14 +101,17 @@ def _run_out(axis: Axes, fates: Sequence[Fate]) -> None:
     plain(axis, "share that has run out of energy", "simulated time")
 
 
-def _distribution(axis: Axes, title: str, columns: dict[str, FloatArray], looks: dict[str, str]) -> None:
-    for name, values in columns.items():
+def _distribution(axis: Axes, title: str, columns: dict[str, FloatArray]) -> None:
+    for colour, values in zip(SERIES, columns.values(), strict=False):
         known = np.sort(values[~np.isnan(values)])
         shares = np.arange(1, len(known) + 1) / max(len(known), 1)
-        axis.step(known, shares, where="post", color=looks.get(name, SERIES[0]))
-    axis.set_xscale("log")
+        axis.step(known, shares, where="post", color=colour)
+    if len(columns) > 1:
+        axis.legend(axis.lines, list(columns), fontsize=8)
+    log = title != TITLES["battery"]
+    axis.set_xscale("log" if log else "linear")
     axis.set_ylim(0.0, 1.0)
-    plain(axis, title, title + LOG, "share of devices below")
+    plain(axis, title, "log scale" if log else "share of its capacity", "share of devices below")
     axis.xaxis.set_minor_formatter(NullFormatter())
 
 

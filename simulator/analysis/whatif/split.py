@@ -18,7 +18,7 @@ from coband.simulator.analysis.whatif.answer import estimate_json
 from coband.simulator.analysis.whatif.original import Original, originals
 from coband.simulator.analysis.whatif.question import QuestionError
 from coband.simulator.analysis.whatif.study import WhatIfStudy, assembled
-from coband.simulator.core.fleet.table import SETTABLE
+from coband.simulator.core.fleet.table import BATTERY, SETTABLE
 from coband.simulator.core.hosts.availability import Always
 from coband.simulator.core.hosts.speed import AgentsConfig
 from coband.simulator.core.network.links import LinkRule
@@ -74,7 +74,7 @@ def _networked(scenario: Scenario, rules: Sequence[LinkRule], **changes: Any) ->
 def _with_equal_agents(scenario: Scenario, entry: str) -> Scenario:
     """All agents have the same speed, there are no stragglers, and everybody is always up."""
     usual = scenario.agents.model_copy(update={"speed": None, "stragglers": None, "availability": Always()})
-    agents = _without_devices(usual, {*SETTABLE} - LINKS)
+    agents = _without_devices(usual, {*SETTABLE} - LINKS - {*BATTERY})
     return replace(_networked(scenario, scenario.network.links, outages=()), agents=agents)
 
 

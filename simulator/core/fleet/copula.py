@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.fleet.populations import BasePopulation, FilePopulation
+from coband.simulator.core.fleet.populations import SAMPLE, BasePopulation, FilePopulation
 from coband.simulator.core.fleet.presets import Preset
 from coband.simulator.core.fleet.public import FedScale, Flash
 from coband.simulator.core.fleet.table import AVAILABILITY, Fleet
@@ -117,11 +117,14 @@ class Fit(BasePopulation):
     def dropped(self) -> str:
         return self.of.dropped
 
-    def table(self) -> Fleet:
-        return self.of.table().only(self.of.sets)
+    def halves(self, rng: np.random.Generator) -> list[tuple[Fleet, Fleet]]:
+        return self.of.halves(rng)
 
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
-        return _fitted(self).draw(count, rng)
+        found = Fleet(count, {})
+        for part in _fitted(self):
+            found = part.draw(count, rng).beside(found)
+        return found
 
     @model_validator(mode="after")
     def _fits(self) -> Fit:
@@ -134,5 +137,8 @@ class Fit(BasePopulation):
 
 
 @lru_cache(maxsize=4)
-def _fitted(config: Fit) -> Copula:
-    return Copula.of(config.table())
+def _fitted(config: Fit) -> tuple[Copula, ...]:
+    """A generator for each table: columns of different tables are independent of each other."""
+    tables = config.of.tables() or (config.of.draw(SAMPLE, np.random.default_rng(0)),)
+    parts = (table.only(config.of.sets) for table in tables)
+    return tuple(Copula.of(part) for part in parts if columns_of(part))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,12 +20,14 @@ from coband.simulator.core.fleet.table import AVAILABILITY, NUMBERS, SETTABLE, F
 RateUnit = Literal["bits", "kilobits", "megabits", "gigabits"]
 BITS: Mapping[RateUnit, float] = {"bits": 1.0, "kilobits": 1e3, "megabits": 1e6, "gigabits": 1e9}
 """Bits in a unit of size."""
-LONGEST, FASTEST, MOST = 86400.0, 1e12, 1e6
-"""What is absurd: a turn or a way of more seconds, a link of more bits per second, a speed of more than that."""
+SHARES: Mapping[str, float] = {"share": 1.0, "percent": 0.01}
+LONGEST, FASTEST, MOST, FULLEST = 86400.0, 1e12, 1e6, 1e12
+"""What is absurd: a turn or a way of more seconds, a link of more bits per second, a speed of more than that, a battery
+of more joules."""
 SAMPLE = 1000
-"""Devices drawn to look at a population that has no table of its own."""
+"""Devices drawn to look at a population that has no rows."""
 OnBadRow = Literal["refuse", "drop"]
-Settable = Literal["compute", "speed", "uplink", "downlink", "latency", "availability"]
+Settable = Literal["compute", "speed", "uplink", "downlink", "latency", "battery", "capacity", "availability"]
 
 
 class BasePopulation(Config):
@@ -39,15 +41,20 @@ class BasePopulation(Config):
     @property
     @abstractmethod
     def offers(self) -> frozenset[str]:
-        """What devices say, among compute, speed, uplink, downlink, latency and availability."""
+        """What devices say, among `SETTABLE`."""
 
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
         """Devices of so many agents, in units of simulated time and bits; ``rng`` is a stream of its own."""
 
-    def table(self) -> Fleet:
-        """The rows that devices come from, or a sample of them."""
-        return self.draw(SAMPLE, np.random.default_rng(0))
+    def tables(self) -> Sequence[Fleet]:
+        """The rows that devices come from: a device is a row of each table, whatever its rows of others are; empty:
+        devices do not come from rows."""
+        return ()
+
+    def halves(self, rng: np.random.Generator) -> list[tuple[Fleet, Fleet]]:
+        """Of each table half of the rows, drawn at random, and the other half; without one, devices drawn twice."""
+        return [table.halves(rng) for table in self.tables()] or [(self.draw(SAMPLE, rng), self.draw(SAMPLE, rng))]
 
     def misfit(self, count: int) -> str:
         """What does not fit so many agents; empty when nothing is wrong."""
@@ -100,7 +107,11 @@ class Rows(BasePopulation):
         return self.read()[2]
 
     def table(self) -> Fleet:
+        """All rows."""
         return self.read()[0]
+
+    def tables(self) -> Sequence[Fleet]:
+        return (self.table(),)
 
     def misfit(self, count: int) -> str:
         rows = self.table().count
@@ -122,6 +133,10 @@ class Rows(BasePopulation):
         return self
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class Columns(Config):
     """Names of columns in the file; null for what it does not have."""
 
@@ -139,6 +154,10 @@ class Columns(Config):
     """Time there and back, of which a message takes half; give either this or ``latency``."""
     availability: str | None = None
     """The id of the device's windows in ``windows_file``; in JSON also its windows, a list of [up, down]."""
+    battery: str | None = Field(default=None, exclude_if=_is_none)
+    """Level of the battery at time 0, as a share of its capacity."""
+    capacity: str | None = Field(default=None, exclude_if=_is_none)
+    """What a full battery holds, in joules."""
     weight: str | None = None
     """How often a row is drawn, in proportion."""
 
@@ -162,6 +181,8 @@ class Units(Config):
     """Of windows and of ``repeat_after``."""
     bandwidth: Annotated[RateUnit, Unit("per second")] = "bits"
     """Of ``uplink`` and ``downlink``, per second."""
+    battery: Literal["share", "percent"] = Field(default="share", exclude_if=lambda unit: unit == "share")
+    """Of ``battery``."""
 
 
 class FilePopulation(Rows):
@@ -209,28 +230,30 @@ def _read(config: FilePopulation, modified: tuple[int, ...]) -> tuple[Fleet, Flo
         "uplink": (rate, FASTEST, "bits per second"),
         "downlink": (rate, FASTEST, "bits per second"),
         "speed": (1.0, MOST, ""),
+        "battery": (SHARES[units.battery], 1.0, "of the capacity"),
+        "capacity": (1.0, FULLEST, "joules"),
     }
     numbers: dict[str, FloatArray] = {}
     for key, (size, limit, name) in sizes.items():
         if (column := getattr(columns, key)) is not None:
             values = found[column]
-            reading.check_range(values * size, values, column, limit, name, bad)
+            reading.check_range(values * size, values, column, limit, name, bad, zero=key == "battery")
             numbers[key] = values * size
     numbers = in_simulated_units(numbers, unit)
     weights = None if columns.weight is None else found[columns.weight]
     if weights is not None:
         for place in np.flatnonzero(~((weights >= 0) & np.isfinite(weights))).tolist():
             bad.add(place, f"{columns.weight} is {weights[place]:g}: must be finite and >= 0")
-    trace, windows = None, None
+    trace, windows, dropped = None, None, ""
     if columns.availability is not None:
-        trace, windows = _windows(config, found[columns.availability], bad)
+        trace, windows, dropped = _windows(config, found[columns.availability], bad)
         windows = windows.scaled(SECONDS[units.availability] / unit)
     bad.settle(config.on_bad_row)
     kept = bad.kept
     if weights is not None and not weights[kept].sum() > 0:
         raise ValueError(f"file {config.file!r}: all weights are 0; give a row a weight > 0")
     fleet = Fleet(bad.rows, numbers, trace, windows).take(kept)
-    return fleet, None if weights is None else weights[kept], f"dropped: {bad}" if bad.reasons else ""
+    return fleet, None if weights is None else weights[kept], "; ".join(filter(None, (dropped, bad.dropped)))
 
 
 def in_simulated_units(numbers: Mapping[str, FloatArray], unit: float) -> dict[str, FloatArray]:
@@ -247,12 +270,14 @@ def in_simulated_units(numbers: Mapping[str, FloatArray], unit: float) -> dict[s
     return {name: found[name] for name in NUMBERS if name in found}
 
 
-def _windows(config: FilePopulation, cells: reading.Cells, bad: reading.BadRows) -> tuple[IntArray, Windows]:
-    """The trace of each row, and all traces, in the file's unit; -1 for an empty cell."""
+def _windows(config: FilePopulation, cells: reading.Cells, bad: reading.BadRows) -> tuple[IntArray, Windows, str]:
+    """The trace of each row, -1 for an empty cell; all traces, in the file's unit; and which windows were dropped."""
     traces: dict[str, Pairs]
     mistakes: dict[str, str] = {}
+    dropped = ""
     if config.windows_file is not None:
-        traces = dict(reading.windows_by_id(config.windows_file, ("id", "up", "down")))
+        found, dropped = reading.windows_by_id(config.windows_file, config.on_bad_row)
+        traces = dict(found)
         ids = list(map(str, cells))
     elif not config.file.endswith(".json"):
         raise ValueError("columns.availability has the ids of windows; give windows_file, which has the windows")
@@ -273,7 +298,7 @@ def _windows(config: FilePopulation, cells: reading.Cells, bad: reading.BadRows)
             bad.add(row, mistakes.get(ids[row]) or f"{config.windows_file!r} has no windows with the id {ids[row]!r}")
     period = math.inf if config.repeat_after is None else config.repeat_after
     whole = [sorted(pair for pair in pairs if pair[1] > pair[0]) for pairs in traces.values()]
-    return trace, Windows.of(whole, [period] * len(traces))
+    return trace, Windows.of(whole, [period] * len(traces)), dropped
 
 
 def _is_empty(cell: object) -> bool:

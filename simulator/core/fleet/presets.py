@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import yaml
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import SECONDS
@@ -93,10 +93,33 @@ def presets() -> Mapping[str, Kit]:
     return TypeAdapter(dict[str, Kit]).validate_python(yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 
+UNITS = {"compute": "seconds", "uplink": "bits per second", "downlink": "bits per second"}
+
+
+def _sources(schema: dict[str, Any]) -> None:
+    """Add all numbers of the presets to their description, each with its unit and its source."""
+    found = schema["sources"] = list[dict[str, Any]]()
+
+    def add(of: str, numbers: Sequence[float], unit: str, source: str) -> None:
+        found.append({"of": of, "numbers": list(numbers), "unit": unit, "source": source})
+
+    for name, kit in presets().items():
+        if kit.source:
+            add(f"{name}, size of classes", kit.classes, "devices", kit.source)
+        for what, classes in kit.numbers.items():
+            for place, drawn in enumerate(classes):
+                of = f"{name}, {what}{f' of class {place + 1}' if len(classes) > 1 else ''}"
+                add(of, drawn.quantiles, UNITS[what], drawn.source)
+        if kit.away is not None:
+            add(f"{name}, availability", kit.away.share.quantiles, "of the time", kit.away.share.source)
+            add(f"{name}, mean time up", [kit.away.up], "seconds", kit.away.source)
+
+
 class Preset(BasePopulation):
     """A small population that comes with coband, as a start: phones (turns, downlinks, availability), hospitals (links)
     or cars (links, availability); columns are independent of each other, as they are from different sources."""
 
+    model_config = ConfigDict(json_schema_extra=_sources)
     kind: Literal["preset"]
     name: Literal["phones", "hospitals", "cars"]
     """Which one."""

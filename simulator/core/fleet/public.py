@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, BinaryIO, Literal
 
@@ -56,17 +56,19 @@ class Flash(BasePopulation):
 
     @property
     def offers(self) -> frozenset[str]:
-        parts = [fleet for fleet, _ in self._parts().values()]
-        names = {name for fleet in parts for name in fleet.numbers}
+        names = {name for fleet in self.tables() for name in fleet.numbers}
         return frozenset(names | ({AVAILABILITY} if self.availability_file is not None else set()))
 
     @property
     def dropped(self) -> str:
         return "; ".join(filter(None, (text for _, text in self._parts().values())))
 
+    def tables(self) -> Sequence[Fleet]:
+        return [fleet for fleet, _ in self._parts().values()]
+
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
         found = Fleet(count, {})
-        for fleet, _ in self._parts().values():
+        for fleet in self.tables():
             found = fleet.take(rng.integers(fleet.count, size=count)).beside(found)
         return found
 
@@ -88,7 +90,7 @@ def _part(config: Flash, key: str, file: str, modified: int) -> tuple[Fleet, str
     except (TypeError, KeyError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"file {file!r} does not have the format of {key}_file ({error!r})") from None
     bad.settle(config.on_bad_row)
-    return fleet.take(bad.kept), f"dropped: {bad}" if bad.reasons else ""
+    return fleet.take(bad.kept), bad.dropped
 
 
 def _ready(config: Flash, rows: Mapping[str, Mapping[str, Any]], bad: BadRows, unit: float) -> Fleet:
@@ -184,7 +186,7 @@ def _pickled(config: FedScale, modified: tuple[int, ...]) -> tuple[Fleet, None, 
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"file {bad.file!r} does not have FedScale's format ({error!r})") from None
     bad.settle(config.on_bad_row)
-    return fleet.take(bad.kept), None, f"dropped: {bad}" if bad.reasons else ""
+    return fleet.take(bad.kept), None, bad.dropped
 
 
 def _capacities(config: FedScale, rows: list[Mapping[str, Any]], bad: BadRows, unit: float) -> Fleet:

@@ -53,7 +53,12 @@ class BadRows:
         if self.reasons and on_bad_row == "refuse":
             raise ValueError(f"{self}; correct them, or give on_bad_row: drop")
         if len(self.reasons) == self.rows:
-            raise ValueError(f"{self}; no device is left")
+            raise ValueError(f"{self}; no row is left")
+
+    @property
+    def dropped(self) -> str:
+        """Which rows are left out, in a sentence; empty if none is."""
+        return f"dropped: {self}" if self.reasons else ""
 
     @property
     def kept(self) -> Any:
@@ -163,33 +168,38 @@ def _as_numbers(cells: Cells, column: str, bad: BadRows) -> FloatArray:
     return values
 
 
-def check_range(values: FloatArray, given: FloatArray, column: str, limit: float, unit: str, bad: BadRows) -> None:
+def check_range(
+    values: FloatArray, given: FloatArray, column: str, limit: float, unit: str, bad: BadRows, zero: bool = False
+) -> None:
     """Note values that are 0, negative or absurdly large; nan stands for an empty cell.
 
     Args:
         values: in the unit of the limit.
         given: as they stand in the file.
+        zero: whether 0 is a value like others.
     """
-    wrong = np.flatnonzero(~(np.isnan(values) | ((values > 0) & (values <= limit))))
-    for place in wrong.tolist():
-        bad.add(place, f"{column} is {given[place]:g}: must be > 0 and at most {f'{limit:,.0f} {unit}'.rstrip()}")
+    above = (values >= 0) if zero else (values > 0)
+    most = f"{'>=' if zero else '>'} 0 and at most {f'{limit:,.0f} {unit}'.rstrip()}"
+    for place in np.flatnonzero(~(np.isnan(values) | (above & (values <= limit)))).tolist():
+        bad.add(place, f"{column} is {given[place]:g}: must be {most}")
 
 
-def windows_by_id(file: str, columns: tuple[str, str, str]) -> Mapping[str, list[tuple[float, float]]]:
-    """Windows (up, down) by the id of their trace, from a table with one row per window.
+def windows_by_id(file: str, on_bad_row: str) -> tuple[Mapping[str, list[tuple[float, float]]], str]:
+    """Windows (up, down) by the id of their trace, from a table with one row per window; and which rows were dropped.
 
     Raises:
-        ValueError: the table cannot be read, or a row is no window; the text names it.
+        ValueError: the table cannot be read, or a row is no window and may not be dropped; the text names it.
     """
-    found, bad = columns_of(file, columns[1:], columns[:1])
-    up, down = (found[name] for name in columns[1:])
+    found, bad = columns_of(file, ("up", "down"), ("id",))
+    up, down = found["up"], found["down"]
     for place in np.flatnonzero(~(up >= 0) | ~(down >= up)).tolist():
         bad.add(place, f"from {up[place]:g} to {down[place]:g} is no window: must have 0 <= up <= down")
-    bad.settle("refuse")
+    bad.settle(on_bad_row)
     windows: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for id, begin, end in zip(map(str, found[columns[0]]), up.tolist(), down.tolist(), strict=True):
-        windows[id].append((begin, end))
-    return windows
+    ids, begins, ends = found["id"], up.tolist(), down.tolist()
+    for row in bad.kept.tolist():
+        windows[str(ids[row])].append((begins[row], ends[row]))
+    return windows, bad.dropped
 
 
 def pairs_in(value: object) -> Iterator[tuple[float, float]]:

@@ -11,8 +11,11 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray, IntArray
 
-NUMBERS = ("compute", "speed", "uplink", "downlink", "latency")
-"""What a device may have as one number: time of a turn, speed, bits per time unit up and down, time on the way."""
+BATTERY = ("battery", "capacity")
+"""What a device may say of its battery: the share of its capacity that is there at first, and its capacity."""
+NUMBERS = ("compute", "speed", "uplink", "downlink", "latency", *BATTERY)
+"""What a device may have as one number: time of a turn, speed, bits per time unit up and down, time on the way, and of
+its battery the share that is there at first, and the joules that it holds."""
 AVAILABILITY = "availability"
 SETTABLE = (*NUMBERS, AVAILABILITY)
 """What a device can say of its agent."""
@@ -147,6 +150,11 @@ class Fleet:
         """Some rows, as often as they are named."""
         numbers = {name: values[rows] for name, values in self.numbers.items()}
         return Fleet(len(rows), numbers, None if self.trace is None else self.trace[rows], self.windows)
+
+    def halves(self, rng: np.random.Generator) -> tuple[Fleet, Fleet]:
+        """Half of the rows, drawn at random, and the other half."""
+        order, half = rng.permutation(self.count), self.count // 2
+        return self.take(order[:half]), self.take(order[half:])
 
     def only(self, names: frozenset[str]) -> Fleet:
         kept = {name: values for name, values in self.numbers.items() if name in names}

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.fleet.kinds import Population
-from coband.simulator.core.fleet.table import AVAILABILITY
+from coband.simulator.core.fleet.table import AVAILABILITY, BATTERY
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.hosts.energy import EnergyConfig
 from coband.simulator.core.hosts.members import Joins, Leaves
@@ -107,8 +107,9 @@ class AgentsConfig(Config):
     energy: EnergyConfig | None = None
     """Batteries, and what turns and messages take from them; null: as much as it takes."""
     population: Population | None = None
-    """Where devices come from: each row of it sets, jointly, the turns, the speed, the links and the availability of an
-    agent, in the place of these keys and of ``network.latency`` and ``network.bandwidth``; null for none."""
+    """Where devices come from: each row of it sets, jointly, the turns, the speed, the links, the battery and the
+    availability of an agent, in the place of these keys and of ``network.latency`` and ``network.bandwidth``; null for
+    none."""
 
     @model_validator(mode="after")
     def _agents_that_there_are(self) -> AgentsConfig:
@@ -127,6 +128,11 @@ class AgentsConfig(Config):
             raise ValueError(f"stragglers.groups(={self.stragglers.groups}) must be <= count(={self.count})")
         if self.population is not None and (misfit := self.population.misfit(self.count)):
             raise ValueError(f"population: {misfit}")
+        if self.energy is None and self.population is not None and (said := self.population.sets & {*BATTERY}):
+            raise ValueError(
+                f"population: devices say their {' and '.join(sorted(said))}, but agents have no batteries; give "
+                "agents.energy, or leave these columns out"
+            )
         return self
 
     @property

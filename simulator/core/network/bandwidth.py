@@ -32,6 +32,11 @@ class BaseBandwidth(Config):
     by_link: ClassVar[bool] = False
     """Whether links differ."""
 
+    @property
+    def clock_unit(self) -> TimeUnit | None:
+        """What it takes a unit of the simulation's clock for; None: it does not say."""
+        return None
+
     @abstractmethod
     def stage(self) -> Passage:
         """One link, or the server's capacity, at the start of a run."""
@@ -80,6 +85,10 @@ class Packets(BaseBandwidth):
     def _readable(self) -> Packets:
         _read_opportunities(self.file)
         return self
+
+    @property
+    def clock_unit(self) -> TimeUnit:
+        return self.time_unit
 
     @property
     def opportunities(self) -> tuple[IntArray, float]:

@@ -10,11 +10,12 @@ copy at a time, in order of arrival.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from coband.simulator.core.config import BITS, RATE, TIME, Config
+from coband.simulator.core.config import BITS, RATE, TIME, Config, TimeUnit
 from coband.simulator.core.network.bandwidth import Bandwidth, BaseBandwidth, stage_of
 from coband.simulator.core.network.links import (
     DOWN,
@@ -137,6 +138,15 @@ class NetworkConfig(Config):
         if self.faulty and self.retransmission.timeout is None and not math.isfinite(self.largest_mean):
             raise ValueError("retransmission.timeout follows from the mean latency, which is infinite here; give it")
         return self
+
+    def clock_units(self) -> Iterator[tuple[tuple[str | int, ...], TimeUnit]]:
+        """(where, which) of what bandwidths take a unit of the simulation's clock for."""
+        places: list[tuple[tuple[str | int, ...], Any]] = [(("bandwidth",), self.bandwidth)]
+        places += [(("server", key), getattr(self.server, key)) for key in ("uplink", "downlink")]
+        places += [(("links", number, "bandwidth"), rule.bandwidth) for number, rule in enumerate(self.links)]
+        for place, bandwidth in places:
+            if isinstance(bandwidth, BaseBandwidth) and (unit := bandwidth.clock_unit) is not None:
+                yield (*place, "time_unit"), unit
 
     @property
     def largest_mean(self) -> float:

@@ -12,7 +12,7 @@ from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.partitions import Outage, Partition
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, key_path, quoted
 from coband.simulator.experiments.scenario.nodes import MappingNode, Node, ScalarNode, SequenceNode, descend
 from coband.simulator.experiments.scenario.wire_checks import of_the_wire
 
@@ -46,6 +46,7 @@ def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Ite
         yield from _indices(root, valid)
         yield from _latency(root, valid)
         yield from _timeout(root, valid)
+        yield from _time_units(root, valid)
         if "problem" in valid:
             for path, message in valid["problem"].validate_for(valid["agents"].count):
                 yield _at(root, ("problem", *path), message)
@@ -117,6 +118,20 @@ def _timeout(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
     if network.retransmission.timeout is None and not math.isfinite(network.largest_mean):
         message = "follows from the mean latency, which is infinite here; give it, since agents can be down"
         yield _at(root, ("network", "retransmission", "timeout"), message)
+
+
+def _time_units(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    """What stands for a unit of simulated time is one length of time for all of a scenario."""
+    population, network = valid["agents"].population, valid.get("network")
+    said: list[tuple[KeyPath, str]] = []
+    if population is not None:
+        said.append((("agents", "population", "time_unit"), population.time_unit))
+    if network is not None:
+        said += [(("network", *place), unit) for place, unit in network.clock_units()]
+    for place, unit in said[1:]:
+        if unit != (usual := said[0][1]):
+            message = f"{unit} is not allowed: must be {usual}, since {key_path(said[0][0])} says what a unit of "
+            yield _at(root, place, f"{message}simulated time stands for; give both the same")
 
 
 def _labels(root: Node) -> Iterator[InputProblem]:

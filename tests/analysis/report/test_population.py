@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import coband
-from coband.simulator.analysis.devices import devices_of
+from coband.simulator.analysis.devices import Devices, devices_of
 from coband.simulator.analysis.report import data
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.fates import fates_table, found_in, groupings
+from coband.simulator.analysis.report.drawing import styled
+from coband.simulator.analysis.report.fates import Fate, fates_table, found_in, groupings
+from coband.simulator.analysis.report.palette import line_style
 from coband.simulator.analysis.report.population import draw, population_figure
 from coband.simulator.core.plan import settled
 from coband.simulator.core.randomness.streams import Streams
@@ -89,6 +93,29 @@ def test_below_devices_stands_what_became_of_them(tmp_path: Path) -> None:
     row = dict(zip(table.header, table.rows[0], strict=True))
     assert row["slowest"] == f"{by_hand:.3g}"
     assert row["ran out"] == str(np.isfinite(fate.ran_out).sum())
+
+
+SAID = ("compute", "speed", "latency", "uplink", "battery", "capacity")
+
+
+def _fate(energy: bool, agents: int) -> Fate:
+    taken = np.ones(agents) if energy else None
+    return Fate("FedLin", line_style(0), np.ones(agents), taken, np.full(agents, np.nan), 10.0)
+
+
+@pytest.mark.parametrize("energy", [False, True])
+@pytest.mark.parametrize("hours", [False, True])
+@pytest.mark.parametrize("said", [*(SAID[:end] for end in range(1, 7)), *(SAID[start:] for start in range(1, 6))])
+def test_no_panel_lies_over_another(said: tuple[str, ...], hours: bool, energy: bool) -> None:
+    """Whatever devices say and whatever became of them, so that rows have different numbers of panels."""
+    values = np.linspace(0.1, 0.9, 20)
+    day = (np.full(24, 0.5), values) if hours else (None, None)
+    with styled():
+        drawn = draw(Devices(dict.fromkeys(said, values), *day), [_fate(energy, len(values))])
+        FigureCanvasAgg(drawn).draw()
+        boxes = [axis.get_tightbbox() for axis in drawn.axes] + [legend.get_window_extent() for legend in drawn.legends]
+    assert len(drawn.axes) == len(said) + hours + ("compute" in said) + hours + energy
+    assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
 
 
 def test_without_the_file_there_is_no_figure(tmp_path: Path) -> None:

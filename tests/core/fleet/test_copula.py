@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ import pytest
 
 from coband.simulator.analysis.fit.population import acceptance
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.fleet.copula import Copula, Fit, kendall
+from coband.simulator.core.fleet.copula import Copula, Fit, columns_of, kendall
 from coband.simulator.core.fleet.populations import BasePopulation, FilePopulation
 from coband.simulator.core.fleet.presets import Preset
+from coband.simulator.core.fleet.public import Flash
 from coband.simulator.core.fleet.table import Fleet, Windows
 
 CORRELATION = np.array([[1.0, 0.7, -0.4, 0.3], [0.7, 1.0, 0.0, 0.2], [-0.4, 0.0, 1.0, 0.1], [0.3, 0.2, 0.1, 1.0]])
@@ -38,8 +40,8 @@ class Made(BasePopulation):
         trace = np.clip((200 * _phi(Z[:, 3])).astype(int), 0, 199)
         return Fleet(count, numbers, trace, Windows.of(traces, [86400.0] * 200))
 
-    def table(self) -> Fleet:
-        return self.draw(self.rows, np.random.default_rng(5))
+    def tables(self) -> tuple[Fleet]:
+        return (self.draw(self.rows, np.random.default_rng(5)),)
 
 
 def _phi(z: FloatArray) -> FloatArray:
@@ -73,6 +75,52 @@ def test_few_rows_are_not_blamed_on_the_generator() -> None:
     assert "missed, as halves of so few rows do" in verdicts
 
 
+def _flash(folder: Path, phones: int = 60) -> Flash:
+    """Phones, all with other numbers, and half as many speeds."""
+    days = {
+        str(n): {"trace_start": 0, "trace_end": 86400, "ready_time": [[600 * n, 600 * n + 900 + n]]}
+        for n in range(phones)
+    }
+    files: dict[str, Any] = {
+        "availability_file": days,
+        "latency_file": [{"ResNet Latency": 100.0 + n} for n in range(phones)],
+        "speed_file": [{"tcp_speed_results": [1000.0 + n]} for n in range(phones // 2)],
+    }
+    for name, rows in files.items():
+        (folder / name).write_text(json.dumps(rows))
+    return Flash.model_validate({"kind": "flash", **{name: str(folder / name) for name in files}})
+
+
+def test_rows_that_are_held_out_are_not_fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each file of phones half of the rows, each once; and a fit has all rows of each."""
+    fitted, of, flash = list[Fleet](), Copula.of, _flash(tmp_path)
+    monkeypatch.setattr(Copula, "of", staticmethod(lambda rows: fitted.append(rows) or of(rows)))
+    found = acceptance(flash)
+    assert {one.of for one in found} == {"availability", "compute", "downlink"}
+    assert [rows.count for rows in fitted] == [30, 30, 15]
+    assert [len({*map(tuple, np.transpose([*columns_of(rows).values()]))}) for rows in fitted] == [30, 30, 15]
+    for name, half in zip(("availability", "compute", "downlink"), fitted, strict=True):
+        (median,) = (one.held for one in found if (one.of, one.what) == (name, "50% quantile"))
+        whole = np.concatenate([columns_of(table)[name] for table in flash.tables() if name in columns_of(table)])
+        rest = np.setdiff1d(whole, columns_of(half)[name])
+        assert len(rest) == len(whole) - half.count
+        assert median == pytest.approx(np.median(rest))
+    fitted.clear()
+    drawn = Fit(kind="fit", of=flash).draw(20, np.random.default_rng(0))
+    assert [rows.count for rows in fitted] == [60, 60, 30]
+    assert {*drawn.numbers} == {"compute", "downlink"}
+    assert drawn.windows is not None
+
+
+def test_a_preset_is_compared_with_devices_drawn_anew() -> None:
+    """No device and no times up are in both halves."""
+    ((one, other),) = Fit(kind="fit", of=Preset(kind="preset", name="phones")).halves(np.random.default_rng(0))
+    assert not {*one.numbers["compute"].tolist()} & {*other.numbers["compute"].tolist()}
+    assert one.windows is not None
+    assert other.windows is not None
+    assert not {*one.windows.up.tolist()} & {*other.windows.up.tolist()} - {0.0}
+
+
 def test_kendall_equals_counting_pairs() -> None:
     """tau-b by its definition, with ties, in plain loops."""
     rng = np.random.default_rng(1)
@@ -91,7 +139,7 @@ def test_kendall_equals_counting_pairs() -> None:
 
 def test_devices_lie_within_the_table() -> None:
     """Classes stay classes; the range of a column is that of the rows; a device's trace has its share."""
-    table = Made(rows=500).table()
+    (table,) = Made(rows=500).tables()
     drawn = Copula.of(table).draw(30_000, np.random.default_rng(0))
     assert {*drawn.numbers["downlink"].tolist()} == {1e6, 1e7, 1e8}
     assert len({*drawn.numbers["compute"].tolist()}) > 25_000

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.hosts.batteries import Batteries
 from coband.simulator.core.plan import Plan, settled
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import RunResult
@@ -142,3 +144,86 @@ def test_mistakes_are_said_with_their_place(agents: str, tmp_path: Path) -> None
     with pytest.raises(ScenarioError) as refused:
         _result(tmp_path, agents, "{}", "fed_lin_ucb")
     assert MISTAKES[agents] in str(refused.value)
+
+
+UNIT = "since agents.population.time_unit says what a unit of simulated time stands for; give both the same"
+PACKETS = "{kind: packets, file: times"
+UNITS = {
+    f"{{bandwidth: {PACKETS}}}}}": f"network.bandwidth.time_unit: seconds is not allowed: must be minutes, {UNIT}",
+    f"{{bandwidth: {PACKETS}, time_unit: minutes}}}}": "",
+    f"{{server: {{uplink: {PACKETS}, time_unit: hours}}}}}}": "network.server.uplink.time_unit: hours is not allowed",
+    f"{{links: [{{bandwidth: {PACKETS}, time_unit: days}}}}]}}": "network.links[0].bandwidth.time_unit: days is not",
+}
+
+
+@pytest.mark.parametrize("network", UNITS)
+def test_one_unit_of_time_for_devices_and_recorded_links(network: str, tmp_path: Path) -> None:
+    """Also where one of the two units is that by default."""
+    (tmp_path / "times").write_text("1\n2\n")
+    agents = "{count: 2, population: {kind: preset, name: phones, time_unit: minutes}}"
+    if UNITS[network]:
+        with pytest.raises(ScenarioError) as refused:
+            _result(tmp_path, agents, network, "fed_lin_ucb")
+        assert UNITS[network] in str(refused.value)
+    else:
+        assert _result(tmp_path, agents, network, "fed_lin_ucb").turns == 40
+    twice = f"{{bandwidth: {PACKETS}}}, links: [{{bandwidth: {PACKETS}, time_unit: days}}}}]}}"
+    with pytest.raises(ScenarioError, match="must be seconds, since network.bandwidth.time_unit says"):
+        _result(tmp_path, "{count: 2}", twice, "fed_lin_ucb")
+
+
+BATTERIES = "step,left,joules\n1,30,\n2,100,700\n0.5,,900\n1,0,50\n"
+POWERED = (
+    "population: {kind: file, file: batteries.csv, order: in_order, units: {battery: percent}, "
+    "columns: {compute: step, battery: left, capacity: joules}}"
+)
+
+
+def test_batteries_are_those_of_the_row(tmp_path: Path) -> None:
+    """Level and capacity of each, from the scenario where a cell is empty; and so are the results."""
+    (tmp_path / "batteries.csv").write_text(BATTERIES)
+    energy = "energy: {capacity: 500, level: 0.6, per_turn: 10, recharge: {kind: rate, power: 1}}"
+    text = SCENARIO.format(agents=f"{{count: 4, {POWERED}, {energy}}}", network="{}", algorithm="fed_lin_ucb")
+    made = settled(plan(loads(text, base=tmp_path), "random"), Streams(3, 0)).agents
+    assert made.energy is not None
+    batteries = Batteries(made.energy, 4, Streams(3, 0), Clock())
+    assert [batteries.of(agent).first for agent in range(4)] == pytest.approx([150, 700, 540, 0])
+    found = _result(tmp_path, f"{{count: 4, {POWERED}, {energy}}}", "{}", "fed_lin_ucb")
+    assert found.by_agent[3]["ran_out"] == 0.0
+    assert found.by_agent[1]["ran_out"] is None
+    plain = _result(
+        tmp_path,
+        f"{{count: 4, {POWERED.replace('{kind', '{only: [compute], kind', 1)}, {energy}}}",
+        "{}",
+        "fed_lin_ucb",
+    )
+    assert plain.by_agent[3]["ran_out"] is None
+
+
+def test_batteries_that_cannot_be_are_refused_by_row(tmp_path: Path) -> None:
+    """And batteries of devices where agents have none."""
+    (tmp_path / "batteries.csv").write_text(BATTERIES.replace("100,700", "140,0"))
+    energy = "energy: {capacity: 500}"
+    with pytest.raises(ScenarioError) as refused:
+        _result(tmp_path, f"{{count: 4, {POWERED}, {energy}}}", "{}", "fed_lin_ucb")
+    assert "row 2: left is 140: must be >= 0 and at most 1 of the capacity" in str(refused.value)
+    (tmp_path / "batteries.csv").write_text(BATTERIES.replace("900", "-900"))
+    with pytest.raises(ScenarioError, match="row 3: joules is -900: must be > 0 and at most 1,000,000,000,000 joules"):
+        _result(tmp_path, f"{{count: 4, {POWERED}, {energy}}}", "{}", "fed_lin_ucb")
+    (tmp_path / "batteries.csv").write_text(BATTERIES)
+    with pytest.raises(
+        ScenarioError, match="devices say their battery and capacity, but agents have no batteries; give"
+    ):
+        _result(tmp_path, f"{{count: 4, {POWERED}}}", "{}", "fed_lin_ucb")
+
+
+def test_scenarios_without_batteries_of_devices_are_what_they_were(tmp_path: Path) -> None:
+    """Keys that are not given are not in the resolved scenario, from which addresses of results follow."""
+    (tmp_path / "batteries.csv").write_text(BATTERIES)
+    (tmp_path / "devices.csv").write_text(TABLE)
+    (tmp_path / "windows.csv").write_text(WINDOWS)
+    for devices, said in ((POPULATION, False), (POWERED + ", energy: {capacity: 5}", True)):
+        text = SCENARIO.format(agents=f"{{count: 3, {devices}}}", network="{}", algorithm="fed_lin_ucb")
+        population: Any = loads(text, base=tmp_path).resolved()["agents"]
+        keys = {*population["population"]["columns"], *population["population"]["units"]}
+        assert ("battery" in keys, "capacity" in keys) == (said, said)

@@ -100,8 +100,28 @@ def test_bad_rows_are_refused_by_number_or_dropped(row: str, tmp_path: Path) -> 
     kept = _population(tmp_path, rows, on_bad_row="drop")
     assert kept.table().numbers["compute"].tolist() == pytest.approx([0.1 / 60, 0.25 / 60])
     assert BAD[row] in kept.dropped
-    with pytest.raises(ValueError, match="no device is left"):
+    with pytest.raises(ValueError, match="no row is left"):
         _population(tmp_path, [row], on_bad_row="drop")
+
+
+def test_bad_windows_are_refused_by_number_or_dropped(tmp_path: Path) -> None:
+    """A device keeps its other windows; one that has no other is bad itself."""
+
+    def population(windows: str, **changes: Any) -> FilePopulation:
+        (tmp_path / "bad.csv").write_text(f"id,up,down\n{windows}")
+        return _population(tmp_path, ROWS, windows_file=str(tmp_path / "bad.csv"), **changes)
+
+    with pytest.raises(ValueError, match=r"bad\.csv': 1 of 3 rows is bad: row 2: from 5 to 4 .*on_bad_row: drop"):
+        population("a,0,6\nb,5,4\nb,2,3\n")
+    kept = population("a,0,6\nb,5,4\nb,2,3\n", on_bad_row="drop")
+    fleet = kept.table()
+    assert fleet.windows is not None
+    assert fleet.windows.pairs(1) == [(120.0, 180.0)]
+    assert "1 of 3 rows is bad: row 2: from 5 to 4 is no window" in kept.dropped
+    kept = population("a,0,6\nb,5,4\nb,,3\nb,soon,3\n", on_bad_row="drop")
+    assert kept.table().count == 2
+    assert "3 of 4 rows are bad" in kept.dropped
+    assert "has no windows with the id 'b'" in kept.dropped
 
 
 def test_many_bad_rows_are_counted(tmp_path: Path) -> None:

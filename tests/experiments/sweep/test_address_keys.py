@@ -48,6 +48,8 @@ OTHERS: dict[str, Any] = {
     "agents.population.columns": {"compute": "other"},
     **dict.fromkeys((f"agents.population.columns.{key}" for key in COLUMNS), "other"),
     "agents.population.columns.availability": "twin",
+    "agents.population.columns.battery": "part",
+    "agents.population.columns.capacity": "other",
     "agents.population.name": "cars",
     "agents.population.units": {"compute": "hours"},
     "algorithms": [{"algorithm": "lin_ucb"}],
