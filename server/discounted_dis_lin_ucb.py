@@ -26,7 +26,7 @@ class DiscountedDisLinUCBServer(SynchronousServer):
         self._checks = SquaresCheck("W"), SquaresCheck("W~")
 
     async def synchronise(self) -> bool:
-        """W_sync = gamma^n W_sync + sum W_new; b_sync likewise, W~_sync with gamma^(2n). n: pulls of an upload, on average.
+        """W_sync = gamma^n W_sync + sum W_new, b_sync likewise, W~_sync with gamma^(2n); n: mean pulls of an upload.
 
         In the order of the agents, so that the sums do not depend on the order of arrival.
         """
