@@ -86,17 +86,9 @@ class DiscountedDisLinUCB(SynchronousAgent):
 
     def upload(self, start: SyncStart) -> DiscountedUpload:
         """W_new, W~_new, b_new, and how many pulls are in them."""
-        news, self._news = self._news, self._none
-        upload = DiscountedUpload(
-            W=news.W,
-            W_tilde=news.W_tilde,
-            b=news.b,
-            count=self.unshared,
-            pulls=self.unshared,
-            turn=self._turn,
-            version=start.version,
-            round=start.round,
-        )
+        news, self._news, pulls = self._news, self._none, self.unshared
+        header = {"pulls": pulls, "turn": self._turn, "version": start.version, "round": start.round}
+        upload = DiscountedUpload(W=news.W, W_tilde=news.W_tilde, b=news.b, count=pulls, **header)
         self._sent[start.round] = upload
         return upload
 
@@ -132,7 +124,7 @@ ALGORITHM = Algorithm(
         ClosedForm("uplink_scalars", "rounds*N*(2*d^2 + d + 1)", "wait == 'all'"),
         ClosedForm("downlink_scalars", "rounds*N*(2*d^2 + d)"),
     ),
-    unbounded="ours: theorems are about one agent that has all pulls at once (Russac et al. 2019), or a theta that stays",
+    unbounded="theorems are about one agent that has all pulls at once (Russac et al. 2019), or a theta that stays",
     cites=("russac2019weighted", "wang2020distributed"),
     search={"threshold": "0.1..1000", "gamma": "0.9..0.9999"},
     always={"threshold": 0.0},

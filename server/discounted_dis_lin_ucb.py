@@ -40,17 +40,8 @@ class DiscountedDisLinUCBServer(SynchronousServer):
         self._clock.append(self._clock[-1] + n)
         self.sums = sum(map(self._discounted, news), start=self.sums.discounted(self._gamma**n))
         self.conclude()
-        self.tell(
-            ALL_AGENTS,
-            DiscountedModel(
-                W=self.sums.W,
-                W_tilde=self.sums.W_tilde,
-                b=self.sums.b,
-                version=self.version,
-                round=self.round,
-                known=self.applied,
-            ),
-        )
+        sums, versions = self.sums, {"version": self.version, "round": self.round, "known": self.applied}
+        self.tell(ALL_AGENTS, DiscountedModel(W=sums.W, W_tilde=sums.W_tilde, b=sums.b, **versions))
         return True
 
     def _discounted(self, upload: DiscountedUpload) -> DiscountedSums:

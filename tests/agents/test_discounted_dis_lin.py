@@ -17,6 +17,7 @@ from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.agents.test_given_up import QUORUM
 from tests.agents.test_quorum import GIVING_UP, SLOW
 from tests.agents.test_taken_back import agent_of
+from tests.core.hosts.test_members import MOVES
 from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import OracleRun, discounted_dis_lin_ucb
@@ -202,3 +203,16 @@ def test_a_synchronised_agent_follows_a_change_that_dis_lin_ucb_misses() -> None
     config = {"alpha": 0.3, "threshold": 1.0}
     ours, theirs = run(NAME, {**config, "gamma": 0.9}, **plan), run("dis_lin_ucb", config, **plan)
     assert ours.result.regret < 0.6 * theirs.result.regret
+
+
+def test_the_clock_goes_by_those_who_are_there() -> None:
+    """One agent of three joins, another leaves: a round is still a round."""
+    schedule = {"kind": "rounds", "turns": 20}
+    simulated = run(NAME, {"threshold": 0.0, "gamma": 0.9}, agents=3, agent=MOVES, problem=SPHERE, schedule=schedule)
+    there: dict[float, int] = {}
+    for row in simulated.events(tr.CHOOSE):
+        there[row.time] = there.get(row.time, 0) + 1
+    assert sorted(set(there.values())) == [2, 3]
+    weights = [0.9 ** (19 - k) * there[time] for k, time in enumerate(sorted(there))]
+    server: Any = simulated.engine.server
+    assert np.trace(server.sums.W) == pytest.approx(sum(weights))
