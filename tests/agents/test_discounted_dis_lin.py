@@ -170,6 +170,8 @@ def test_what_comes_back_has_become_older(after: str) -> None:
         pulled.append(arms.features[2])
         if turn == 3:
             lost = agent.upload(SyncStart(round=1, version=0))
+            agent.unshared -= lost.pulls  # as its conversation does
+            assert agent.pulls_in_model == 4
         if turn == 6 and after == "a model":
             agent.adopt(agent.model(W=np.eye(3), W_tilde=np.eye(3), b=np.ones(3), version=1, round=2))
     X, ages = np.array(pulled), np.arange(8, -1, -1)
@@ -179,6 +181,10 @@ def test_what_comes_back_has_become_older(after: str) -> None:
     else:
         assert pytest.approx(gamma**2 * np.eye(3)) == agent._old().W
     agent.take_back(lost)
+    agent.unshared += lost.pulls
+    if after == "nothing":
+        assert pytest.approx(held) == agent._all().W
+        assert agent.pulls_in_model == 9
     again = agent.upload(SyncStart(round=3, version=1))
     assert pytest.approx(held) == again.W
     assert again.W_tilde == pytest.approx(X.T @ (gamma ** (2 * ages[:, None]) * X))
