@@ -22,6 +22,7 @@ from coband.simulator.core.config import REWARD
 from coband.simulator.core.memory import Memory
 from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.linalg.quadratic_forms import quadratic
+from coband.simulator.maths.posteriors.discounted import DiscountedSums
 from coband.simulator.maths.posteriors.observations import Observations
 
 
@@ -55,22 +56,17 @@ class DiscountedConfig(ForgettingConfig):
 class Forgetting(Alone):
     """theta = V^(-1) b, from sums in which old pulls weigh less."""
 
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context)
-        dimension = context.dimension
-        self.W, self.b = np.zeros((dimension, dimension)), np.zeros(dimension)
-
     def scores(self, arms: ArmSet) -> FloatArray:
         """x^T theta + beta times the deviation."""
         alpha = self.context.config.alpha
-        inverse = np.linalg.inv(self.W + self.context.config.lam * np.eye(len(self.b)))
         width = self.beta() if alpha == "theory" else alpha
-        scores: FloatArray = arms.features @ (inverse @ self.b)
-        return scores + width * np.sqrt(quadratic(arms.features, self.covariance(inverse)))
+        mean, variance = self.predict(arms.features)
+        scores: FloatArray = mean + width * np.sqrt(variance)
+        return scores
 
-    def covariance(self, inverse: FloatArray) -> FloatArray:
-        """The matrix whose quadratic form is the squared deviation; ``inverse`` is V^(-1)."""
-        return inverse
+    @abstractmethod
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """x^T theta and the squared deviation for the rows of X (n, d), each (n,)."""
 
     @abstractmethod
     def beta(self) -> float:
@@ -87,6 +83,8 @@ class SlidingLinUCB(Forgetting):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
+        dimension = context.dimension
+        self.W, self.b = np.zeros((dimension, dimension)), np.zeros(dimension)
         self._window: deque[tuple[FloatArray, float]] = deque()
 
     def learn(self, pull: Observations) -> None:
@@ -107,6 +105,11 @@ class SlidingLinUCB(Forgetting):
         self.W += np.outer(sign * x, x)
         self.b += sign * y * x
 
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """x^T theta and ||x||^2 in the norm of V^(-1)."""
+        inverse = np.linalg.inv(self.W + self.context.config.lam * np.eye(len(self.b)))
+        return X @ (inverse @ self.b), quadratic(X, inverse)
+
     def beta(self) -> float:
         """R sqrt(d ln((1 + w L^2 / lam) / delta)) + sqrt(lam) S (algorithm 1; theorem 2)."""
         config: SlidingConfig = self.context.config
@@ -118,20 +121,15 @@ class DiscountedLinUCB(Forgetting):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self._squares = np.zeros_like(self.W)
+        self.sums = DiscountedSums.none(context.dimension)
 
     def learn(self, pull: Observations) -> None:
         """All sums are discounted, and the pull is added."""
-        gamma, x = self.context.config.gamma, pull.features[0]
-        square = np.outer(x, x)
-        self.W = gamma * self.W + square
-        self._squares = gamma * gamma * self._squares + square
-        self.b = gamma * self.b + pull.rewards[0] * x
+        self.sums = self.sums.discounted(self.context.config.gamma).with_pull(pull.features[0], float(pull.rewards[0]))
 
-    def covariance(self, inverse: FloatArray) -> FloatArray:
-        """V^(-1) V~ V^(-1)."""
-        outer: FloatArray = inverse @ (self._squares + self.context.config.lam * np.eye(len(self.b))) @ inverse
-        return outer
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """x^T theta and x^T V^(-1) V~ V^(-1) x."""
+        return self.sums.predict(X, self.context.config.lam)
 
     def beta(self) -> float:
         """R sqrt(2 ln(1/delta) + d ln(1 + L^2 (1 - gamma^(2 t)) / (lam d (1 - gamma^2)))) + sqrt(lam) S.

@@ -29,6 +29,31 @@ class LinearModel(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class DiscountedUpload(Message):
+    """Up: the agent's new statistics with weights w: sum w x x^T, sum w^2 x x^T and sum w y x, and the number of pulls.
+
+    They add up within a round, as those of earlier rounds have faded. ``turn``: of its own, at which it sent them.
+    """
+
+    kind: ClassVar[str] = "upload"
+    W: FloatArray = payload("d", "d", kind="gram", symmetric=True, adds="all", bound="points^2", pulls="new")
+    W_tilde: FloatArray = payload("d", "d", kind="gram", symmetric=True, adds="all", bound="points^2", pulls="new")
+    b: FloatArray = payload("d", kind="moment", adds="all", bound="points*rewards", pulls="new")
+    count: int = payload(kind="count", of="pulls")
+    turn: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DiscountedModel(Message):
+    """Down: the sums over all agents, with the weights of now."""
+
+    kind: ClassVar[str] = "model"
+    W: FloatArray = payload("d", "d", kind="gram", symmetric=True, bound="points^2")
+    W_tilde: FloatArray = payload("d", "d", kind="gram", symmetric=True, bound="points^2")
+    b: FloatArray = payload("d", kind="moment", bound="points*rewards")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class CountedUpload(LinearUpload):
     """Up: the agent's new statistics, and the number of pulls in them."""
 

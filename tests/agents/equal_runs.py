@@ -32,6 +32,7 @@ NAMES = (
     "async_kernel_ucb",
     "fn_ucb",
     "dis_lin_ucb",
+    "discounted_dis_lin_ucb",
     "fed_ucb",
     "dis_kernel_ucb",
     "approx_dis_kernel_ucb",

@@ -59,6 +59,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "fed_ucb_graph": [{}, {"threshold": 30.0, "noise": "exact", "hops": 2}],
     "fed_glb_ucb": [{}, {"threshold": 0.3, "smoothness": "data", "max_rounds": 3}],
     "sw_lin_ucb": [{"window": 5}],
+    "discounted_dis_lin_ucb": [{}, {"gamma": 0.8, "threshold": 0.3}],
     "neural_ucb": [{"width": 4, "steps": 2}],
     "neural_ts": [{"width": 4, "steps": 2, "diagonal": True}],
     "co_kernel_fc": [{}, {"via": "server"}, {"allocation": "individual"}],
@@ -117,6 +118,7 @@ LIVELY: dict[str, list[dict[str, Any]]] = {
     "co_kernel_fb": [{"budget": 200, "leftover": "spend"}, {"budget": 200, "leftover": "spend", "via": "server"}],
     "dis_kernel_ucb": [{}, QUORUM],
     "dis_lin_ucb": [QUORUM, {}],
+    "discounted_dis_lin_ucb": [{"gamma": 0.9, **QUORUM}, {}],
     "fed_ucb": [QUORUM, {}],
     "fn_ucb": [*VARIANTS["fn_ucb"], {"width": 4, "steps": 2, **QUORUM}],
 }

@@ -203,7 +203,7 @@ def test_a_server_that_reaches_nobody_abandons_the_synchronisation_and_everybody
         "recovery": {"attempts": 2},
         "links": [{"direction": "down", "loss": 0.9999}],
     }
-    for name in ("dis_lin_ucb", "approx_dis_kernel_ucb", "fn_ucb"):
+    for name in ("dis_lin_ucb", "discounted_dis_lin_ucb", "approx_dis_kernel_ucb", "fn_ucb"):
         config = NEURAL if name == "fn_ucb" else {"threshold": 0.3}
         result = run(name, config, agents=3, schedule={"kind": "rounds", "turns": 20}, network=network)
         kit.check_complete(result, 60)

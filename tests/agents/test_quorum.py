@@ -21,6 +21,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {  # the first word is the algorithm's n
     "approx_dis_kernel_ucb": {"threshold": 0.3, "lam": 0.5},
     "dis_kernel_ucb": {"threshold": 1.0},
     "dis_lin_ucb": {"threshold": 1.0},
+    "discounted_dis_lin_ucb": {"threshold": 1.0, "gamma": 0.9},
     "fn_ucb": {"width": 4, "steps": 2, "threshold": 0.3},
     "fn_ucb best": {"width": 4, "steps": 2, "threshold": 0.3, "average": "best", "train_from": "averaged"},
     "fn_ucb none": {"width": 4, "steps": 2, "threshold": 0.3, "average": "none"},

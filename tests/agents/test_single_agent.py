@@ -19,6 +19,7 @@ from tests.oracles.kernels import plain
 
 FORGETTING = ["sw_lin_ucb", "discounted_lin_ucb"]
 NAMES = [*FORGETTING, "lin_ucb", "oful", "lin_ts", "kernel_ucb", "igp_ucb", "kernel_ts", "neural_ucb", "neural_ts"]
+SYNCHRONOUS = ["approx_dis_kernel_ucb", "dis_kernel_ucb", "dis_lin_ucb", "discounted_dis_lin_ucb"]
 KERNEL = {"kind": "gaussian", "gamma": 0.8}
 
 
@@ -127,13 +128,13 @@ def test_kernel_ucb_is_n_kernel_ucb() -> None:
     assert runs[0].pulls == runs[1].pulls
 
 
-@pytest.mark.parametrize("name", ["approx_dis_kernel_ucb", "dis_kernel_ucb", "dis_lin_ucb"])
+@pytest.mark.parametrize("name", SYNCHRONOUS)
 def test_agents_that_are_never_synchronised_know_of_all_their_own_pulls(name: str) -> None:
     alone = run(name, {"threshold": 1e9}, agents=1, schedule={"kind": "rounds", "turns": 5})
     assert alone.result.ages.pulls.tolist() == [0] * 5
 
 
-@pytest.mark.parametrize("name", ["approx_dis_kernel_ucb", "dis_kernel_ucb", "dis_lin_ucb"])
+@pytest.mark.parametrize("name", SYNCHRONOUS)
 def test_a_single_agent_knows_of_all_its_pulls_after_synchronisations_too(name: str) -> None:
     alone = run(name, {"threshold": 0.3}, agents=1, schedule={"kind": "rounds", "turns": 12})
     assert alone.result.rounds > 1

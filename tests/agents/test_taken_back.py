@@ -18,6 +18,7 @@ from coband.simulator.core.randomness.streams import Streams
 NETWORK = {"width": 4, "steps": 2}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "dis_lin": ("dis_lin_ucb", {}),
+    "discounted": ("discounted_dis_lin_ucb", {"gamma": 0.9}),
     "fed_glb": ("fed_glb_ucb", {}),
     "fn": ("fn_ucb", NETWORK),
     "fn diagonal": ("fn_ucb", {**NETWORK, "diagonal": True}),

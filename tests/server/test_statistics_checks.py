@@ -50,6 +50,10 @@ def add_a_row(server: Any, uploads: Uploads) -> None:
     server.sums.add(Gram(np.full((1, 3), 0.01)))
 
 
+def discount_the_squares_once_more(server: Any, uploads: Uploads) -> None:
+    server.sums = replace(server.sums, W_tilde=0.999 * server.sums.W_tilde)
+
+
 def count_one_more(server: Any, uploads: Uploads) -> None:
     server._pulls = 81
 
@@ -65,6 +69,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[Any, Uploads], None], str]
     "interleaved": ("async_kernel_ucb", INTERLEAVED, scale_statistics, "the server's A is not the sum of the"),
     "approx": ("approx_dis_kernel_ucb", {"threshold": 0.5}, scale_statistics, "A of version"),
     "dis_lin": ("dis_lin_ucb", {"threshold": 0.5}, add_a_row, "W is not the sum of the"),
+    "discounted": ("discounted_dis_lin_ucb", {}, discount_the_squares_once_more, "W_tilde is not the sum of the"),
     "fed_lin": ("fed_lin_ucb", {"threshold": 0.5}, add_a_row, "W is not the sum of the"),
     "async_lin": ("async_lin_ucb", {"gamma_u": 1.5}, add_a_row, "W is not the sum of the"),
     "async_lin count": ("async_lin_ucb", {"gamma_u": 1.5}, count_one_more, "the sums count 81 pulls"),

@@ -36,6 +36,8 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("dis_kernel_ucb", "dis quorum", wait=QUORUM),
             entry("dis_lin_ucb"),
             entry("dis_lin_ucb", "dis lin quorum", wait=QUORUM),
+            entry("discounted_dis_lin_ucb", gamma=0.9),
+            entry("discounted_dis_lin_ucb", "discounted quorum", gamma=0.9, wait=QUORUM),
             entry("fed_glb_ucb", threshold=0.3, max_rounds=3),
             entry("fn_ucb", **NEURAL),
             entry("fn_ucb", "fn quorum", **NEURAL, wait=QUORUM, less_comm=False),

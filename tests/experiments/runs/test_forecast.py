@@ -82,6 +82,7 @@ UNMEASURED = {
     "pls",
     "ind_uniform_fb",
     "discounted_lin_ucb",
+    "discounted_dis_lin_ucb",
     "sw_lin_ucb",
     "lin_ts",
     "oful",
