@@ -7,6 +7,7 @@ from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import SINGLE
 from coband.simulator.core.wire.defences import BaseDefence
 from coband.simulator.core.wire.encodings import BaseEncoding
@@ -48,6 +49,35 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
         if strange:
             message = f"speaks of agent {strange[0]}: must be < {count}, the agents.count; agents are numbered from 0"
             yield ("adversaries", number, "agents"), message
+    yield from _idle_lies(valid.get("adversaries", ()), known, complete)
+
+
+def _idle_lies(adversaries: Sequence[Adversary], known: Sequence[Algorithm], complete: bool) -> Mistakes:
+    """Adversaries that change nothing of any algorithm, and algorithms of which none of them changes anything."""
+    found = [[untouched(one, adversary) for one in known] for adversary in adversaries]
+    speaks = [any(size.direction != "down" for size in one.messages) for one in known]
+    idle = [all(why or not spoken for why, spoken in zip(row, speaks, strict=True)) for row in found]
+    for number, row in enumerate(found):
+        if complete and idle[number] and any(row):
+            yield ("adversaries", number), next(filter(None, row))
+    for place in range(len(known) if complete and not all(idle) else 0):
+        whys = [row[place] for row in found]
+        if whys and all(whys):
+            yield ("adversaries",), whys[0]
+
+
+def untouched(one: Algorithm, adversary: Adversary) -> str:
+    """Why lies change nothing of what agents of an algorithm send; empty if they do, or if the agents send nothing."""
+    sent = list(dict.fromkeys(size.message for size in one.messages if size.direction != "down"))
+    if not sent or adversary.behaviour.poisons or any(map(adversary.touches, sent)):
+        return ""
+    fields = [f"{kind.__name__}.{name} ({kind.meaning(name)})" for kind in sent for name in kind.payload_fields()]
+    named = f" of {', '.join(adversary.messages)}" if adversary.messages else ""
+    return (
+        f"{adversary.behaviour.kind} changes nothing that agents of {one.name} send: it changes "  # type: ignore[attr-defined]
+        f"{', '.join(adversary.meant)}{named}, and they send {', '.join(fields) or 'no payload'}; so these runs would "
+        "be those of honest agents; take silent or reward_poisoning, or other fields or messages"
+    )
 
 
 def undefended(one: Algorithm, defence: BaseDefence, graph: bool) -> str:

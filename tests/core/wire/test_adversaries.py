@@ -25,7 +25,10 @@ from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.defences import BaseDefence, Defence
 from coband.simulator.core.wire.listening import Listening
 from coband.simulator.core.wire.poisoning import PoisonedWorld
+from coband.simulator.experiments.scenario.input_problems import key_path
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.scenario.wire_checks import undefended
+from coband.simulator.scenario_errors import ScenarioError
 
 RING: dict[str, Any] = {"topology": {"kind": "ring"}}
 Sent = list[tuple[int, LinearUpload, float]]
@@ -249,6 +252,64 @@ def test_equivocation_over_several_hops_is_refused() -> None:
             network=RING,
             adversaries=[{"agents": [2], "behaviour": {"kind": "equivocate"}}],
         )
+
+
+ENTRIES = {
+    "dis_lin_ucb": "{algorithm: dis_lin_ucb}",
+    "pls": "{algorithm: pls, C: 0.1}",
+    "n_kernel_ucb": "{algorithm: n_kernel_ucb}",
+}
+
+
+def told_of(adversaries: str, *names: str) -> list[tuple[str, str]]:
+    """(key path, message) of what is wrong with a scenario with these adversaries."""
+    text = f"""\
+name: lies
+agents: {{count: 5}}
+schedule: {{kind: rounds, turns: 20}}
+problem:
+  kind: fixed_domain
+  domain: {{kind: sphere, dimension: 3, points: 12}}
+  reward: {{kind: linear}}
+adversaries: [{adversaries}]
+algorithms: [{", ".join(ENTRIES[name] for name in names)}]
+"""
+    try:
+        loads(text, "lies")
+    except ScenarioError as error:
+        return [(key_path(one.path), one.message) for one in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("what", "names", "where"),
+    [
+        ("behaviour: {kind: sign_flip}", ["pls"], "adversaries[0]"),
+        ("behaviour: {kind: stale}", ["pls", "n_kernel_ucb"], "adversaries[0]"),
+        ("behaviour: {kind: noise, sigma: 1}", ["dis_lin_ucb", "pls"], "adversaries"),
+        ("behaviour: {kind: sign_flip}, messages: [SyncRequest]", ["dis_lin_ucb"], "adversaries[0]"),
+        ("behaviour: {kind: sign_flip}, fields: [weights]", ["dis_lin_ucb"], "adversaries[0]"),
+        ("behaviour: {kind: silent}", ["pls"], ""),
+        ("behaviour: {kind: reward_poisoning, budget: 3}", ["pls"], ""),
+        ("behaviour: {kind: silent}, messages: [SyncRequest]", ["dis_lin_ucb"], ""),
+        ("behaviour: {kind: sign_flip}", ["n_kernel_ucb"], ""),
+        ("behaviour: {kind: sign_flip}", ["dis_lin_ucb", "n_kernel_ucb"], ""),
+    ],
+)
+def test_liars_that_cannot_lie_are_refused(what: str, names: list[str], where: str) -> None:
+    """Of all algorithms together, or of one of them; who sends nothing has nobody to lie."""
+    found = told_of(f"{{agents: [1], {what}}}", *names)
+    assert [place for place, _ in found] == ([where] if where else [])
+    for _, message in found:
+        assert ("EstimateLevels.levels (count)" if "pls" in names else "LinearUpload.b (moment)") in message
+
+
+def test_each_entry_may_be_about_another_algorithm() -> None:
+    """Two entries that no algorithm has both messages of; alone, each leaves out an algorithm that it means not."""
+    flips = "{agents: [1], behaviour: {kind: sign_flip}}"
+    levels = "{agents: [1], behaviour: {kind: silent}, messages: [EstimateLevels]}"
+    assert told_of(f"{flips}, {levels}", "dis_lin_ucb", "pls") == []
+    assert [place for place, _ in told_of(levels, "dis_lin_ucb", "pls")] == ["adversaries"]
 
 
 # --- defences
