@@ -222,4 +222,5 @@ ALGORITHM = Algorithm(
     bounds=theorems.FN_UCB,
     always={"threshold": 0.0},
     memory=(NEURAL,),
+    undefended={"average == 'best'": "its server takes one agent's network as it was sent, and no mean of all"},
 )

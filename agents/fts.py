@@ -178,6 +178,7 @@ def federated(config: type[FtsConfig], source: str, summary: str) -> Algorithm:
         where={"regions": "splits^d" if splits else "1"},
         metrics=(Metric("draws", "messages", "draws of weights that agents have sent"),),
         cites=(*(["dai2020federated"] if source.startswith("2020") else []), "dai2021differentially"),
+        undefended={"1": "its agents send weights that each has drawn, which it mixes by region"},
         search={"features": "20..500", "length_scale": "0.05..5"},
         unbounded=FTS_UNSTATED if source.startswith("2020") else DP_FTS_UNSTATED,
         memory=(Memory("a matrix M x M of features for each agent", "N*features^2", "fewer features"),),

@@ -9,7 +9,7 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import SINGLE
-from coband.simulator.core.wire.defences import BaseDefence
+from coband.simulator.core.wire.defences import DEFENCES, BaseDefence, Clip, Sum
 from coband.simulator.core.wire.encodings import BaseEncoding
 from coband.simulator.core.wire.listening import single_pull
 from coband.simulator.core.wire.privacy import Privacy
@@ -80,7 +80,7 @@ def untouched(one: Algorithm, adversary: Adversary) -> str:
     )
 
 
-def undefended(one: Algorithm, defence: BaseDefence, graph: bool) -> str:
+def undefended(one: Algorithm, defence: BaseDefence | type[BaseDefence], graph: bool) -> str:
     """Why a defence has no meaning for an algorithm; empty if it has one."""
     kinds = [size.message for size in one.messages]
     if graph:
@@ -94,17 +94,31 @@ def undefended(one: Algorithm, defence: BaseDefence, graph: bool) -> str:
                 f"sum; give clip or reject_outliers, which say how much of what a neighbour tells is taken"
             )
         return ""
+    if "1" in one.undefended:
+        return f"no defence can take the place of what the server of {one.name} does: {one.undefended['1']}"
     if any(kind.declared(name)["adds"] for kind in kinds for name in kind.payload_fields()):
         return ""
     if one.withstands:
         return f"the server of {one.name} sums nothing that a defence could replace: it {one.withstands}"
     return (
-        f"{one.name} sends no statistics that a server sums: its agents pass on single pulls, results of arms that "
-        "each is dealt alone, which nobody else's can be compared with, or weights that each has drawn and its server "
-        "mixes by region; so no defence can take their place"
+        f"agents of {one.name} pass on single pulls, or results of single arms, and no statistics that a defence could "
+        "compare"
         if kinds
         else f"{one.name} sends nothing to a server, so there is nothing to defend"
     )
+
+
+def stand(one: Algorithm) -> str:
+    """What stands between an algorithm and liars, in a line; empty for one that sends nothing."""
+    graph, members = one.server is None, {kind: found for kind, found in DEFENCES.known().items() if found is not Sum}
+    taken = ", ".join(kind for kind, found in members.items() if not undefended(one, found, graph))
+    if not one.messages:
+        return ""
+    if not taken:
+        return f"server.aggregate is refused: {undefended(one, Clip, graph)}"
+    others = "".join(f"; refused with {condition}: {why}" for condition, why in one.undefended.items())
+    whose = "agents believe what others tell them" if graph else "its server takes the sum of what it is sent"
+    return f"{whose}, which is no defence; server.aggregate can be {taken}{others}"
 
 
 def _named(sent: Kinds, name: str) -> Kinds:

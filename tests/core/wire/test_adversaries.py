@@ -25,9 +25,8 @@ from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.defences import BaseDefence, Defence
 from coband.simulator.core.wire.listening import Listening
 from coband.simulator.core.wire.poisoning import PoisonedWorld
-from coband.simulator.experiments.scenario.input_problems import key_path
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.scenario.wire_checks import undefended
+from coband.simulator.experiments.scenario.wire_checks import stand, undefended
 from coband.simulator.scenario_errors import ScenarioError
 
 RING: dict[str, Any] = {"topology": {"kind": "ring"}}
@@ -277,7 +276,7 @@ algorithms: [{", ".join(ENTRIES[name] for name in names)}]
     try:
         loads(text, "lies")
     except ScenarioError as error:
-        return [(key_path(one.path), one.message) for one in error.problems]
+        return [(one.key, one.message) for one in error.problems]
     return []
 
 
@@ -477,12 +476,28 @@ def test_every_algorithm_on_a_graph_runs_with_a_defence(name: str, kind: str) ->
     assert math.isfinite(made.result.totals["honest_regret"])
 
 
+def test_a_defence_of_networks_that_are_not_averaged_is_refused() -> None:
+    """The server of FN-UCB takes one network as it was sent, where a defence changes all of them."""
+    few = {"width": 2, "average": "best"}
+    with pytest.raises(UnsupportedScenario, match=r"average == 'best'.*takes one agent's network"):
+        run("fn_ucb", few, server={"aggregate": "clip"})
+    assert run("fn_ucb", few, schedule={"kind": "rounds", "turns": 3}).result.rounds
+    averaged = {"width": 2, "average": "weights"}
+    assert run("fn_ucb", averaged, schedule={"kind": "rounds", "turns": 3}, server={"aggregate": "clip"}).result.rounds
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "graph", "why"),
     [
         ("fed_pe", "clip", False, "results of arms that each is dealt alone"),
         ("one_kernel_ucb", "clip", False, "pass on single pulls"),
         ("fts_de", "clip", False, "weights that each has drawn"),
+        ("delb", "clip", False, "results of arms that each is dealt alone"),
+        ("pls", "clip", False, "sums whole numbers of steps"),
+        ("async_lin_ucb", "geometric_median", False, "what an agent lacks"),
+        ("async_lin_ucb_am", "coordinate_median", False, "what an agent lacks"),
+        ("fed_ucb", "clip", False, ""),
+        ("fn_ucb", "clip", False, ""),
         ("rclb", "clip", False, "it takes the median of the agents' estimates"),
         ("n_kernel_ucb", "clip", False, "sends nothing to a server"),
         ("n_kernel_ucb", "clip", True, "tells neighbours nothing"),
@@ -496,3 +511,26 @@ def test_a_defence_without_a_meaning_is_refused(name: str, kind: str, graph: boo
     found = undefended(algorithm(name), defence(kind), graph)
     assert why in found
     assert bool(why) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "dis_lin_ucb",
+            "the sum of what it is sent, which is no defence; server.aggregate can be clip, coordinate_median",
+        ),
+        (
+            "coop_kernel_ucb",
+            "what others tell them, which is no defence; server.aggregate can be clip, reject_outliers",
+        ),
+        ("fn_ucb", "refused with average == 'best': its server takes one agent's network"),
+        ("pls", "server.aggregate is refused: no defence can take the place"),
+        ("rclb", "it takes the median of the agents' estimates"),
+        ("n_kernel_ucb", ""),
+    ],
+)
+def test_what_stands_between_an_algorithm_and_liars_is_said(name: str, said: str) -> None:
+    found = stand(algorithm(name))
+    assert said in found
+    assert bool(said) == bool(found)
