@@ -44,7 +44,7 @@ class FtsServer(Talks, Server):
         self.tell(ALL_AGENTS, self.message(weights=weights, version=self.rounds, round=self.rounds))
 
     def averages(self, shares: FloatArray, heard: Mapping[Address, FloatArray]) -> FloatArray:
-        """sum_n phi_np omega_n, (P, M), from phi (P, N); agents n that were not heard leave their part to the others."""
+        """sum_n phi_np omega_n, (P, M), from phi (P, N); who has not been heard leaves its part to the others."""
         shares = shares[:, list(heard)]
         return np.asarray(shares / shares.sum(axis=1, keepdims=True) @ np.array(list(heard.values())))
 

@@ -15,14 +15,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from coband.agents.messages.linear import LinearUpload
+from coband.agents.messages.linear import Gradient, LinearUpload, PrivateSums
 from coband.agents.messages.sharing import Point
 from coband.simulator.conformance.runs import Run, algorithm, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary
-from coband.simulator.core.wire.defences import BaseDefence, Defence
+from coband.simulator.core.wire.defences import BaseDefence, Defence, Defended
 from coband.simulator.core.wire.listening import Listening
 from coband.simulator.core.wire.poisoning import PoisonedWorld
 from coband.simulator.experiments.scenario.loading import loads
@@ -395,6 +395,41 @@ def test_a_defence_keeps_regret_down_where_a_sum_does_not() -> None:
             regrets.append(made.result.totals["honest_regret"])
         found[aggregate] = regrets
     assert all(robust < summed for robust, summed in zip(found["geometric_median"], found["sum"], strict=True))
+
+
+def test_a_late_upload_does_not_divide_a_round() -> None:
+    """Gradients of step 2; one of step 1 comes between them, of which the server makes no use."""
+    defended, values = Defended(defence("coordinate_median")), np.array([[1.0], [5.0], [2.0]])
+    heard = []
+    for agent, step in ((0, 1), (1, 1), (0, 2), (2, 1), (1, 2), (2, 2)):
+        message = Gradient(gradient=values[agent] + step, round=4, step=step)
+        change = defended.taken(agent, message, {"gradient": message.gradient})["gradient"]
+        heard.append((step, agent, float(change[0])))
+    assert sum(change for step, _, change in heard if step == 2) == pytest.approx(3 * 4.0)
+
+
+def test_the_newest_of_each_agent_add_up_to_the_robust_mean() -> None:
+    """What a server has of agents that were not heard in a round, or were heard late, is the newest of each."""
+    rng, defended = np.random.default_rng(5), Defended(defence("geometric_median"))
+    said, kept = dict[int, PrivateSums](), dict[int, np.ndarray]()
+    for turn in range(40):
+        agent, back = int(rng.integers(5)), int(rng.integers(3))
+        A = rng.standard_normal((2, 2)) * (1.0 if agent else 30.0)
+        message = PrivateSums(W=A @ A.T, b=rng.standard_normal(2), round=30 + 3 * turn - 10 * back)
+        change = defended.taken(agent, message, {"b": np.asarray(message.b)})["b"]
+        if agent not in said or message.round > said[agent].round:  # as the server does
+            said[agent], kept[agent] = message, change
+        rows = np.array([said[one].b for one in sorted(said)])
+        assert sum(kept.values()) == pytest.approx(len(rows) * defence("geometric_median").mean(rows), abs=1e-9)
+
+
+def test_a_quorum_that_goes_on_with_changes_is_refused_with_a_defence() -> None:
+    wait = {"wait": {"quorum": 0.5, "timeout": 2.0}}
+    with pytest.raises(UnsupportedScenario, match="a change alone"):
+        run("approx_dis_kernel_ucb", wait, server={"aggregate": "clip"})
+    short: dict[str, Any] = {"server": {"aggregate": "clip"}, "schedule": {"kind": "rounds", "turns": 12}}
+    late = {"latency": {"kind": "exponential", "rate": 0.7}}
+    assert run("fed_ucb", wait | {"threshold": 0.1}, agents=4, network=late, **short).result.rounds > 2
 
 
 @pytest.mark.parametrize("spec", ["clip", "geometric_median"])
