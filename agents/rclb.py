@@ -18,6 +18,7 @@ By Hoeffding's inequality
     Phi(t_l) <= 1/2 + (liars/2 + sqrt(ln(1/delta_l) / (2 N))) / (1 - liars),
 
 so that the threshold grows with the share of liars and shrinks with the number of agents as the abstract's regret does.
+An agent of which nothing comes counts as one of the floor(liars N); the others go on without it (ours).
 With C = 4 an agent alone would err by 2^(-l) at most, in each arm and phase with probability 1 - 2 delta_l.
 
 Longer than most, with its server: the derivation of the threshold, and checks of what the server keeps.
@@ -129,5 +130,5 @@ ALGORITHM = Algorithm(
     bounds=RCLB,
     cites=("mitra2022collaborative",),
     search={"C": "0.001..10", "liars": "0..0.45"},
-    withstands="takes the median of the agents' estimates; its parameter liars says how many may lie",
+    withstands="takes the median of the agents' estimates; its parameter liars says how many may lie or be silent",
 )
