@@ -181,7 +181,12 @@ ALGORITHM = Algorithm(
         MessageSize(Upload, "up", "n*(d + 1) + k^2 + k"),
         MessageSize(NewModel, "down", "k^2 + k", when="transfer == 'full' and server.exchanges == 'serial'", due=True),
         MessageSize(
-            NewModel, "down", "0", "(defended: k^2 + k)", "transfer == 'delta' and server.exchanges == 'serial'", due=True
+            NewModel,
+            "down",
+            "0",
+            "(or k^2 + k, defended)",
+            "transfer == 'delta' and server.exchanges == 'serial'",
+            due=True,
         ),
         MessageSize(NewModel, "down", "j*(d + 1) + k^2 + k", when="server.exchanges != 'serial'", due=True),
     ),
