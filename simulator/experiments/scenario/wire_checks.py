@@ -100,12 +100,11 @@ def undefended(one: Algorithm, defence: BaseDefence | type[BaseDefence], graph: 
         return ""
     if one.withstands:
         return f"the server of {one.name} sums nothing that a defence could replace: it {one.withstands}"
-    return (
-        f"agents of {one.name} pass on single pulls, or results of single arms, and no statistics that a defence could "
-        "compare"
-        if kinds
-        else f"{one.name} sends nothing to a server, so there is nothing to defend"
-    )
+    if not kinds:
+        return f"{one.name} sends nothing to a server, so there is nothing to defend"
+    if any(kind.meaning(name) == "rewards" for kind in kinds for name in kind.payload_fields()):
+        return f"agents of {one.name} pass on single pulls, or results of single arms, which a defence cannot compare"
+    return f"nothing that agents of {one.name} send says that it adds up over agents (payload(adds=...))"
 
 
 def stand(one: Algorithm) -> str:
