@@ -178,6 +178,9 @@ ALGORITHM = Algorithm(
     ),
     metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2022communication",),
+    undefended={
+        "wait != 'all'": "of agents that are late its server takes the last statistics, of which it has a change alone"
+    },
     search={"threshold": "0.01..100", "q": "0.01..1"},
     always={"threshold": 0.0},
 )

@@ -178,7 +178,14 @@ ALGORITHM = Algorithm(
         MessageSize(ServerModel, "down", "s*(d + 1) + m^2 + m", when="transfer == 'delta'", due=True),
         MessageSize(Upload, "up", "n*(d + 1) + k^2 + k"),
         MessageSize(NewModel, "down", "k^2 + k", when="transfer == 'full' and server.exchanges == 'serial'", due=True),
-        MessageSize(NewModel, "down", "0", when="transfer == 'delta' and server.exchanges == 'serial'", due=True),
+        MessageSize(
+            NewModel,
+            "down",
+            "0",
+            "(or k^2 + k, defended)",
+            "transfer == 'delta' and server.exchanges == 'serial'",
+            due=True,
+        ),
         MessageSize(NewModel, "down", "j*(d + 1) + k^2 + k", when="server.exchanges != 'serial'", due=True),
     ),
     counts=(

@@ -172,4 +172,7 @@ ALGORITHM = Algorithm(
     bounds=ASYNC_LIN_UCB,
     always={"gamma_u": 1.0, "gamma_d": 1.0},
     memory=(LINEAR,),
+    undefended={
+        "1": "it sends what an agent lacks, the difference of two sums, which of robust means is no sum of squares"
+    },
 )

@@ -9,7 +9,8 @@ alternating minimisation that starts from y_g = y - x_l . theta_l:
 
 P shortens to length S. Then A_g, b_g take in x_g and y_g, which is what is exchanged, and A_l, b_l take in x_l and y_l.
 The text was not at hand: steps and constants are those of the authors' program, but that directions of less than 1e-9
-of the largest eigenvalue are no part of the pseudoinverse (there 1e-15, which rounding exceeds). Longer than most, with
+of the largest eigenvalue are no part of the pseudoinverse (there 1e-15, which rounding exceeds), and that both sides
+send when a determinant has grown by more than gamma (there also by just as much). Longer than most, with
 the server of Async-LinUCB: divided rewards, and two parts that are learnt apart.
 """
 

@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from coband.agents.in_step import ARMS_LEFT, IN_PHASES, PARTING, PhasedAgent
+from coband.agents.in_step import ARMS_LEFT, DEALT, IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import DealtMeans, PhaseOrder
 from coband.agents.parameters import known_turns
 from coband.agents.theorems import DELB
@@ -154,5 +154,6 @@ ALGORITHM = Algorithm(
     ),
     bounds=DELB,
     cites=("wang2020distributed",),
+    undefended=DEALT,
     search={"C": "0.001..600"},
 )

@@ -28,7 +28,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from coband.agents.in_step import ARMS_LEFT, IN_PHASES, PARTING, PhasedAgent
+from coband.agents.in_step import ARMS_LEFT, DEALT, IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import ActiveArms, Allotment, PhaseEstimates, PhaseModel
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
@@ -200,5 +200,6 @@ ALGORITHM = Algorithm(
     ),
     bounds=FED_PE,
     cites=("huang2021federated",),
+    undefended=DEALT,
     search={"growth": "2..8"},
 )

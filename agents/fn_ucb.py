@@ -5,6 +5,8 @@ What the text and the published code say, and what is ours:
 
 * theta_sync is the average of the weights (``average``), and a training starts from the agent's own last ones (appendix
   E). ``average: none`` and ``best`` and ``train_from: averaged`` are ours.
+* ``lam`` is 0.1, where line 1 has 1 + 2/T, and ``train: public`` the loss of the published code, where line 14 has
+  that of eq. 1 (``train: paper``).
 * ``init: normal`` (weights and biases N(0, 1), unscaled output, plain gradients) is what the published curves were
   made with; ``init: paper`` is appendix B.
 * In the published code all networks are one storage: theta_0, every agent's network and the aggregate. Agents train it
@@ -222,4 +224,5 @@ ALGORITHM = Algorithm(
     bounds=theorems.FN_UCB,
     always={"threshold": 0.0},
     memory=(NEURAL,),
+    undefended={"average == 'best'": "its server takes one agent's network as it was sent, and no mean of all"},
 )

@@ -12,9 +12,9 @@ averages hide as much of an agent as noise z hides of one number, in each round 
 
 From the authors' program: phi_np is proportional to exp(a) where n explores p first and to exp(b) elsewhere; a stays
 for some rounds and then falls to b. The first points are random ones of the region. Ours: an average of nobody is noise
-alone (the program draws uniform weights then, which tells); points may repeat; kernels are given, where the program
-fits those of agents; nobody waits: a round ends when the server has heard something new of everybody, and until the
-first has ended an agent goes by its own draws.
+alone (the program draws uniform weights then, which tells), and under DP phi is over all agents, heard so far or not;
+points may repeat; kernels are given, where the program fits those of agents; nobody waits: a round ends when the server
+has heard something new of everybody, and until the first has ended an agent goes by its own draws.
 
 Longer than most, with its server: four algorithms with their parameters, and the account of privacy.
 """
@@ -178,6 +178,7 @@ def federated(config: type[FtsConfig], source: str, summary: str) -> Algorithm:
         where={"regions": "splits^d" if splits else "1"},
         metrics=(Metric("draws", "messages", "draws of weights that agents have sent"),),
         cites=(*(["dai2020federated"] if source.startswith("2020") else []), "dai2021differentially"),
+        undefended={"1": "its agents send weights that each has drawn, which it mixes by region"},
         search={"features": "20..500", "length_scale": "0.05..5"},
         unbounded=FTS_UNSTATED if source.startswith("2020") else DP_FTS_UNSTATED,
         memory=(Memory("a matrix M x M of features for each agent", "N*features^2", "fewer features"),),

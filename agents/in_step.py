@@ -36,6 +36,8 @@ IN_EPOCHS = Needs(
     waits_for_all="1",
 )
 """What agents need that thin out the points of a domain."""
+DEALT = {"1": "its agents send results of arms that each is dealt alone, which nobody else's can be compared with"}
+"""Why it has no defence where each agent pulls its own arms."""
 ARMS_LEFT = Metric("arms_left", "arms", "arms that an average agent has left", aggregate="mean")
 
 

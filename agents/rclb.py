@@ -18,6 +18,7 @@ By Hoeffding's inequality
     Phi(t_l) <= 1/2 + (liars/2 + sqrt(ln(1/delta_l) / (2 N))) / (1 - liars),
 
 so that the threshold grows with the share of liars and shrinks with the number of agents as the abstract's regret does.
+An agent of which nothing comes counts as one of the floor(liars N); the others go on without it (ours).
 With C = 4 an agent alone would err by 2^(-l) at most, in each arm and phase with probability 1 - 2 delta_l.
 
 Longer than most, with its server: the derivation of the threshold, and checks of what the server keeps.
@@ -40,7 +41,7 @@ from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD
 from coband.simulator.core.nodes.node import SERVER, NodeContext
-from coband.simulator.maths.exploration.dealing import Dealt, median_width
+from coband.simulator.maths.exploration.dealing import WHOLE, Dealt, median_width
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.metrics import Metric
 
@@ -51,7 +52,7 @@ class RclbConfig(DealtConfig):
     C: float = Field(default=4.0, gt=0)
     """Factor of the pulls of a phase."""
     liars: float = Field(default=0.2, ge=0, lt=0.5)
-    """Share of the agents that may lie."""
+    """Share of the agents that may lie, or of which nothing comes."""
     width: Annotated[float, Field(ge=0)] | Literal["theory"] = "theory"
     """t, by how many deviations of an agent's estimate the median is believed to be off; theory: t_l."""
     delta: float = Field(default=0.1, gt=0, lt=1)
@@ -64,11 +65,15 @@ class RclbConfig(DealtConfig):
         assert context.domain is not None
         return self.delta / (2 * len(context.domain) * phase * (phase + 1))
 
-    def threshold(self, context: NodeContext, phase: int, deviation: float) -> float:
-        """Of medians, where an agent's estimates have this deviation at most."""
-        t = self.width
+    def spare(self, context: NodeContext) -> int:
+        """floor(liars N)."""
+        return math.floor(self.liars * context.agents + WHOLE)
+
+    def threshold(self, context: NodeContext, phase: int, deviation: float, missing: int = 0) -> float:
+        """Of medians, where an agent's estimates have this deviation at most, without so many of those that may lie."""
+        t, heard = self.width, context.agents - missing
         if t == "theory":
-            t = median_width(context.agents, self.liars, self.confidence(context, phase))
+            t = median_width(heard, (self.spare(context) - missing) / heard, self.confidence(context, phase))
         return 2.0 * t * deviation
 
     def deal(self, context: NodeContext, active: IndexArray, phase: int) -> list[Dealt]:
@@ -91,7 +96,8 @@ class Rclb(DealtAgent):
         """Send the own estimate; the server says which arms are left."""
         self.note("trigger", round=self.phase, value=len(self.active))
         estimate = PhaseEstimate(theta=self.least_squares(self.X), pulls=self._place, round=self.phase)
-        left = await self.ask(SERVER, estimate, reply=ActiveArms, public=True)
+        this = lambda message: message.round == self.phase  # noqa: E731
+        left = await self.ask(SERVER, estimate, reply=ActiveArms, public=True, where=this)
         if not isinstance(left, ActiveArms):
             self.part()
             return
@@ -124,5 +130,5 @@ ALGORITHM = Algorithm(
     bounds=RCLB,
     cites=("mitra2022collaborative",),
     search={"C": "0.001..10", "liars": "0..0.45"},
-    withstands="takes the median of the agents' estimates; its parameter liars says how many may lie",
+    withstands="takes the median of the agents' estimates; its parameter liars says how many may lie or be silent",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -39,15 +39,14 @@ class FtsServer(Talks, Server):
             return
         self._fresh = {}
         self.rounds += 1
-        heard = sorted(self._newest)
-        shares = self.context.config.shares(self.context.agents, self.context.dimension, self.rounds)[:, heard]
-        shares = shares / shares.sum(axis=1, keepdims=True)
-        weights = self.averages(shares, np.array([self._newest[agent].weights for agent in heard]))
+        shares = self.context.config.shares(self.context.agents, self.context.dimension, self.rounds)
+        weights = self.averages(shares, {agent: self._newest[agent].weights for agent in sorted(self._newest)})
         self.tell(ALL_AGENTS, self.message(weights=weights, version=self.rounds, round=self.rounds))
 
-    def averages(self, shares: FloatArray, weights: FloatArray) -> FloatArray:
-        """sum_n phi_np omega_n, (P, M), from phi (P, N) and omega (N, M)."""
-        return np.asarray(shares @ weights)
+    def averages(self, shares: FloatArray, heard: Mapping[Address, FloatArray]) -> FloatArray:
+        """sum_n phi_np omega_n, (P, M), from phi (P, N); who has not been heard leaves its part to the others."""
+        shares = shares[:, list(heard)]
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True) @ np.array(list(heard.values())))
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """What it has of each agent is the newest that it was sent."""
@@ -66,8 +65,14 @@ class PrivateFtsServer(FtsServer):
 
     message = PrivateRegionWeights
 
-    def averages(self, shares: FloatArray, weights: FloatArray) -> FloatArray:
-        """sum over the subset of phi_np omega_n / q, weights cut, and noise."""
+    def averages(self, shares: FloatArray, heard: Mapping[Address, FloatArray]) -> FloatArray:
+        """sum over the subset of phi_np omega_n / q, weights cut, and noise.
+
+        An agent that has not been heard counts with weights of zero: phi of the others and the noise stay what they
+        are, so that they say nothing of whether it is there.
+        """
         self.releases = self.rounds
+        weights = np.zeros((shares.shape[1], self.context.config.features))
+        weights[list(heard)] = list(heard.values())
         found: FloatArray = self.context.config.release(self.context.rng, shares, weights)
         return found

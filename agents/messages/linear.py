@@ -128,8 +128,8 @@ class PrivateSums(Message):
     """Up: W = sum x x^T and b = sum y x of all the agent's pulls, with noise that the agent has put on them."""
 
     kind: ClassVar[str] = "upload"
-    W: FloatArray = payload("d", "d", kind="gram", symmetric=True, adds="all", noised=True)
-    b: FloatArray = payload("d", kind="moment", adds="all", noised=True)
+    W: FloatArray = payload("d", "d", kind="gram", symmetric=True, adds="newest", noised=True)
+    b: FloatArray = payload("d", kind="moment", adds="newest", noised=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

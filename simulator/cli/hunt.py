@@ -79,14 +79,16 @@ def _attacked(scenario: Scenario, labels: Sequence[str], seeds: Sequence[int], c
 
     attacks, broken = Attacks(scenario, seeds), False
     for label in labels:
-        worst = None
+        worst, left_out = None, 0
         for tried in attacks.tried(label):
-            said = f"refused: {tried.why}" if tried.why else f"honest regret x {tried.cost:.3g}"
+            said = tried.why or f"honest regret x {tried.cost:.3g}"
+            left_out += tried.why.startswith("left out")
             click.echo(f"{label}: {tried.liars} liars, {_in_words(tried.behaviour)}: {said}")
             if not tried.why and (worst is None or tried.cost > worst.cost):
                 worst = tried
         if worst is None or worst.cost < cost:
-            click.echo(f"{label}: no attack multiplies the regret of honest agents by {cost:g}")
+            but = f"; {left_out} behaviours were left out, since its agents cannot lie so" if left_out else ""
+            click.echo(f"{label}: no attack multiplies the regret of honest agents by {cost:g}{but}")
             continue
         broken, worst = True, attacks.shrunk(worst, cost)
         few, words = f"{worst.liars} of {scenario.agents.count}", _in_words(worst.behaviour)

@@ -216,6 +216,8 @@ class Algorithm:
         always: parameters with which its agents communicate whenever they have anything new; empty where none do that.
         private: the noise that its nodes put on what they send, by the context of an agent; None: they put none.
         withstands: what its server does by itself about agents that lie; empty: nothing.
+        undefended: why no defence (``server.aggregate``) can take the place of what its server sums, by the condition
+            on the parameters under which that is so; ``1`` for always.
     """
 
     name: str
@@ -238,6 +240,7 @@ class Algorithm:
     knows: tuple[str, ...] = ()
     private: Callable[[NodeContext], OwnNoise] | None = None
     withstands: str = ""
+    undefended: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def facts(self) -> frozenset[str]:

@@ -112,6 +112,8 @@ def _sections(item: Item) -> Iterator[Section]:
     if item.get("privacy"):
         private = tuple((one["what"], one["from"], *_private(one)) for one in item["privacy"])
         yield Section("Privacy", (Rows(("what is sent", "seen by", "", "otherwise seen"), private),))
+    if item.get("liars"):
+        yield Section("Liars", (Text((item["liars"],)),))
     if item.get("counts"):
         yield Section("Communication", (Text(tuple(_count(form) for form in item["counts"])),))
     if item.get("memory"):

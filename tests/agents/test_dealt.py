@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from coband.agents.rclb import RclbConfig
 from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run, world
 from coband.simulator.maths.exploration.dealing import deal, median_width
 from tests.agents.beside import assert_equal, beside, schedule_of
@@ -123,6 +124,37 @@ def test_a_first_phase_that_never_ends_is_warned_of(name: str) -> None:
     (warning,) = simulated.engine.agents[0].warnings()
     assert f"{name}: the first phase has" in warning
     assert simulated.result.rounds == 0
+
+
+@every("adversary", [{"stop": None}, {"stop": 30.0}, {"start": 30.0}, {"messages": ["phase_estimate"]}])
+@every("silent", [[3], [0, 7]])
+def test_who_is_silent_counts_as_a_liar(adversary: dict[str, Any], silent: list[int]) -> None:
+    """2 of 10 agents may lie: without as many the others go on, a third one ends it; with all checks."""
+    domain = {"kind": "sphere", "dimension": 2, "points": 12, "method": "uniform"}
+    problem = {"kind": "fixed_domain", "domain": domain, "reward": {"kind": "linear", "theta": "sphere"}, "noise": 0.1}
+
+    def rounds(who: list[int], **more: Any) -> Any:
+        lies = [{"agents": who, "behaviour": {"kind": "silent"}, **adversary}]
+        config, schedule = {"sub_gaussian": 0.1, "C": 1.0}, {"kind": "rounds", "turns": 400}
+        return run(
+            "rclb", config, agents=10, problem=problem, adversaries=lies, schedule=schedule, **more
+        ).engine.server
+
+    server = rounds(silent)
+    assert server.rounds >= 2
+    assert not server.closed
+    assert server._gone == set(silent)
+    assert int(world(problem, 0, 10).means(0, 1).argmax()) in server.active
+    assert rounds([*silent, 4, 5][:3]).closed
+
+
+def test_thresholds_grow_with_those_that_are_missing_as_with_fewer_agents() -> None:
+    """Of 10 agents 2 may lie, both are silent: 8 are heard, all of them honest."""
+    config, context = RclbConfig(liars=0.2), run("rclb", {"C": 0.02}, agents=10).engine.server.context
+    delta = config.confidence(context, 3)
+    for missing in (0, 1, 2):
+        t = median_width(10 - missing, (2 - missing) / (10 - missing), delta)
+        assert config.threshold(context, 3, 1.5, missing) == 3.0 * t
 
 
 def test_a_fifth_of_liars_moves_medians_little() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dp_accounting as dp
@@ -13,6 +14,7 @@ import pytest
 from scipy import stats
 
 from coband.agents.fts_parameters import PrivateRegions, Regions
+from coband.server.fts import PrivateFtsServer
 from coband.simulator.analysis.audit import Verdict, audited
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.experiments.scenario.loading import loads
@@ -144,6 +146,42 @@ def test_one_agent_changes_all_averages_by_no_more_than_the_noise_hides() -> Non
     change -= config.release(np.random.default_rng(2), shares, without)
     deviations = config.z * config.S * shares.max(axis=1) / config.q
     assert np.sqrt(((change / deviations[:, None]) ** 2).sum()) == pytest.approx(1 / config.z)
+
+
+@every("name", NAMES)
+def test_a_run_in_which_one_agent_is_never_heard_is_the_pseudo_code(name: str) -> None:
+    """The others share its part of an average, but not where that would tell that it is away."""
+    config: dict[str, Any] = {"features": 5, "length_scale": 0.5, "initial": 1, "patience": 2}
+    if name.endswith("_de"):
+        config |= {"splits": 2, "a": 3.0, "b": 0.5, "constant": 2, "decay": 5}
+    if name.startswith("dp"):
+        config |= {"q": 0.8, "S": 3.0, "z": 0.1}
+    problem = {"kind": "fixed_domain", "domain": {"kind": "box", "dimension": 1, "points": 15}, "noise": 0.1}
+    plan = {"agents": 4, "problem": problem | {"reward": {"kind": "cosine"}}, "seed": 3}
+    plan |= {"schedule": {"kind": "one_at_a_time", "turns": 60, "order": "weighted", "weights": [1, 0, 1, 1]}}
+    splits = config.get("splits", 1)
+    simulated, expected = beside(name, fts, config, plan, splits=splits, private=name.startswith("dp"))
+    assert_equal(simulated, expected)
+    assert {agent for agent, *_ in simulated.pulls} == {0, 2, 3}
+    assert expected.rounds > 3
+
+
+@every("splits", [1, 2])
+def test_that_an_agent_was_never_heard_is_hidden_as_well(splits: int) -> None:
+    """Its weights change all averages together by 1/z deviations of the noise at most, wherever it counts."""
+    config = PrivateRegions(splits=splits, features=6, S=5.0, z=1.7, q=1.0)
+    weights = 100.0 * np.random.default_rng(1).standard_normal((3, 6))
+    for round in (1, 25, 60):
+        shares = config.shares(3, 2, round)
+        deviations = config.z * config.S * shares.max(axis=1) / config.q
+        released = []
+        for heard in ((0, 1, 2), (1, 2)):
+            server = PrivateFtsServer.__new__(PrivateFtsServer)
+            context: Any = SimpleNamespace(config=config, rng=np.random.default_rng(2))
+            server.context, server.rounds = context, round
+            released.append(server.averages(shares, {agent: weights[agent] for agent in heard}))
+        change = (released[0] - released[1]) / deviations[:, None]
+        assert 0.0 < np.sqrt((change**2).sum()) <= (1 + 1e-12) / config.z
 
 
 # --- what it promises

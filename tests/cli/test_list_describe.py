@@ -102,6 +102,8 @@ def test_describe_an_algorithm() -> None:
         "Privacy:\n  what is sent    seen by                               otherwise seen\n"
         "  upload.numbers  server   private under laplace_local  what one pull changes in it has no declared bound\n"
         "  time of upload  server   private under laplace_local  it depends on pulls, as does how many it brings\n\n"
+        "Liars:\n  server.aggregate is refused: nothing that agents of async_kernel_ucb send says that it adds up over "
+        "agents (payload(adds=...))\n\n"
         "Communication:\n  uplink_scalars = rounds*(m + 1), if not blocking\n\n"
         "where\n  d: arm dimension\n  m = 2*d\n  rounds: communication rounds completed\n\n"
         "Metrics:\n  name  meaning                   unit\n"

@@ -100,8 +100,12 @@ def run(turns: Turns, world: World, kernel: Kernel | None, config: Config, coins
             out.rounds += 1
             phi = weights(c, agents, P, out.rounds)
             heard = [n for n in range(agents) if sent[n] is not None]
-            phi = [[row[n] / sum(row[k] for k in heard) for n in heard] for row in phi]
-            federated = average(c, phi, [sent[n] for n in heard], server)  # type: ignore[misc]
+            if not c.private:  # else an agent that is missing would change how much the others count
+                phi = [
+                    [row[n] / sum(row[k] for k in heard) if n in heard else 0.0 for n in range(agents)] for row in phi
+                ]
+            omegas = [np.zeros(M) if omega is None else omega for omega in sent]
+            federated = average(c, phi, omegas, server)
             fresh = [0] * agents
             for m in range(agents):
                 out.send("region_weights", SERVER, m, P * M)

@@ -225,6 +225,7 @@ def test_an_algorithm_has_messages_closed_forms_parameters_and_its_paper(pages: 
         "## Messages",
         "## Fields",
         "## Privacy",
+        "## Liars",
         "## Communication",
         "## Where",
         "## Theorems",

@@ -8,7 +8,7 @@ the same agents in the same worlds when the others are honest too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ import numpy as np
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import NoBestArm
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.job import graph_and_world, plan
 from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_document
 from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.wire_checks import untouched
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.scenario_errors import RequestError
 
@@ -29,6 +31,9 @@ REFUSALS: tuple[type[Exception], ...] = (*BAD_INPUT, NoBestArm)
 """Why a run ends without a regret."""
 HONEST: dict[str, Any] = {"kind": "scale", "factor": 1.0}
 """What a liar does whose messages stay as they are."""
+ALWAYS: Mapping[str, float] = {}
+NEVER: Mapping[str, float] = {"stop": 0.0}
+"""When a liar lies; who never does is honest in the place of one whose messages have nothing that `HONEST` names."""
 BEHAVIOURS: tuple[dict[str, Any], ...] = (
     {"kind": "sign_flip", "scale": 1.0},
     {"kind": "sign_flip", "scale": 3.0},
@@ -56,8 +61,8 @@ class Attack:
     """What a behaviour costs an algorithm.
 
     Attributes:
-        cost: honest agents' regret over what it is without lies; NaN where the run was refused.
-        why: of a refusal.
+        cost: honest agents' regret over what it is without lies; NaN where there is none.
+        why: there is none: it was refused, or left out since it changes nothing that the agents send.
     """
 
     label: str
@@ -85,16 +90,20 @@ class Attacks:
             raise AttackError("an attack needs a liar and somebody honest; set agents.count: 2, or more")
         document = {**scenario.resolved(), "replications": 1, "expect": [], "trace": "off"}
         self._document = json.dumps(document)
+        self._algorithms = {entry.label: entry.algorithm for entry in scenario.algorithms}
         self.most = max(1, round(most * self._count))
         self._known: dict[str, float] = {}
 
     def tried(self, label: str) -> Iterator[Attack]:
         """Every behaviour with the largest share of liars."""
         for behaviour in BEHAVIOURS:
+            if why := self._untouched(label, behaviour):
+                yield Attack(label, behaviour, self.most, float("nan"), f"left out: {why}")
+                continue
             try:
                 yield Attack(label, behaviour, self.most, self.cost(label, behaviour, self.most))
             except REFUSALS as refusal:
-                yield Attack(label, behaviour, self.most, float("nan"), str(refusal))
+                yield Attack(label, behaviour, self.most, float("nan"), f"refused: {refusal}")
 
     def shrunk(self, attack: Attack, least: float) -> Attack:
         """The same attack with as few liars as cost so much: one less would cost less than ``least``."""
@@ -107,22 +116,30 @@ class Attacks:
 
     def cost(self, label: str, behaviour: dict[str, Any], liars: int) -> float:
         """Mean regret of the honest agents over what it is without lies."""
-        return self._regret(label, behaviour, liars) / max(self._regret(label, HONEST, liars), 1e-300)
+        honest = (behaviour, NEVER) if self._untouched(label, HONEST) else (HONEST, ALWAYS)
+        return self._regret(label, behaviour, liars) / max(self._regret(label, honest[0], liars, honest[1]), 1e-300)
+
+    def _untouched(self, label: str, behaviour: dict[str, Any]) -> str:
+        """Why a behaviour changes nothing; empty if it does."""
+        adversary = Adversary.model_validate({"agents": [0], "behaviour": behaviour})
+        return untouched(self._algorithms[label], adversary)
 
     def scenario(self, attack: Attack) -> str:
         return to_yaml(self._with(attack.label, attack.behaviour, attack.liars, self._seeds[0]))
 
-    def _with(self, label: str, behaviour: dict[str, Any], liars: int, seed: int) -> dict[str, Any]:
+    def _with(
+        self, label: str, behaviour: dict[str, Any], liars: int, seed: int, when: Mapping[str, float] = ALWAYS
+    ) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(self._document)
         document["seed"] = seed
         document["algorithms"] = [entry for entry in document["algorithms"] if entry["label"] == label]
-        document["adversaries"] = [{"agents": {"fraction": liars / self._count}, "behaviour": behaviour}]
+        document["adversaries"] = [{"agents": {"fraction": liars / self._count}, "behaviour": behaviour, **when}]
         return document
 
-    def _regret(self, label: str, behaviour: dict[str, Any], liars: int) -> float:
-        key = json.dumps([label, behaviour, liars])
+    def _regret(self, label: str, behaviour: dict[str, Any], liars: int, when: Mapping[str, float] = ALWAYS) -> float:
+        key = json.dumps([label, behaviour, liars, dict(when)])
         if key not in self._known:
-            runs = [self._run(self._with(label, behaviour, liars, seed)) for seed in self._seeds]
+            runs = [self._run(self._with(label, behaviour, liars, seed, when)) for seed in self._seeds]
             self._known[key] = float(np.mean(runs))
         return self._known[key]
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Phases, Renewal, Rounds
+from coband.simulator.core.formulas import evaluate
 from coband.simulator.core.hosts.members import Roll
 from coband.simulator.core.nodes.context import DeclaredContext, NodeContext
 from coband.simulator.core.nodes.decisions import ClosestDecision
@@ -56,6 +57,7 @@ class NodeAssembly:
         self._check_direct()
         self._check_arms(algorithm)
         self._check_exact(algorithm)
+        self._check_defence(algorithm, config)
         self._check_columns(config)
         context_of = self._contexts(algorithm, config, self._plan.share if share is None else share)
 
@@ -140,7 +142,7 @@ class NodeAssembly:
         if algorithm.needs.fixed_arms and not self._world.fixed_arms:
             raise UnsupportedScenario(
                 f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
-                "turn; give problem.arms kind: pool"
+                "turn; give problem.arms kind: pool without count, or problem.kind fixed_domain"
             )
         if algorithm.needs.steady_arms and not getattr(self._world, "steady_arms", False):
             raise UnsupportedScenario(
@@ -159,6 +161,12 @@ class NodeAssembly:
                         "conclude the same from it, so that it must arrive as it was sent; give it float64 in "
                         "messages.encoding.kinds"
                     )
+
+    def _check_defence(self, algorithm: Algorithm, config: BaseModel) -> None:
+        """Refuse a defence where parameters leave it nothing to take the place of."""
+        for condition, why in {} if self._plan.server.aggregate.sums else algorithm.undefended.items():
+            if evaluate(condition, algorithm.parameters(config)):
+                raise UnsupportedScenario(f"server.aggregate, for {algorithm.name} with {condition}: {why}")
 
     def _check_columns(self, config: BaseModel) -> None:
         """Refuse kernels that are restricted to coordinates which there are not."""

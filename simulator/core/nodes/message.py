@@ -44,7 +44,7 @@ def payload(
     kind: Meaning = "number",
     symmetric: bool = False,
     of: str = "",
-    adds: Literal["", "news", "all", "server"] = "",
+    adds: Literal["", "news", "all", "newest", "server"] = "",
     bound: str = "",
     pulls: Pulls | None = None,
     code: Literal["", "unary"] = "",
@@ -59,8 +59,9 @@ def payload(
         symmetric: its matrices are; so m (m + 1) / 2 of the m^2 entries say everything.
         of: of an index or a count, what there is at most: agents, arms, turns (of one agent) or pulls (of all).
         adds: of an upload, that the server wants the sum over agents alone, so that a defence may take its place: of
-            what is new since the agent's upload before (``news``), or of all that it has, once in each round (``all``);
-            ``server``: of what is new, in a basis that changes, so that the server asks its `defence` by itself.
+            what is new since the agent's upload before (``news``), or of all that it has, once in each round (``all``),
+            or of all that it has, where the server keeps each agent's newest (``newest``); ``server``: of what is new,
+            in a basis that changes, so that the server asks its `defence` by itself.
         bound: of a sum over pulls, the largest Euclidean norm of what one pull adds to it, a formula of the largest
             norm of ``points`` and the largest absolute value of ``rewards``; empty where there is none, so that no
             noise can hide a pull in it.

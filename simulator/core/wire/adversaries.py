@@ -68,9 +68,19 @@ class Adversary(Config):
         """Whether they do it now."""
         return self.start <= now and (self.stop is None or now < self.stop)
 
-    def means(self, message: Message) -> bool:
+    @property
+    def meant(self) -> tuple[Meaning, ...]:
+        """What the fields hold that they change."""
+        return self.fields or self.behaviour.fields
+
+    def means(self, kind: type[Message]) -> bool:
         """Whether they change messages of this class."""
-        return self.messages is None or type(message).__name__ in self.messages or message.kind in self.messages
+        return self.messages is None or kind.__name__ in self.messages or kind.kind in self.messages
+
+    def touches(self, kind: type[Message]) -> bool:
+        """Whether there is anything in messages of this class that they change."""
+        found = self.behaviour.withholds or any(kind.meaning(name) in self.meant for name in kind.payload_fields())
+        return self.means(kind) and found
 
 
 class Liars:
@@ -102,7 +112,7 @@ class Liars:
     def lie(self, source: int, message: Message) -> Adversary | None:
         """What a node does to a message now; None: it sends it as it is."""
         now = self._now()
-        return next((one for one in self._of.get(source, ()) if one.acts(now) and one.means(message)), None)
+        return next((one for one in self._of.get(source, ()) if one.acts(now) and one.means(type(message))), None)
 
     def told(
         self, source: int, message: Message, lie: Adversary | None, rng: Callable[[], np.random.Generator]
@@ -112,8 +122,7 @@ class Liars:
         kind = type(message)
         found: Fields = {}
         if lie is not None and whole:
-            meant = lie.fields or lie.behaviour.fields
-            fields = {name: values for name, values in whole.items() if kind.meaning(name) in meant}
+            fields = {name: values for name, values in whole.items() if kind.meaning(name) in lie.meant}
             if fields:
                 corrupted = lie.behaviour.corrupt(fields, self._sight(source, message, whole, rng()))
                 found = {name: np.clip(np.asarray(corrupted[name]), -MOST, MOST) for name in fields}

@@ -172,7 +172,8 @@ class Defended:
 
     def __init__(self, defence: BaseDefence) -> None:
         self._defence = defence
-        self._open: dict[Place, Any] = {}  # of a field of whole statistics: what they are about
+        self._open: dict[Place, Any] = {}  # of a field of whole statistics: the round that they are of
+        self._held: dict[Place, FloatArray] = {}  # of a field and an agent whose newest change the server keeps
         self._statistics: dict[Place, dict[Address, FloatArray]] = {}
         self._total: dict[Place, FloatArray] = {}
 
@@ -182,16 +183,21 @@ class Defended:
 
     def _change(self, source: Address, message: Message, name: str, values: FloatArray) -> FloatArray:
         place, declared = (type(message), name), message.declared(name)
-        whole = declared["adds"] == "all"
-        about = (message.round, getattr(message, "step", 0)) if whole else None
-        if place not in self._open or self._open[place] != about:
-            self._open[place], self._statistics[place] = about, {}
-            self._total[place] = np.zeros(values.shape)
-        if whole:
-            self._statistics[place].pop(source, None)
-        before = self._total[place]
-        self._total[place] = self.total(place, source, values, declared["symmetric"])
-        return self._total[place] - before
+        newest, own = declared["adds"] == "newest", (type(message), name, source)
+        if declared["adds"] != "news":
+            since, about = own if newest else place, (message.round, getattr(message, "step", 0))
+            if about < self._open.get(since, about):
+                return values  # it is late, and the server has no use for it
+            if not newest and about != self._open.get(since):
+                self._statistics[place] = {}
+                self._total.pop(place, None)
+            self._open[since] = about
+            self._statistics.get(place, {}).pop(source, None)
+        before, self._total[place] = self._total.get(place), self.total(place, source, values, declared["symmetric"])
+        change = self._total[place] if before is None else self._total[place] - before
+        if newest:
+            self._held[own] = change = change + self._held.get(own, 0.0)
+        return change
 
     def total(self, place: Place, source: Address, news: FloatArray, symmetric: bool = False) -> FloatArray:
         """n times the robust mean, when the statistics of an agent have grown by these.

@@ -28,7 +28,7 @@ from coband.simulator.core.wire.noising import Noising
 from coband.simulator.core.wire.senders import Encoded, Sender
 from coband.simulator.core.wire.values import Fields, of_the_form, reals, replaced
 
-SUMMED = ("news", "all")
+SUMMED = ("news", "all", "newest")
 """How fields add up that the server itself need not bring to one basis."""
 
 

@@ -23,6 +23,7 @@ from coband.simulator.core.nodes.node import Agent
 from coband.simulator.core.wire.privacy import Privacy
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry
 from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
+from coband.simulator.experiments.scenario.wire_checks import stand
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric
@@ -107,6 +108,7 @@ def _algorithm(algorithm: Algorithm) -> Item:
         "knows": sorted(algorithm.facts),
         "messages": [_message(message) for message in algorithm.messages],
         "privacy": list(_privacy(algorithm)),
+        "liars": stand(algorithm),
         "counts": [asdict(form) for form in algorithm.counts],
         "bounds": [_bound(bound) for bound in algorithm.bounds],
         "unbounded": algorithm.unbounded,

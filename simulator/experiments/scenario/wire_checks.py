@@ -7,8 +7,9 @@ from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import SINGLE
-from coband.simulator.core.wire.defences import BaseDefence
+from coband.simulator.core.wire.defences import DEFENCES, BaseDefence, Clip, Sum
 from coband.simulator.core.wire.encodings import BaseEncoding
 from coband.simulator.core.wire.listening import single_pull
 from coband.simulator.core.wire.privacy import Privacy
@@ -48,9 +49,38 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
         if strange:
             message = f"speaks of agent {strange[0]}: must be < {count}, the agents.count; agents are numbered from 0"
             yield ("adversaries", number, "agents"), message
+    yield from _idle_lies(valid.get("adversaries", ()), known, complete)
 
 
-def undefended(one: Algorithm, defence: BaseDefence, graph: bool) -> str:
+def _idle_lies(adversaries: Sequence[Adversary], known: Sequence[Algorithm], complete: bool) -> Mistakes:
+    """Adversaries that change nothing of any algorithm, and algorithms of which none of them changes anything."""
+    found = [[untouched(one, adversary) for one in known] for adversary in adversaries]
+    speaks = [any(size.direction != "down" for size in one.messages) for one in known]
+    idle = [all(why or not spoken for why, spoken in zip(row, speaks, strict=True)) for row in found]
+    for number, row in enumerate(found):
+        if complete and idle[number] and any(row):
+            yield ("adversaries", number), next(filter(None, row))
+    for place in range(len(known) if complete and not all(idle) else 0):
+        whys = [row[place] for row in found]
+        if whys and all(whys):
+            yield ("adversaries",), whys[0]
+
+
+def untouched(one: Algorithm, adversary: Adversary) -> str:
+    """Why lies change nothing of what agents of an algorithm send; empty if they do, or if the agents send nothing."""
+    sent = list(dict.fromkeys(size.message for size in one.messages if size.direction != "down"))
+    if not sent or adversary.behaviour.poisons or any(map(adversary.touches, sent)):
+        return ""
+    fields = [f"{kind.__name__}.{name} ({kind.meaning(name)})" for kind in sent for name in kind.payload_fields()]
+    named = f" of {', '.join(adversary.messages)}" if adversary.messages else ""
+    return (
+        f"{adversary.behaviour.kind} changes nothing that agents of {one.name} send: it changes "  # type: ignore[attr-defined]
+        f"{', '.join(adversary.meant)}{named}, and they send {', '.join(fields) or 'no payload'}; so these runs would "
+        "be those of honest agents; take silent or reward_poisoning, or other fields or messages"
+    )
+
+
+def undefended(one: Algorithm, defence: BaseDefence | type[BaseDefence], graph: bool) -> str:
     """Why a defence has no meaning for an algorithm; empty if it has one."""
     kinds = [size.message for size in one.messages]
     if graph:
@@ -64,17 +94,30 @@ def undefended(one: Algorithm, defence: BaseDefence, graph: bool) -> str:
                 f"sum; give clip or reject_outliers, which say how much of what a neighbour tells is taken"
             )
         return ""
+    if "1" in one.undefended:
+        return f"no defence can take the place of what the server of {one.name} does: {one.undefended['1']}"
     if any(kind.declared(name)["adds"] for kind in kinds for name in kind.payload_fields()):
         return ""
     if one.withstands:
         return f"the server of {one.name} sums nothing that a defence could replace: it {one.withstands}"
-    return (
-        f"{one.name} sends no statistics that a server sums: its agents pass on single pulls, results of arms that "
-        "each is dealt alone, which nobody else's can be compared with, or weights that each has drawn and its server "
-        "mixes by region; so no defence can take their place"
-        if kinds
-        else f"{one.name} sends nothing to a server, so there is nothing to defend"
-    )
+    if not kinds:
+        return f"{one.name} sends nothing to a server, so there is nothing to defend"
+    if any(kind.meaning(name) == "rewards" for kind in kinds for name in kind.payload_fields()):
+        return f"agents of {one.name} pass on single pulls, or results of single arms, which a defence cannot compare"
+    return f"nothing that agents of {one.name} send says that it adds up over agents (payload(adds=...))"
+
+
+def stand(one: Algorithm) -> str:
+    """What stands between an algorithm and liars, in a line; empty for one that sends nothing."""
+    graph, members = one.server is None, {kind: found for kind, found in DEFENCES.known().items() if found is not Sum}
+    taken = ", ".join(kind for kind, found in members.items() if not undefended(one, found, graph))
+    if not one.messages:
+        return ""
+    if not taken:
+        return f"server.aggregate is refused: {undefended(one, Clip, graph)}"
+    others = "".join(f"; refused with {condition}: {why}" for condition, why in one.undefended.items())
+    whose = "agents believe what others tell them" if graph else "its server takes the sum of what it is sent"
+    return f"{whose}, which is no defence; server.aggregate can be {taken}{others}"
 
 
 def _named(sent: Kinds, name: str) -> Kinds:

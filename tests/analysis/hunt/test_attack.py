@@ -37,6 +37,18 @@ def test_every_behaviour_is_tried_and_lies_cost_more_than_the_truth(attacks: Att
     assert attacks.cost("dis_lin_ucb", {"kind": "scale", "factor": 1.0}, 2) == 1.0
 
 
+def test_behaviours_that_change_nothing_are_left_out() -> None:
+    """Agents of PLS send whole numbers of steps alone; who is silent is compared with who never is."""
+    domain = "{kind: fixed_domain, domain: {kind: sphere, dimension: 3, points: 9}, reward: {kind: linear}}"
+    lines = [line for line in SCENARIO.splitlines() if not line.startswith("  ") and "problem" not in line]
+    text = "\n".join(lines).replace("dis_lin_ucb, alpha: 0.3", "pls, C: 0.01") + f"\nproblem: {domain}\n"
+    attacks = Attacks(loads(text), range(1))
+    tried = list(attacks.tried("pls"))
+    assert [one.behaviour["kind"] for one in tried if not one.why] == ["silent"]
+    assert all(one.why.startswith("left out: ") and math.isnan(one.cost) for one in tried if one.why)
+    assert all(one.cost > 0.0 for one in tried if not one.why)
+
+
 def test_one_liar_less_would_cost_less_than_is_asked(attacks: Attacks) -> None:
     behaviour = {"kind": "sign_flip", "scale": 3.0}
     first = Attack("dis_lin_ucb", behaviour, 4, attacks.cost("dis_lin_ucb", behaviour, 4))

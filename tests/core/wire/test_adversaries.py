@@ -15,17 +15,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from coband.agents.messages.linear import LinearUpload
+from coband.agents.messages.linear import Gradient, LinearUpload, PrivateSums
 from coband.agents.messages.sharing import Point
 from coband.simulator.conformance.runs import Run, algorithm, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary
-from coband.simulator.core.wire.defences import BaseDefence, Defence
+from coband.simulator.core.wire.defences import BaseDefence, Defence, Defended
 from coband.simulator.core.wire.listening import Listening
 from coband.simulator.core.wire.poisoning import PoisonedWorld
-from coband.simulator.experiments.scenario.wire_checks import undefended
+from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.experiments.scenario.wire_checks import stand, undefended
+from coband.simulator.scenario_errors import ScenarioError
 
 RING: dict[str, Any] = {"topology": {"kind": "ring"}}
 Sent = list[tuple[int, LinearUpload, float]]
@@ -251,6 +253,64 @@ def test_equivocation_over_several_hops_is_refused() -> None:
         )
 
 
+ENTRIES = {
+    "dis_lin_ucb": "{algorithm: dis_lin_ucb}",
+    "pls": "{algorithm: pls, C: 0.1}",
+    "n_kernel_ucb": "{algorithm: n_kernel_ucb}",
+}
+
+
+def told_of(adversaries: str, *names: str) -> list[tuple[str, str]]:
+    """(key path, message) of what is wrong with a scenario with these adversaries."""
+    text = f"""\
+name: lies
+agents: {{count: 5}}
+schedule: {{kind: rounds, turns: 20}}
+problem:
+  kind: fixed_domain
+  domain: {{kind: sphere, dimension: 3, points: 12}}
+  reward: {{kind: linear}}
+adversaries: [{adversaries}]
+algorithms: [{", ".join(ENTRIES[name] for name in names)}]
+"""
+    try:
+        loads(text, "lies")
+    except ScenarioError as error:
+        return [(one.key, one.message) for one in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("what", "names", "where"),
+    [
+        ("behaviour: {kind: sign_flip}", ["pls"], "adversaries[0]"),
+        ("behaviour: {kind: stale}", ["pls", "n_kernel_ucb"], "adversaries[0]"),
+        ("behaviour: {kind: noise, sigma: 1}", ["dis_lin_ucb", "pls"], "adversaries"),
+        ("behaviour: {kind: sign_flip}, messages: [SyncRequest]", ["dis_lin_ucb"], "adversaries[0]"),
+        ("behaviour: {kind: sign_flip}, fields: [weights]", ["dis_lin_ucb"], "adversaries[0]"),
+        ("behaviour: {kind: silent}", ["pls"], ""),
+        ("behaviour: {kind: reward_poisoning, budget: 3}", ["pls"], ""),
+        ("behaviour: {kind: silent}, messages: [SyncRequest]", ["dis_lin_ucb"], ""),
+        ("behaviour: {kind: sign_flip}", ["n_kernel_ucb"], ""),
+        ("behaviour: {kind: sign_flip}", ["dis_lin_ucb", "n_kernel_ucb"], ""),
+    ],
+)
+def test_liars_that_cannot_lie_are_refused(what: str, names: list[str], where: str) -> None:
+    """Of all algorithms together, or of one of them; who sends nothing has nobody to lie."""
+    found = told_of(f"{{agents: [1], {what}}}", *names)
+    assert [place for place, _ in found] == ([where] if where else [])
+    for _, message in found:
+        assert ("EstimateLevels.levels (count)" if "pls" in names else "LinearUpload.b (moment)") in message
+
+
+def test_each_entry_may_be_about_another_algorithm() -> None:
+    """Two entries that no algorithm has both messages of; alone, each leaves out an algorithm that it means not."""
+    flips = "{agents: [1], behaviour: {kind: sign_flip}}"
+    levels = "{agents: [1], behaviour: {kind: silent}, messages: [EstimateLevels]}"
+    assert told_of(f"{flips}, {levels}", "dis_lin_ucb", "pls") == []
+    assert [place for place, _ in told_of(levels, "dis_lin_ucb", "pls")] == ["adversaries"]
+
+
 # --- defences
 
 TABLES = st.lists(st.lists(st.floats(-5, 5), min_size=2, max_size=2), min_size=1, max_size=7)
@@ -337,6 +397,41 @@ def test_a_defence_keeps_regret_down_where_a_sum_does_not() -> None:
     assert all(robust < summed for robust, summed in zip(found["geometric_median"], found["sum"], strict=True))
 
 
+def test_a_late_upload_does_not_divide_a_round() -> None:
+    """Gradients of step 2; one of step 1 comes between them, of which the server makes no use."""
+    defended, values = Defended(defence("coordinate_median")), np.array([[1.0], [5.0], [2.0]])
+    heard = []
+    for agent, step in ((0, 1), (1, 1), (0, 2), (2, 1), (1, 2), (2, 2)):
+        message = Gradient(gradient=values[agent] + step, round=4, step=step)
+        change = defended.taken(agent, message, {"gradient": message.gradient})["gradient"]
+        heard.append((step, agent, float(change[0])))
+    assert sum(change for step, _, change in heard if step == 2) == pytest.approx(3 * 4.0)
+
+
+def test_the_newest_of_each_agent_add_up_to_the_robust_mean() -> None:
+    """What a server has of agents that were not heard in a round, or were heard late, is the newest of each."""
+    rng, defended = np.random.default_rng(5), Defended(defence("geometric_median"))
+    said, kept = dict[int, PrivateSums](), dict[int, np.ndarray]()
+    for turn in range(40):
+        agent, back = int(rng.integers(5)), int(rng.integers(3))
+        A = rng.standard_normal((2, 2)) * (1.0 if agent else 30.0)
+        message = PrivateSums(W=A @ A.T, b=rng.standard_normal(2), round=30 + 3 * turn - 10 * back)
+        change = defended.taken(agent, message, {"b": np.asarray(message.b)})["b"]
+        if agent not in said or message.round > said[agent].round:  # as the server does
+            said[agent], kept[agent] = message, change
+        rows = np.array([said[one].b for one in sorted(said)])
+        assert sum(kept.values()) == pytest.approx(len(rows) * defence("geometric_median").mean(rows), abs=1e-9)
+
+
+def test_a_quorum_that_goes_on_with_changes_is_refused_with_a_defence() -> None:
+    wait = {"wait": {"quorum": 0.5, "timeout": 2.0}}
+    with pytest.raises(UnsupportedScenario, match="a change alone"):
+        run("approx_dis_kernel_ucb", wait, server={"aggregate": "clip"})
+    short: dict[str, Any] = {"server": {"aggregate": "clip"}, "schedule": {"kind": "rounds", "turns": 12}}
+    late = {"latency": {"kind": "exponential", "rate": 0.7}}
+    assert run("fed_ucb", wait | {"threshold": 0.1}, agents=4, network=late, **short).result.rounds > 2
+
+
 @pytest.mark.parametrize("spec", ["clip", "geometric_median"])
 def test_async_kernel_ucb_takes_the_robust_mean_over_its_newest_dictionary(spec: str) -> None:
     """With all checks: each upload re-expressed from its own dictionary, and the robust mean of the agents' sums."""
@@ -416,12 +511,28 @@ def test_every_algorithm_on_a_graph_runs_with_a_defence(name: str, kind: str) ->
     assert math.isfinite(made.result.totals["honest_regret"])
 
 
+def test_a_defence_of_networks_that_are_not_averaged_is_refused() -> None:
+    """The server of FN-UCB takes one network as it was sent, where a defence changes all of them."""
+    few = {"width": 2, "average": "best"}
+    with pytest.raises(UnsupportedScenario, match=r"average == 'best'.*takes one agent's network"):
+        run("fn_ucb", few, server={"aggregate": "clip"})
+    assert run("fn_ucb", few, schedule={"kind": "rounds", "turns": 3}).result.rounds
+    averaged = {"width": 2, "average": "weights"}
+    assert run("fn_ucb", averaged, schedule={"kind": "rounds", "turns": 3}, server={"aggregate": "clip"}).result.rounds
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "graph", "why"),
     [
         ("fed_pe", "clip", False, "results of arms that each is dealt alone"),
         ("one_kernel_ucb", "clip", False, "pass on single pulls"),
         ("fts_de", "clip", False, "weights that each has drawn"),
+        ("delb", "clip", False, "results of arms that each is dealt alone"),
+        ("pls", "clip", False, "sums whole numbers of steps"),
+        ("async_lin_ucb", "geometric_median", False, "what an agent lacks"),
+        ("async_lin_ucb_am", "coordinate_median", False, "what an agent lacks"),
+        ("fed_ucb", "clip", False, ""),
+        ("fn_ucb", "clip", False, ""),
         ("rclb", "clip", False, "it takes the median of the agents' estimates"),
         ("n_kernel_ucb", "clip", False, "sends nothing to a server"),
         ("n_kernel_ucb", "clip", True, "tells neighbours nothing"),
@@ -435,3 +546,26 @@ def test_a_defence_without_a_meaning_is_refused(name: str, kind: str, graph: boo
     found = undefended(algorithm(name), defence(kind), graph)
     assert why in found
     assert bool(why) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "dis_lin_ucb",
+            "the sum of what it is sent, which is no defence; server.aggregate can be clip, coordinate_median",
+        ),
+        (
+            "coop_kernel_ucb",
+            "what others tell them, which is no defence; server.aggregate can be clip, reject_outliers",
+        ),
+        ("fn_ucb", "refused with average == 'best': its server takes one agent's network"),
+        ("pls", "server.aggregate is refused: no defence can take the place"),
+        ("rclb", "it takes the median of the agents' estimates"),
+        ("n_kernel_ucb", ""),
+    ],
+)
+def test_what_stands_between_an_algorithm_and_liars_is_said(name: str, said: str) -> None:
+    found = stand(algorithm(name))
+    assert said in found
+    assert bool(said) == bool(found)

@@ -110,7 +110,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (
         [DIST],
         "Eager: dist_kernel_ucb needs one arm set for all turns of all agents; this problem offers fresh arms "
-        "each turn; give problem.arms kind: pool",
+        "each turn; give problem.arms kind: pool without count, or problem.kind fixed_domain",
     ),
     (
         [
