@@ -8,13 +8,15 @@ from typing import NoReturn
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.mistakes import NodeMistake
 from coband.simulator.core.nodes.node import SERVER, Address, NoBestArm, Node, Outbox
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.terms import LiveError
 
-TELLING: tuple[type[Exception], ...] = (InvariantViolation, JobFailure, NoBestArm, MemoryError, WireError, *BAD_INPUT)
+OF_RUNS = (InvariantViolation, JobFailure, NoBestArm, NodeMistake, MemoryError)
+TELLING: tuple[type[Exception], ...] = (*OF_RUNS, WireError, *BAD_INPUT)
 """Errors whose text says all that a user needs."""
 LIBRARIES = {"numpy", "scipy"}
 

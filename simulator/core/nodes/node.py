@@ -29,6 +29,7 @@ from coband.simulator.core.nodes.outbox import Multicast as Multicast
 from coband.simulator.core.nodes.outbox import Neighbours as Neighbours
 from coband.simulator.core.nodes.outbox import Outbox as Outbox
 from coband.simulator.core.nodes.outbox import Recipient as Recipient
+from coband.simulator.core.nodes.outbox import refuse_outbox
 from coband.simulator.core.nodes.sharing import Sharing as Sharing
 from coband.simulator.core.nodes.timers import Timer as Timer
 
@@ -214,7 +215,12 @@ class Agent(Client):
         """LOCAL messages that arrived at one moment, each with the agent that it is from."""
         outbox: Outbox = []
         for source, message in messages:
-            outbox += self.receive(message, source)
+            answer = self.receive(message, source)
+            try:
+                outbox += answer
+            except TypeError:
+                refuse_outbox(answer, self, "receive")
+                raise
         return outbox
 
     def prepare_together(self, arms: ArmSet) -> None:
