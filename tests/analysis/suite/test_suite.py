@@ -17,6 +17,7 @@ from coband.simulator.analysis.suite.scores import Entrant, ranked, table
 from coband.simulator.analysis.suite.submission import Outcome, Runner, Submission, read
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, Suite, SuiteError, suite, suites
 from coband.simulator.cli.main import main
+from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.suite import suite as command
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.workers import InProcess
@@ -264,3 +265,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert ended.value.code == 2
     assert "is no results file of `coband suite run`" in capsys.readouterr().err
     shutil.rmtree(tmp_path)
+
+
+def test_an_algorithm_that_is_not_installed_is_no_matter_of_a_scenario() -> None:
+    with pytest.raises(
+        BadInput, match=r"no algorithm 'gp_ucbb' is installed; the nearest names are gp_ucb, \w+, \w+; a"
+    ):
+        command.main(["run", "--quick", "--algorithm", "gp_ucbb"], standalone_mode=False)
