@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +19,7 @@ from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.nodes.graphs import Graph
-from coband.simulator.core.nodes.lazy_sequence import each
+from coband.simulator.core.nodes.lazy_sequence import each, made
 from coband.simulator.core.nodes.node import BatchAgent, Client, Node, NodeContext, Server
 from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.core.run_context import RunContext
@@ -138,7 +139,7 @@ class Ended:
             audit=self.run.audit,
             agents=self.agents,
             server=self.server,
-            warnings=(*getattr(self.world, "warnings", ()), *warnings_of(self._nodes), *self._overspent()),
+            warnings=(*getattr(self.world, "warnings", ()), *self._warnings()),
         )
 
     @property
@@ -207,9 +208,18 @@ class Ended:
         epsilon = accounting.own_epsilon(noise.spent(releases), noise.delta)
         return {"epsilon": epsilon} if math.isfinite(epsilon) else {}
 
-    def _overspent(self) -> Iterator[str]:
+    def _warnings(self) -> Iterator[str]:
+        """What nodes warn of, noise that is too much, and questions of a kind of which none was answered."""
+        yield from warnings_of(self._nodes)
         if self.noising is not None and (sentence := self.noising.too_much):
             yield sentence
+        nodes = [*made(self.agents), *([] if self.server is None else [self.server])]
+        declined = sum((Counter(node.declined) for node in nodes if node.declined), Counter[str]())
+        for kind, count in declined.items():
+            sent = sum(entry.messages for (name, _), entry in self.run.ledger.by_kind.items() if name == kind)
+            if sent == count:
+                handler = "the method that handles them returns none"
+                yield f"{count:,} of {sent:,} questions {kind!r} arrived and got no answer: {handler}"
 
     def _reported(self) -> dict[str, int | float]:
         """The numbers that nodes report, each combined as its metric says; the sum where nobody declares it."""

@@ -12,6 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -58,10 +59,12 @@ class Node(ABC):
     Attributes:
         noted: what the value of a note means, by event; a class adds its own to those of its bases.
         releases: messages on which it has put noise of its own, for the account of privacy.
+        declined: questions, by kind of message, to which whoever had them said that there is no answer.
     """
 
     noted: ClassVar[Mapping[str, str]] = {}
     releases: int = 0
+    declined: Mapping[str, int] = MappingProxyType({})
     notes: Sequence[Note] = ()
 
     def __init__(self, context: NodeContext) -> None:

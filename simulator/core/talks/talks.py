@@ -254,6 +254,9 @@ class Talks(Talking):
         if question is not None and question.take(message, source):
             heard.append(question)
         elif question is not None and type(message) is Declined:
+            if question.message is not None:
+                kind = question.message.kind
+                self.declined = {**self.declined, kind: self.declined.get(kind, 0) + 1}
             talks.leave_out(question, source, "declined")
         elif not heard or (question not in heard and any(one.message for one in heard)):  # askers hear what others use
             late = message.answers and self.handled("late", message, source)
