@@ -53,7 +53,10 @@ def _count(value: object) -> int:
 
 
 def unfinite(message: Message) -> str | None:
-    """The name of a payload field that holds NaN or infinity; None: there is none."""
+    """The name of a payload field that holds NaN, or an array with infinity; None: there is none.
+
+    Infinity alone is larger than all others, as the loss of a model without data, and may be meant.
+    """
     marked = [item.name for item in _fields(message) if item.metadata.get("payload")]
     return next((name for name in marked if not _is_finite(getattr(message, name))), None)
 
@@ -63,6 +66,8 @@ def _is_finite(value: object) -> bool:
         return all(map(_is_finite, value))
     if is_dataclass(value):
         return all(_is_finite(getattr(value, item.name)) for item in _fields(value))
+    if isinstance(value, float):
+        return not math.isnan(value)
     numbers = np.asarray(0.0 if value is None else value)
     return not np.issubdtype(numbers.dtype, np.inexact) or bool(np.isfinite(numbers).all())
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import MessageSize
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.checks.inspection import UNTOLD
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.mistakes import NodeMistake
-from coband.simulator.core.nodes.node import NEIGHBOURS, SERVER, Address, Agent, Server, UnsupportedScenario
+from coband.simulator.core.nodes.node import NEIGHBOURS, SERVER, Address, Agent, Outbox, Server, UnsupportedScenario
 from coband.simulator.core.talks import Talks, on
-from tests.core.toys import TOY, Report, ToyAgent, ToyConfig, ToyServer, run_on_toys
+from tests.core.toys import TOY, News, Report, ToyAgent, ToyConfig, ToyServer, run_on_toys
 
 HERE = r"test_mistakes\.py:\d+: "
 ROUNDS: dict[str, Any] = {"kind": "rounds", "turns": 3}
@@ -184,3 +188,73 @@ def test_labels_and_single_numbers_are_header(value: Any) -> None:
         label: Any = None
 
     assert Labelled(values=1.0, label=value).scalars == 1
+
+
+class Asker(Talks, ToyAgent):
+    """Asks after each pull."""
+
+    tells = True
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        self.unshared += 1
+        return self.begin(self.ask_once())
+
+    async def ask_once(self) -> None:
+        await self.ask(SERVER, Report(values=np.ones(2), pulls=self.unshared if self.tells else 0), reply=News)
+
+
+class Answerer(Talks, Server):
+    """Answers the first questions."""
+
+    answers: ClassVar[int] = 0
+
+    @on(Report)
+    def take(self, message: Report, source: Address) -> News | None:
+        self.rounds += 1
+        return News(total=1.0) if self.rounds <= self.answers else None
+
+
+@pytest.mark.parametrize(
+    ("answers", "parts", "warned"),
+    [
+        (0, {}, ["6 of 6 questions 'report' arrived and got no answer: the method that handles them returns none"]),
+        (1, {}, []),
+        (6, {}, []),
+        (0, {"network": {"loss": 0.5, "retransmission": {"max_attempts": 1}}}, []),
+    ],
+)
+def test_questions_of_which_none_is_answered(
+    answers: int, parts: dict[str, Any], warned: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Answerer, "answers", answers)
+    assert list(_run(Asker, Answerer, **parts).warnings) == warned
+
+
+@pytest.mark.parametrize(("tells", "warned"), [(True, 0), (False, 1)])
+def test_uploads_without_pulls(tells: bool, warned: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Asker, "tells", tells)
+    monkeypatch.setattr(Answerer, "answers", 6)
+    found = _run(Asker, Answerer, checks="full").warnings
+    assert [text for text in found if "carries pulls" in text] == [UNTOLD] * warned
+    assert not _run(Asker, Answerer).warnings
+
+
+@pytest.mark.parametrize(
+    ("value", "finite"),
+    [(np.array([1.0, np.nan]), False), (np.array([np.inf]), False), (np.nan, False), ((1.0, np.nan), False),
+     (np.inf, True), (np.array([1, 2]), True), (None, True)],
+)  # fmt: skip
+def test_numbers_that_are_none(value: Any, finite: bool) -> None:
+    @dataclass(frozen=True, kw_only=True, eq=False)
+    class Sums(Message):
+        kind: ClassVar[str] = "sums"
+        values: Any = payload()
+
+    def observe(self: Any, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        self.unshared += 1
+        return [(SERVER, Sums(values=value))]
+
+    agent, server = _with(ToyAgent, observe=observe), _with(ToyServer, receive=lambda self, message, source: [])
+    words = r"^Sums\.values of node [01] is not finite"
+    with nullcontext() if finite else pytest.raises(InvariantViolation, match=words):
+        _run(agent, server, checks="full")
