@@ -15,8 +15,7 @@ from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.terms import LiveError
 
-OF_RUNS = (InvariantViolation, JobFailure, NoBestArm, NodeMistake, MemoryError)
-TELLING: tuple[type[Exception], ...] = (*OF_RUNS, WireError, *BAD_INPUT)
+TELLING: tuple[type[Exception], ...] = (InvariantViolation, JobFailure, NoBestArm, MemoryError, WireError, *BAD_INPUT)
 """Errors whose text says all that a user needs."""
 LIBRARIES = {"numpy", "scipy"}
 
@@ -27,7 +26,7 @@ def explain(error: Exception, what: str) -> NoReturn:
     Args:
         what: what failed.
     """
-    if isinstance(error, TELLING):
+    if isinstance(error, TELLING) or (isinstance(error, NodeMistake) and error.placed):
         raise error
     places = traceback.extract_tb(error.__traceback__)
     place = next((one for one in reversed(places) if LIBRARIES.isdisjoint(Path(one.filename).parts)), places[-1])
