@@ -39,8 +39,8 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 
 def one_edit(one: str, other: str) -> bool:
-    """Whether one text becomes the other by one character that is added, left out or replaced."""
+    """Whether one text, of more than two characters, becomes the other by one that is added, left out or replaced."""
     pairs = zip(one, other, strict=False)
     same = next((place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
     rests = ((1, 1), (0, 1), (1, 0))
-    return one != other and any(one[same + left :] == other[same + right :] for left, right in rests)
+    return one != other and len(one) > 2 and any(one[same + left :] == other[same + right :] for left, right in rests)
