@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,11 +84,13 @@ def run(
     """
     from coband.simulator.analysis.suite.submission import Runner
     from coband.simulator.experiments.registry.registry import Registry
-    from coband.simulator.experiments.runs.study import check_known
 
     found, known = _suite(name), list(Registry.installed().algorithms)
     for one in algorithms:
-        check_known(one, known)
+        if one not in known:
+            near = ", ".join(difflib.get_close_matches(one, known, n=3, cutoff=0.0))
+            advice = "a plugin has to be installed in this environment, as by `pip install -e DIR`"
+            raise BadInput(f"no algorithm {one!r} is installed; the nearest names are {near}; {advice}")
     size: Size = "quick" if quick else "full"
     chosen, where = list(dict.fromkeys(algorithms)) or known, _scenarios(found, scenarios)
     named = [name, size, chosen[0] if len(chosen) == 1 else str(len(chosen))]

@@ -46,7 +46,12 @@ class Finite(click.FloatRange):
 
 
 class Place(click.Path):
-    """A path of a file or of a folder, with the metavar that says which."""
+    """A path of a file or of a folder, with the metavar that says which; an empty one is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("the path is empty; . is this directory", param, ctx)
+        return super().convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         """``FILE`` or ``DIR``."""
@@ -57,7 +62,7 @@ class Out(Place):
     """A place to write to. Directories above it are made where they are not there, which is said: it may be a slip."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]  # as `path_type` says
+        path: Path = super().convert(value, param, ctx)
         own = param is not None and value == param.default
         if not own and not path.parent.exists() and not (ctx and (ctx.resilient_parsing or verbosity() == "quiet")):
             click.echo(f"note: the directory {path.parent} is not there; it is made", err=True)

@@ -12,6 +12,7 @@ from coband.simulator.conformance.runs import Run, algorithm, registry
 from coband.simulator.core.algorithm import ClosedForm, MessageSize, attributes
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
+from coband.simulator.core.checks.inspection import UNTOLD
 from coband.simulator.core.formulas import Values, evaluate, names_in
 from coband.simulator.core.memory import RunSize
 from coband.simulator.core.nodes.message import Message
@@ -78,6 +79,7 @@ def check_sums(run: Run) -> None:
         (row.node, message) for row, message in zip(run.events(tr.SEND), run.sent, strict=True) if row.peer == SERVER
     ]
     loaded = [place for place, (_, message) in enumerate(uploads) if message.pulls]
+    demand(bool(loaded) or not any(message.scalars for _, message in uploads), UNTOLD)
     if server is None or not loaded:
         return
     name = type(server).__name__

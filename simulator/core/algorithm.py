@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from coband.simulator.core.formulas import FormulaError, Values, evaluate
 from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import BatchAgent, Client, NodeContext, Server
+from coband.simulator.core.nodes.mistakes import refuse_undecorated
+from coband.simulator.core.nodes.node import BatchAgent, Client, NodeContext, Server, UnsupportedScenario
 from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.metrics import Metric
 
@@ -93,6 +94,9 @@ class MessageSize:
     to: str = ""
     when: str = ""
     due: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_undecorated(self.message)
 
 
 @dataclass(frozen=True)
@@ -264,11 +268,19 @@ class Algorithm:
 
     @property
     def server_class(self) -> type[Server] | None:
-        """The server's class, imported."""
+        """The server's class, imported.
+
+        Raises:
+            UnsupportedScenario: there is none of its name.
+        """
         if not isinstance(self.server, str):
             return self.server
         module, _, name = self.server.partition(":")
-        found: type[Server] = getattr(importlib.import_module(module), name)
+        try:
+            found: type[Server] = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            wanted = 'give Algorithm.server "module:Class", or the class itself'
+            raise UnsupportedScenario(f"server={self.server!r} cannot be imported: {error}; {wanted}") from error
         return found
 
     def memory_of(self, run: RunSize) -> list[tuple[Memory, float]]:

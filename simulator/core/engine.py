@@ -154,6 +154,7 @@ class Engine:
                 result = replace(result, warnings=warnings)
             if self._inspection is not None:
                 self._inspection.summed_up(result, self._due)
+                result = replace(result, warnings=(*result.warnings, *self._inspection.unchecked))
         except InvariantViolation as violation:
             self.trace.record(self.clock.now, tr.VIOLATION, SERVER, cause=violation.cause)
             chain = [_in_words(row) for row in self.trace.chain(violation.cause)]

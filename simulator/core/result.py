@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -141,12 +142,7 @@ class Ended:
             audit=self.run.audit,
             agents=self.agents,
             server=self.server,
-            warnings=(
-                *getattr(self.world, "warnings", ()),
-                *warnings_of(self._nodes),
-                *self._overspent(),
-                *islice(self._stuck(), MOST_STUCK),
-            ),
+            warnings=(*getattr(self.world, "warnings", ()), *self._warnings()),
         )
 
     @property
@@ -215,9 +211,19 @@ class Ended:
         epsilon = accounting.own_epsilon(noise.spent(releases), noise.delta)
         return {"epsilon": epsilon} if math.isfinite(epsilon) else {}
 
-    def _overspent(self) -> Iterator[str]:
+    def _warnings(self) -> Iterator[str]:
+        """What nodes warn of, noise that is too much, and questions of a kind of which none was answered."""
+        yield from warnings_of(self._nodes)
         if self.noising is not None and (sentence := self.noising.too_much):
             yield sentence
+        nodes = [*made(self.agents), *([] if self.server is None else [self.server])]
+        declined = sum((Counter(node.declined) for node in nodes if node.declined), Counter[str]())
+        for kind, count in declined.items():
+            sent = sum(entry.messages for (name, _), entry in self.run.ledger.by_kind.items() if name == kind)
+            if sent == count:
+                handler = "the method that handles them returns none"
+                yield f"{count:,} of {sent:,} questions {kind!r} arrived and got no answer: {handler}"
+        yield from islice(self._stuck(), MOST_STUCK)
 
     def _stuck(self) -> Iterator[str]:
         """Where agents that wait for ever stand in their conversations."""

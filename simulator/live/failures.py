@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.mistakes import NodeMistake
 from coband.simulator.core.nodes.node import SERVER, Address, NoBestArm, Node, Outbox
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
@@ -25,7 +26,7 @@ def explain(error: Exception, what: str) -> NoReturn:
     Args:
         what: what failed.
     """
-    if isinstance(error, TELLING):
+    if isinstance(error, TELLING) or (isinstance(error, NodeMistake) and error.placed):
         raise error
     places = traceback.extract_tb(error.__traceback__)
     place = next((one for one in reversed(places) if LIBRARIES.isdisjoint(Path(one.filename).parts)), places[-1])

@@ -6,13 +6,13 @@ import asyncio
 import math
 import os
 import socket
-import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.experiments.runs.blas import one_thread
+from coband.simulator.experiments.runs.breaking_off import told
 from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
@@ -278,7 +278,7 @@ class Station:
         if isinstance(error, InvariantViolation):
             self._session.post(Failed("violated", str(error)[:LONGEST_TEXT]))
             return
-        text = str(error) if isinstance(error, TELLING) else "".join(traceback.format_exception(error))
+        text = str(error) if isinstance(error, TELLING) else told(error)
         self._session.post(Failed("failed", text[:LONGEST_TEXT]))
 
     def _report(self) -> None:

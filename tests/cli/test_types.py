@@ -8,7 +8,7 @@ import click
 import pytest
 
 from coband.simulator.cli.main import cli
-from coband.simulator.cli.types import MOST_WORKERS, AtLeast, Finite
+from coband.simulator.cli.types import FILE_PATH, FOLDER, MOST_WORKERS, AtLeast, Finite, Out
 from tests.every import every
 
 HUGE = "9" * 30
@@ -42,3 +42,9 @@ def test_the_messages() -> None:
     with pytest.raises(click.BadParameter, match="nan is not a finite number$"):
         Finite(min=0).convert("nan", None, None)
     assert (AtLeast(1).convert("7", None, None), Finite(min=0).convert("1e3", None, None)) == (7, 1000.0)
+
+
+@pytest.mark.parametrize("kind", [FILE_PATH, FOLDER, Out()])
+def test_an_empty_path_is_refused(kind: click.Path) -> None:
+    with pytest.raises(click.BadParameter, match=r"the path is empty; \. is this directory$"):
+        kind.convert("", None, None)

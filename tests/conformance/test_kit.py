@@ -16,8 +16,8 @@ from coband.simulator.core.algorithm import Algorithm, ClosedForm
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.formulas import FormulaError
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Address, Outbox, Server
-from tests.conformance.toys import Adder, Teller, toy
+from coband.simulator.core.nodes.node import SERVER, Address, Outbox, Server
+from tests.conformance.toys import Adder, Tally, Teller, toy
 
 CALLS = count()
 
@@ -170,6 +170,20 @@ def test_a_server_accounts_for_the_pulls_that_it_takes_in(
 ) -> None:
     (case,) = [case for case in cases(install(toy(server=server))) if str(case).endswith("-rounds-as_declared")]
     with pytest.raises(NonConformance, match=sentence):
+        case.check()
+
+
+class Wordless(Teller):
+    """Does not say of how many pulls its tallies are."""
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        self.unshared += 1
+        return [(SERVER, Tally(total=1.0))]
+
+
+def test_uploads_say_of_how_many_pulls_they_are(install: Callable[[Algorithm], str]) -> None:
+    (case,) = [case for case in cases(install(toy(Wordless))) if str(case).endswith("-rounds-as_declared")]
+    with pytest.raises(NonConformance, match=r"^no message carries pulls, .*; give uploads pulls=self\.unshared$"):
         case.check()
 
 

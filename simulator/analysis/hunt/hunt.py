@@ -9,7 +9,6 @@ still fails.
 from __future__ import annotations
 
 import json
-import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs.blas import one_thread
+from coband.simulator.experiments.runs.breaking_off import told
 from coband.simulator.experiments.runs.job import graph_and_world, plan
 from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_document
 from coband.simulator.experiments.scenario.scenario import Scenario
@@ -161,8 +161,8 @@ class Hunt:
             return str(error)
         except BAD_INPUT:
             raise
-        except Exception:
-            return traceback.format_exc()
+        except Exception as error:
+            return told(error)
         return None
 
     def _with_faults(self, label: str, seed: int, faults: tuple[Fault, ...]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from weakref import WeakKeyDictionary
 
 from coband.simulator.arms import ArmSet
@@ -24,7 +24,7 @@ from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import NONE
 from coband.simulator.core.checks.full_audit import FullAudit
 from coband.simulator.core.checks.outcome import NEVER, Outcome, Seen
-from coband.simulator.core.checks.payloads import stowaway
+from coband.simulator.core.checks.payloads import stowaway, unfinite
 from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.checks.timing import Timing
 from coband.simulator.core.checks.truth import Truth
@@ -39,6 +39,9 @@ from coband.simulator.core.nodes.outbox import SERVER, Address, Later, Neighbour
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.result import RunResult
 
+UNTOLD = (
+    "no message carries pulls, so that what the server has applied cannot be checked; give uploads pulls=self.unshared"
+)
 ROUNDING = 1e-9  # relative, of sums of the same numbers in another order
 
 
@@ -172,6 +175,8 @@ class Inspection:
             if hidden is not None:
                 text = f"{hidden!r} of a {message.kind!r} of node {address} is no payload and more than a header may be"
                 raise InvariantViolation(text, cause)
+            if (name := unfinite(message)) is not None:
+                raise InvariantViolation(f"{type(message).__name__}.{name} of node {address} is not finite", cause)
             self._receivers.sent(address, recipient, message, cause)
             if message.sent_as and recipient not in message.sent_as:
                 continue  # it went to each receiver by itself
@@ -203,8 +208,7 @@ class Inspection:
 
     def _missing(self) -> int:
         """Pulls that nobody has, less those that somebody has too often."""
-        applied = self._server.applied if self._server is not None else 0
-        held = sum(agent.unshared for agent in self._agents) + self._audit.underway + applied
+        held = sum(agent.unshared for agent in self._agents) + self._audit.underway + self._applied
         return self._progress.made - self._progress.outstanding - held - self._audit.lost
 
     def at_end(self, ledger: Ledger, regret: float, down: Set[Address]) -> None:
@@ -223,6 +227,17 @@ class Inspection:
         if self._server is not None:
             for sentence in self._server.discrepancies(self._uploads):
                 raise InvariantViolation(sentence)
+
+    @property
+    def unchecked(self) -> Iterator[str]:
+        """One sentence for what could not be checked, since nodes do not say enough of it."""
+        uploads = [message for _, message in self._uploads]
+        if any(one.scalars for one in uploads) and not any(one.pulls for one in uploads) and not self._applied:
+            yield UNTOLD
+
+    @property
+    def _applied(self) -> int:
+        return 0 if self._server is None else self._server.applied
 
     def _check_energy(self) -> None:
         """Every agent has paid for its pulls and for its bits."""

@@ -124,3 +124,23 @@ def _close(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any], rounding: flo
         return np.array_equal(one, other, equal_nan=np.issubdtype(one.dtype, np.inexact))
     largest = float(np.abs(one[np.isfinite(one)]).max(initial=0.0))
     return np.allclose(one, other, rtol=0.0, atol=rounding * max(largest, ROUNDING), equal_nan=True)
+
+
+def unfinite(message: Message) -> str | None:
+    """The name of a payload field that holds NaN, or an array with infinity; None: there is none.
+
+    Infinity alone is larger than all others, as the loss of a model without data, and may be meant.
+    """
+    marked = [item.name for item in _fields(message) if item.metadata.get("payload")]
+    return next((name for name in marked if not _is_finite(getattr(message, name))), None)
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, tuple | list):
+        return all(map(_is_finite, value))
+    if is_dataclass(value):
+        return all(_is_finite(getattr(value, item.name)) for item in _fields(value))
+    if isinstance(value, float):
+        return not math.isnan(value)
+    numbers = np.asarray(0.0 if value is None else value)
+    return not np.issubdtype(numbers.dtype, np.inexact) or bool(np.isfinite(numbers).all())

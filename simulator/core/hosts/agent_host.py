@@ -15,6 +15,7 @@ from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import TURN
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.mistakes import refuse_choice
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
@@ -136,7 +137,11 @@ class AgentHost(ClientHost):
 
     def pull(self, arms: ArmSet, arm: int) -> Turn:
         """Pull an arm and have the agent learn from it."""
-        reward, regret = self._world.pull(self.address, self.turns, arm)
+        try:
+            reward, regret = self._world.pull(self.address, self.turns, arm)
+        except Exception:
+            refuse_choice(self.node, arm, len(arms))
+            raise
         in_model = self.node.pulls_in_model
         if self._veiled is not None:
             arms = self._veiled(self.address, self.turns, arms, arm)
@@ -151,7 +156,7 @@ class AgentHost(ClientHost):
 
     def _end(self, turn: Turn, seq: int) -> None:
         """Send the messages of a turn and take note of it; ``seq``: of its reward."""
-        self._carry_out(turn.outbox, seq)
+        self._carry_out(turn.outbox, seq, "observe")
         progress, now = self._progress, self._clock.now
         progress.decisions.note(turn.in_model, self.newest, seq - 1)
         progress.pulled(self.address, now, turn.regret, turn.reward, seq)
@@ -172,7 +177,7 @@ class AgentHost(ClientHost):
             if messages:
                 self.newest = max(self.newest, sent)
             outbox = self.node.receive_all(messages)
-            self._carry_out(outbox, cause)
+            self._carry_out(outbox, cause, "receive_all")
             if self._check is not None:
                 self._check.heard(self.node, messages, outbox, cause)
             self._note_waiting(cause)

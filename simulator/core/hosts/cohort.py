@@ -53,7 +53,7 @@ class Cohort:
             if alike and bool(alike[0].outbox) != bool(outbox):
                 self._enter(alike)
                 alike = []
-            if turn.uneventful and (not outbox or (self._floods is not None and turn.floods)):
+            if outbox is not None and turn.uneventful and (not outbox or (self._floods is not None and turn.floods)):
                 alike.append(turn)
             else:
                 self._enter(alike)

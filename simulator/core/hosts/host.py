@@ -21,7 +21,7 @@ from coband.simulator.core.clock.clock import DELIVERY, TIMER, TURN
 from coband.simulator.core.hosts.outstanding import Outstanding
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
-from coband.simulator.core.nodes.outbox import refuse_coroutine
+from coband.simulator.core.nodes.outbox import refuse_outbox
 from coband.simulator.core.nodes.timers import Silence, Timer
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
@@ -153,7 +153,7 @@ class Host:
         else:
             flood = packet.flood
             outbox = self.node.receive(packet.message, packet.source if flood is None else flood.origin)
-        self._carry_out(outbox, seq)
+        self._carry_out(outbox, seq, packet)
         if self._check is not None:
             self._check.handled(self.node, packet, outbox, seq)
         return seq
@@ -172,8 +172,8 @@ class Host:
             version=message.version,
         )
 
-    def _carry_out(self, outbox: Outbox, cause: int) -> None:
-        """Record the node's notes and send its messages."""
+    def _carry_out(self, outbox: Outbox, cause: int, after: Packet | str) -> None:
+        """Record the node's notes and send its messages; ``after``: the packet that it has handled, or its method."""
         node = self.node
         if self.address in self._down:
             raise InvariantViolation(f"node {self.address} acted while it was down", cause)
@@ -197,9 +197,17 @@ class Host:
                     self._set_timer(recipient.delay, message, cause)
                 else:
                     self._send(self.address, recipient, message, cause)
-        except TypeError:
-            refuse_coroutine(outbox, f"{type(node).__name__}, node {self.address},")
+        except (TypeError, ValueError, AttributeError):
+            refuse_outbox(outbox, node, after if isinstance(after, str) else self._handler(after))
             raise
+
+    def _handler(self, packet: Packet) -> str:
+        """The method of the node that has handled a packet."""
+        if packet.timer or packet.expired:
+            return "on_timer" if packet.timer else "undelivered"
+        marked = getattr(self.node, "_handlers", {})
+        places = ((what, type(packet.message)) for what in ("on", "late"))
+        return next((str(marked[place][0]) for place in places if place in marked), "receive")
 
     def _went_back(self, version: int, cause: int) -> None:
         text = f"node {self.address} went back from model version {self._model} to {version}"

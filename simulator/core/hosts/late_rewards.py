@@ -9,6 +9,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import DELIVERY
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
+from coband.simulator.core.nodes.mistakes import refuse_choice
 from coband.simulator.core.randomness.distributions import Draws
 
 
@@ -40,12 +41,16 @@ class LateRewardsHost(AgentHost):
         node, now, progress = self.node, self._clock.now, self._progress
         offered = arms = self._next_arms()
         arm = node.choose(arms)
-        reward, regret = self._world.pull(self.address, self.turns, arm)
+        try:
+            reward, regret = self._world.pull(self.address, self.turns, arm)
+        except Exception:
+            refuse_choice(node, arm, len(offered))
+            raise
         if self._veiled is not None:
             arms = self._veiled(self.address, self.turns, arms, arm)
         detail = progress.describe_choice(arms.features, arm)
         seq = self._trace.record(now, tr.CHOOSE, self.address, cause=cause, value=arm, detail=detail)
-        self._carry_out([], seq)
+        self._carry_out([], seq, "choose")
         progress.decisions.note(node.pulls_in_model, self.newest, seq)
         progress.pulled(self.address, now, regret, reward, seq)
         progress.outstanding += 1
@@ -68,7 +73,7 @@ class LateRewardsHost(AgentHost):
             outbox = observe_late(node, pull)
             self._progress.outstanding -= 1
             self._progress.last_reward = now
-            self._carry_out(outbox, seq)
+            self._carry_out(outbox, seq, "observe")
             if self._check is not None:
                 self._check.rewarded(node, pull, outbox, seq)
             self._note_waiting(seq)

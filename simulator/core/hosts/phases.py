@@ -92,7 +92,7 @@ class PhaseHost(ClientHost):
         seq = self._record(counts, means, seq)
         pulls, total = int(counts.sum()), float(counts @ means)
         outbox = self.node.observe_batch(counts, means)
-        self._carry_out(outbox, seq)
+        self._carry_out(outbox, seq, "observe_batch")
         self._progress.pulled(self.address, self._clock.now, regret, total, seq, pulls)
         if self._check is not None:
             self._check.pulled_batch(self.node, counts, means, outbox, seq)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
@@ -17,6 +17,7 @@ from coband.simulator.core.nodes.context import DeclaredContext, NodeContext
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import LazySequence
+from coband.simulator.core.nodes.mistakes import written
 from coband.simulator.core.nodes.node import Client, Node, Server, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import SERVER
 from coband.simulator.core.nodes.sharing import Sharing
@@ -26,6 +27,26 @@ from coband.simulator.core.world import World, in_batches
 
 if TYPE_CHECKING:
     from coband.simulator.core.whatif.changes import WhatIf
+
+
+N = TypeVar("N", bound=Node)
+
+
+def _prepared(kind: type[N], context: NodeContext) -> N:
+    """A node, which has called the ``__init__`` of its base class.
+
+    Raises:
+        UnsupportedScenario: it has not.
+    """
+    try:
+        node = kind(context)
+        _ = node.context
+        return node
+    except AttributeError as error:
+        if error.name != "context" or not isinstance(error.obj, kind):
+            raise
+    text = f"{kind.__name__}.__init__ must begin with `super().__init__(context)`, which gives the node its context"
+    raise UnsupportedScenario(written(kind.__init__) + text)
 
 
 class NodeAssembly:
@@ -62,14 +83,14 @@ class NodeAssembly:
         context_of = self._contexts(algorithm, config, self._plan.share if share is None else share)
 
         def agent(index: int) -> Client:
-            return algorithm.agent(context_of(index))
+            return _prepared(algorithm.agent, context_of(index))
 
         later = self._later and made is None
         count = self._plan.agents.count
         agents: Sequence[Client] = LazySequence(count, agent) if later else list(map(agent, range(count)[:made]))
-        if algorithm.server_class is None:
+        if (kind := algorithm.server_class) is None:
             return agents, None
-        server, defence = algorithm.server_class(context_of(SERVER)), self._plan.server.aggregate
+        server, defence = _prepared(kind, context_of(SERVER)), self._plan.server.aggregate
         if not defence.sums:
             from coband.simulator.core.wire.defences import Defended
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from coband.simulator.arrays import IntArray
+from coband.simulator.core.nodes.mistakes import refuse_uncounted
 
 Meaning = Literal["gram", "moment", "points", "rewards", "weights", "number", "index", "count", "flag"]
 """What a payload field holds."""
@@ -167,13 +168,14 @@ class _Kept:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, message: Message | None, owner: type) -> Any:
+    def __get__(self, message: Message | None, owner: type[Message]) -> Any:
         if message is None:
             return self
         kept = message.__dict__
-        names = owner.__dict__.get("_payload_fields")
-        if names is None:
-            names = message.payload_fields()
+        names = owner.__dict__.get("_counted")
+        if names is None:  # the first of its class
+            refuse_uncounted(message)
+            names = owner._counted = message.payload_fields()
         kept["sizes"] = sizes = tuple([_SIZERS[type(value := getattr(message, name))](value) for name in names])
         kept["scalars"] = sum(sizes)
         return kept[self._name]
@@ -193,6 +195,7 @@ class Message:
 
     kind: ClassVar[str] = "message"
     _payload_fields: ClassVar[tuple[str, ...]] = ()
+    _counted: ClassVar[tuple[str, ...]] = ()
     round: int = -1
     version: int = -1
     pulls: int = 0

@@ -12,6 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from coband.simulator.core.nodes.outbox import Multicast as Multicast
 from coband.simulator.core.nodes.outbox import Neighbours as Neighbours
 from coband.simulator.core.nodes.outbox import Outbox as Outbox
 from coband.simulator.core.nodes.outbox import Recipient as Recipient
+from coband.simulator.core.nodes.outbox import refuse_outbox
 from coband.simulator.core.nodes.sharing import Sharing as Sharing
 from coband.simulator.core.nodes.timers import Timer as Timer
 
@@ -57,10 +59,12 @@ class Node(ABC):
     Attributes:
         noted: what the value of a note means, by event; a class adds its own to those of its bases.
         releases: messages on which it has put noise of its own, for the account of privacy.
+        declined: questions, by kind of message, to which whoever had them said that there is no answer.
     """
 
     noted: ClassVar[Mapping[str, str]] = {}
     releases: int = 0
+    declined: Mapping[str, int] = MappingProxyType({})
     notes: Sequence[Note] = ()
 
     def __init__(self, context: NodeContext) -> None:
@@ -214,7 +218,12 @@ class Agent(Client):
         """LOCAL messages that arrived at one moment, each with the agent that it is from."""
         outbox: Outbox = []
         for source, message in messages:
-            outbox += self.receive(message, source)
+            answer = self.receive(message, source)
+            try:
+                outbox += answer
+            except TypeError:
+                refuse_outbox(answer, self, "receive")
+                raise
         return outbox
 
     def prepare_together(self, arms: ArmSet) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import CoroutineType
 
 from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.mistakes import in_words, returned
 
 Address = int
 SERVER: Address = -1
@@ -46,16 +47,19 @@ Recipient = Address | Multicast | Neighbours | Later
 Outbox = list[tuple[Recipient, Message]]
 
 
-def refuse_coroutine(outbox: object, who: str) -> None:
-    """Say what to write where a node has returned the call of an ``async def`` in place of its outbox.
+def refuse_outbox(outbox: object, node: object, method: str) -> None:
+    """Say what to write where a method of a node has returned something else than an outbox.
 
     Raises:
-        TypeError: it has.
+        NodeMistake: it has.
     """
     if isinstance(outbox, CoroutineType):
-        outbox.close()
-        code = outbox.cr_code
-        raise TypeError(
-            f"{who} returned {code.co_qualname}(...), a conversation that nobody has begun: write "
-            f"`return self.begin(self.{code.co_name}(...))`; `begin` is a method of nodes that talk (`Talks`)"
-        ) from None
+        begin = f"write `return self.begin(self.{outbox.cr_code.co_name}(...))`"
+        raise returned(node, method, outbox, f"{begin}; `begin` is a method of nodes that talk (`Talks`)") from None
+    if not isinstance(outbox, list):
+        raise returned(node, method, outbox, "return a list of (recipient, message), [] for none") from None
+    for letter in outbox:
+        pair = isinstance(letter, tuple) and len(letter) == 2
+        if not (pair and isinstance(letter[0], Recipient) and isinstance(letter[1], Message)):
+            wanted = "each entry is (recipient, message), such as (SERVER, message)"
+            raise returned(node, method, outbox, f"{wanted}, and not {in_words(letter)}") from None

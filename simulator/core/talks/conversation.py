@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.mistakes import NodeMistake
 from coband.simulator.core.nodes.node import Client, Node, Server
 from coband.simulator.core.nodes.outbox import SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.core.nodes.timers import OutOfPatience, Overdue, Resend, Silence
@@ -146,7 +147,7 @@ class Conversations:
         try:
             for question in conversation.questions:
                 if question is None or self.asked is not question:
-                    raise TypeError(f"{conversation}: {FOREIGN}")
+                    raise NodeMistake(f"{conversation}: {FOREIGN}")
                 self.asked = None
                 conversation.question, question.conversation = question, conversation
                 if question.line is not None:
@@ -168,7 +169,7 @@ class Conversations:
         except RuntimeError as error:
             if "event loop" not in str(error):
                 raise
-            raise TypeError(f"{conversation}: {FOREIGN}; no event loop runs, but a `limit` ends a wait") from error
+            raise NodeMistake(f"{conversation}: {FOREIGN}; no event loop runs, but a `limit` ends a wait") from error
         self.current = outer
 
     def end(self, conversation: Conversation) -> None:
@@ -177,7 +178,7 @@ class Conversations:
             self._close(conversation.question)
             conversation.steps.close()
         elif self.asked is not None:
-            raise TypeError(self._forgotten(self.asked))
+            raise NodeMistake(self._forgotten(self.asked))
         del self.under_way[conversation.key]
         self.under_way = self.under_way or {}  # a table that was filled once takes three times as much memory
         if conversation.blocking and self.client is not None:
@@ -195,7 +196,7 @@ class Conversations:
     def put(self, question: Question, message: Message | None = None, to: Recipients = SERVER) -> Question:
         """A question that is to be awaited; without a message others send what answers it by themselves."""
         if (current := self.current) is None or self.asked is not None:
-            raise TypeError(self._forgotten(self.asked or question))
+            raise NodeMistake(self._forgotten(self.asked or question))
         self.asked = question
         if message is None:
             number = self.number = self.number + self.node.context.agents + 1
@@ -227,7 +228,7 @@ class Conversations:
         Without ``answers`` it is what ``to`` has asked in the current conversation, or the last question to all.
         """
         if "talk" in (fields := message.__dict__):
-            raise TypeError(f"this {message.kind!r} has been sent before; make a new message each time")
+            raise NodeMistake(f"this {message.kind!r} has been sent before; make a new message each time")
         if answers is None and (current := self.current) is not None:
             answers = current.round
             if not isinstance(to, int):

@@ -8,6 +8,7 @@ from types import CoroutineType
 from typing import Any, ClassVar, Literal, TypeVar
 
 from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.mistakes import NodeMistake
 from coband.simulator.core.nodes.outbox import Address
 
 Reason = Literal["undelivered", "silent", "declined"]
@@ -205,7 +206,7 @@ class Conversation:
 
     def __init__(self, steps: Steps, owes: dict[Address, int], blocking: bool = False, key: object = None) -> None:
         if not isinstance(steps, CoroutineType):
-            raise TypeError(f"{steps!r} is no conversation: begin the call of an `async def`")
+            raise NodeMistake(f"{steps!r} is no conversation: begin the call of an `async def`")
         self.questions: Generator[Question, None, None] = steps.__await__()
         self.steps, self.owes, self.blocking, self.round = steps, owes, blocking, 0
         self.key = steps if key is None else key

@@ -7,9 +7,11 @@ class answers ``receive``, ``undelivered`` and ``on_timer``. Authors ask, gather
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from types import CoroutineType
 from typing import Any, ClassVar, Never, TypeVar
 
 from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.mistakes import NodeMistake, refuse_undecorated, returned
 from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.core.talks.conversation import Conversations, Talking
@@ -42,6 +44,8 @@ def lost(kind: type[Message]) -> Callable[[F], F]:
 
 
 def _mark(what: str, kind: type[Message], blocking: bool = False) -> Callable[[F], F]:
+    refuse_undecorated(kind)
+
     def marked(function: F) -> F:
         function.__dict__.setdefault("marks", []).append((what, kind, blocking))
         return function
@@ -121,7 +125,7 @@ class Talks(Talking):
             The answer, or `Unanswered`; to be awaited.
         """
         if unknown:
-            raise TypeError(f"a question has no {', '.join(unknown)}; public, where, undo, attempts, limit")
+            raise NodeMistake(f"a question has no {', '.join(unknown)}; public, where, undo, attempts, limit")
         kinds = reply if isinstance(reply, tuple) else (reply,)
         question = Question(kinds, {to}, Question.one, public, where, undo, attempts, limit)
         return self.talks.put(question, message, to)
@@ -251,6 +255,9 @@ class Talks(Talking):
         if question is not None and question.take(message, source):
             heard.append(question)
         elif question is not None and type(message) is Declined:
+            if question.message is not None:
+                kind = question.message.kind
+                self.declined = {**self.declined, kind: self.declined.get(kind, 0) + 1}
             talks.leave_out(question, source, "declined")
         elif not heard or (question not in heard and any(one.message for one in heard)):  # askers hear what others use
             late = message.answers and self.handled("late", message, source)
@@ -281,7 +288,7 @@ class Talks(Talking):
             if (steps := self.main()) is not None:
                 talks.begin(steps, {})
                 if any(not isinstance(to, Later) for to, _ in talks.outbox):
-                    raise TypeError(f"{type(self).__name__}.main sends before it waits; begin with `await self.hear`")
+                    raise NodeMistake(f"{type(self).__name__}.main sends before it waits; begin with `await self.hear`")
         return talks
 
     def handled(self, what: str, message: Message, source: Address) -> bool:
@@ -295,6 +302,9 @@ class Talks(Talking):
         elif isinstance(found, list):
             talks.outbox += found
         elif found is not None:
+            if not isinstance(found, CoroutineType):
+                wanted = "return a message that answers, a list of (recipient, message), None, or be an `async def`"
+                raise returned(self, handler[0], found, wanted)
             talks.begin(found, {source: owed} if owed else {}, handler[1], (handler[0], source))
         elif owed and not message.answers:
             talks.tell(source, Declined(), owed)
@@ -309,9 +319,9 @@ class Talks(Talking):
             return
         elif message.pulls and self.talks.server is not None:
             what = f"say what becomes of them in a method that is marked @{'late' if message.answers else 'on'}({kind})"
-            raise TypeError(f"{name} got a {message.kind!r} with {message.pulls} pulls that nobody waits for: {what}")
+            raise NodeMistake(f"{name} got a {message.kind!r} with {message.pulls} pulls that nobody waits for: {what}")
         elif message.asks == 1:
             self.talks.tell(source, Declined(), message.talk)
         elif not (message.answers or message.asks):
             what = f"mark a method with @on({kind}), or add it to `keeps` or `ignores`. {'; '.join(self.blocked_on)}"
-            raise TypeError(f"{name} has no use for a {message.kind!r} from node {source}: {what}")
+            raise NodeMistake(f"{name} has no use for a {message.kind!r} from node {source}: {what}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -165,8 +164,10 @@ def _attempt(
         return Outcome("violated", error=str(violation))
     except (JobFailure, NoBestArm) as error:
         return Outcome("failed", error=str(error))
-    except Exception:
-        return Outcome("failed", error=traceback.format_exc())
+    except Exception as error:
+        from coband.simulator.experiments.runs.breaking_off import told  # few jobs need it
+
+        return Outcome("failed", error=told(error))
     return Outcome("finished", record(result, job.seed, job.replication, wall_seconds, cpu_seconds))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import site
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -19,7 +20,8 @@ from pathlib import Path
 from coband.simulator.experiments.runs.code_version import sha256
 
 OURS = "coband"
-INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib"))
+SITES = ("site-packages", "dist-packages")
+"""How directories are called in which distributions are installed."""
 
 
 def foreign(module: str) -> bool:
@@ -41,13 +43,18 @@ def _digest(modules: frozenset[str]) -> str:
     plugins = {module.partition(".")[0] for module in modules}
     contents: dict[str, str] = {}
     versions: set[str] = set()
-    waiting = sorted(modules)
+    waiting, seen = sorted(modules), set[str]()
     while waiting:
         module = waiting.pop()
         top = module.partition(".")[0]
+        whole = top if top in _distributions() and not module.endswith(".py") else module  # all of its files count
+        if whole in seen:
+            continue
+        seen.add(whole)
         found = _files(module)
         if found and top not in plugins and _is_installed(found[0]):
             versions.update(_versions(top))
+            seen.add(top)
             continue
         for file in found:
             if str(file) in contents:
@@ -127,7 +134,16 @@ def _imported(node: ast.AST, package: str) -> Iterator[str]:
 
 
 def _is_installed(file: Path) -> bool:
-    return any(file.resolve().is_relative_to(place) for place in INSTALLED)
+    return any(file.resolve().is_relative_to(place) for place in _installed_in(tuple(sys.path)))
+
+
+@lru_cache(maxsize=4)
+def _installed_in(path: tuple[str, ...]) -> tuple[Path, ...]:
+    """The directories of this interpreter in which distributions are installed: its own, the user's, and others on the
+    path, which an environment may borrow."""
+    own = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
+    borrowed = [one for one in path if Path(one).name in SITES or any(Path(one or ".").glob("*.dist-info"))]
+    return tuple({Path(one).resolve(): None for one in (*own, site.getusersitepackages(), *borrowed)})
 
 
 @lru_cache(maxsize=1)

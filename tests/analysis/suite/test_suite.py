@@ -18,6 +18,7 @@ from coband.simulator.analysis.suite.scores import Entrant, ranked, table
 from coband.simulator.analysis.suite.submission import Candidate, Outcome, Runner, Submission, read
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, Suite, SuiteError, suite, suites
 from coband.simulator.cli.main import main
+from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.suite import suite as command
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.workers import InProcess
@@ -375,3 +376,10 @@ def test_the_command_says_differences_and_fails_for_contradictions(tmp_path: Pat
     shown = CliRunner().invoke(command, ["verify", str(tmp_path / "forged.json"), *verify])
     assert shown.exit_code == 1
     assert "{'alpha': 0.0123} was tried, which is none of the public settings" in shown.output
+
+
+def test_an_algorithm_that_is_not_installed_is_no_matter_of_a_scenario() -> None:
+    with pytest.raises(
+        BadInput, match=r"no algorithm 'gp_ucbb' is installed; the nearest names are gp_ucb, \w+, \w+; a"
+    ):
+        command.main(["run", "--quick", "--algorithm", "gp_ucbb"], standalone_mode=False)

@@ -130,6 +130,7 @@ def test_what_is_no_payload_and_carries_numbers(hidden: Any, monkeypatch: Patch)
     def observe(self: toys.ToyAgent, arms: Any, arm: int, reward: float) -> Outbox:
         return [(SERVER, Laden(values=np.ones(1), more=hidden, pulls=1))]
 
+    assert Laden(values=np.ones(1)).scalars == 1  # at the first of its class every run looks
     monkeypatch.setattr(toys.ToyAgent, "observe", observe)
     assert violation().startswith("'more' of a 'laden' of node 0 is no payload and more than a header may be")
 

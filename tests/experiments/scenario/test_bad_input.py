@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from coband.simulator.experiments.scenario.explain import Explainer
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import load, loads
+from coband.simulator.experiments.scenario.wording import Wording
+from coband.simulator.experiments.scenario.yaml_nodes import read
 from tests.every import every
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
@@ -709,3 +712,21 @@ def test_unreadable_content(tmp_path: Path, content: bytes, message: str) -> Non
 )
 def test_a_key_at_a_wrong_place_is_told_its_place(old: str, new: str, message: str) -> None:
     assert refusal(SCENARIO.replace(old, new, 1)).startswith(f"quick.yaml:{message}")
+
+
+@pytest.mark.parametrize(
+    ("own", "near"),
+    [
+        ("perod", "perod"),
+        ("periods", "periods"),
+        ("pariod", "pariod"),
+        ("peeriod", "peeriod"),
+        ("prod", "drift.period"),
+    ],
+)
+def test_a_slip_of_the_pen_is_taken_for_one_before_keys_elsewhere_are_named(own: str, near: str) -> None:
+    period = {"properties": {"period": {"type": "integer"}}}
+    schema = {"properties": {"drift": period, "agent": {"properties": {own: {"type": "integer"}}}}}
+    root, _ = read("agent: {period: 3}", "mine.yaml")
+    problem = Explainer(root, Wording(schema), {}).unknown_key(("agent", "period"))
+    assert str(problem) == f"mine.yaml:1:9: agent.period: unknown key; did you mean {near}? allowed: {own}"

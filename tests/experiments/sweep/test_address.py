@@ -97,6 +97,37 @@ def test_libraries_count_by_their_version(plugin: Path, monkeypatch: pytest.Monk
     assert code_of(["plug_in_of_a_test.agent"]) != before
 
 
+@pytest.mark.parametrize("place", ["site-packages", "dist-packages", "target"])
+def test_libraries_count_by_their_version_wherever_they_are_installed(
+    plugin: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment may borrow the libraries of another one, as numpy of the system."""
+    library = plugin / place / "library_of_a_test"
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text("")
+    (library.parent / "library-1.0.dist-info").mkdir()
+    monkeypatch.syspath_prepend(str(library.parent))
+    monkeypatch.setattr(foreign_code, "_distributions", lambda: {"library_of_a_test": ["library"]})
+    monkeypatch.setattr(foreign_code.metadata, "version", lambda name: "1.0")
+    (plugin / "plug_in_of_a_test" / "near.py").write_text("import library_of_a_test\n")
+    before = code_of(["plug_in_of_a_test.agent"])
+    (library / "__init__.py").write_text("VALUE = 1\n")
+    assert code_of(["plug_in_of_a_test.agent"]) == before
+    monkeypatch.setattr(foreign_code.metadata, "version", lambda name: "1.1")
+    assert code_of(["plug_in_of_a_test.agent"]) != before
+
+
+def test_the_files_of_a_package_are_looked_for_once(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, looked = plugin / "plug_in_of_a_test", list[str]()
+    for number in range(20):
+        (package / f"part_{number}.py").write_text("from plug_in_of_a_test import near, agent, unused\n")
+    files = foreign_code._files
+    monkeypatch.setattr(foreign_code, "_distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
+    monkeypatch.setattr(foreign_code, "_files", lambda module: looked.append(module) or files(module))
+    code_of(["plug_in_of_a_test.agent"])
+    assert sum(module.startswith("plug_in_of_a_test") for module in looked) == 1
+
+
 def test_our_own_code_is_not_foreign() -> None:
     assert code_of(["coband.agents.gp_ucb", "json"]) == ""
 
