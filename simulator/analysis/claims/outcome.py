@@ -121,11 +121,19 @@ class Outcome:
     @property
     def missing(self) -> int | None:
         """About how many more replications of a condition decide it; None if that is not known."""
-        needs = [missing_of(part) for part in self.parts().values()]
+        found, leading = self.parts(), self.leading
+        needs = [missing_of(found[setting]) for setting in leading]
         known = [one for one in needs if one is not None]
         if self.one_is_enough:
             return min(known, default=None)
         return max(known, default=None) if len(known) == len(needs) else None
+
+    @property
+    def leading(self) -> list[str]:
+        """The settings that can decide what it seems to come to: where one is enough, those at which it seems so."""
+        found, holds = self.parts(), self.holds >= self.fails
+        alike = [key for key, part in found.items() if (holds_of(part) >= fails_of(part)) == holds]
+        return alike if self.one_is_enough and alike else list(found)
 
     @property
     def one_is_enough(self) -> bool:

@@ -191,10 +191,11 @@ class Reproduction:
         return self._trials[placed.key] or self._tuning[placed.key]
 
     def _open(self, placed: PlacedClaim) -> list[Trial]:
-        """The trials of a claim that go on: those that do not stand by themselves, among their number of settings."""
-        parts, known = self._parts(placed), self.outcome(placed).parts()
-        enough = ENOUGH + math.log(len(parts))
-        return [one for one in parts if not _stands(known.get(one.setting, ()), enough)] or parts
+        """The trials of a claim that go on: those that can decide it and do not stand by themselves already."""
+        outcome, parts = self.outcome(placed), self._parts(placed)
+        known, leading, enough = outcome.parts(), outcome.leading, ENOUGH + math.log(len(parts))
+        able = [one for one in parts if one.setting in leading or one.setting not in known]
+        return [one for one in able if not _stands(known.get(one.setting, ()), enough)] or parts
 
     def _reason(self, placed: PlacedClaim) -> str:
         found = (trial.failure() for trial in self._parts(placed))

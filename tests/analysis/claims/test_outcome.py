@@ -118,3 +118,14 @@ def test_what_has_more_replications_counts_at_every_setting() -> None:
     found = replace(old, findings=fresh, replications=3).joined(old)
     assert [one.count for one in found.findings] == [20, 9]
     assert found.replications == 9
+
+
+@pytest.mark.parametrize(("quantifier", "leading"), [("any", ["0"]), ("all", ["1", "2"])])
+def test_where_one_setting_is_enough_those_go_on_that_lead_there(quantifier: Any, leading: list[str]) -> None:
+    """One setting at which it seems to hold, two at which it seems not to; the soonest of those alike decides."""
+    toward, against = Evidence(2.0, NO, needed=60), (Evidence(NO, 2.0, needed=20), Evidence(NO, 1.0, needed=50))
+    found = outcome(10, toward, *against, settings=True, quantifier=quantifier)
+    assert (found.one_is_enough, found.leading) == (True, leading)
+    assert found.missing == (50 if quantifier == "any" else 10)
+    certain = outcome(10, Evidence(NO, 2.0, needed=20), *against, settings=True, quantifier="any")
+    assert (certain.one_is_enough, certain.leading) == (False, ["0", "1", "2"])
