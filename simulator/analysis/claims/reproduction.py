@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from coband.simulator.analysis.claims import trials
@@ -235,7 +236,7 @@ class Reproduction:
         if known or earlier is None or not earlier.replications:
             return trials.seconds(ends, key)
         missing = max(max(0, end - one.done()) for one, end in ends)
-        return missing * earlier.cpu_hours * HOUR / earlier.replications
+        return missing * earlier.cpu_hours * HOUR / fmean(one.count for one in earlier.findings)
 
     def _settled(self, placed: PlacedClaim) -> bool:
         """Whether it goes on no more: decided, broken off, or dearer than its bound or the budget."""
