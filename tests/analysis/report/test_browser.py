@@ -39,7 +39,7 @@ def opened(driver: Any, file: Path) -> Any:
 
 
 def ready(driver: Any) -> str | None:
-    found: str | None = driver.execute_script("return document.getElementById('diagram').dataset.ready")
+    found: str | None = driver.execute_script("return document.getElementById('diagram')?.dataset.ready")
     return found
 
 
