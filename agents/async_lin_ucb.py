@@ -173,6 +173,6 @@ ALGORITHM = Algorithm(
     always={"gamma_u": 1.0, "gamma_d": 1.0},
     memory=(LINEAR,),
     undefended={
-        "1": "it sends what an agent lacks, the difference of two sums, which of robust means is no sum of squares"
+        "1": "it sends what an agent lacks, a difference of sums; that of robust sums is in general no sum of squares"
     },
 )
