@@ -202,6 +202,8 @@ ALGORITHM = Algorithm(
     ),
     bounds=PLS,
     cites=("salgia2023distributed",),
-    undefended={"1": "it sums whole numbers of steps of a grid, and n times a robust mean is in general no whole number"},
+    undefended={
+        "1": "it sums whole numbers of steps of a grid, and n times a robust mean is in general no whole number"
+    },
     search={"C": "0.001..10", "alpha_0": "0.1..4", "beta_0": "0.25..4"},
 )
