@@ -192,10 +192,11 @@ class Reproduction:
         return self._trials[placed.key] or self._tuning[placed.key]
 
     def _open(self, placed: PlacedClaim) -> list[Trial]:
-        """The trials of a claim that go on: those that can decide it and do not stand by themselves already."""
-        outcome, parts = self.outcome(placed), self._parts(placed)
+        """The trials of a claim that go on: first all, then those that can decide it and do not stand by themselves."""
+        outcome, parts, first = self.outcome(placed), self._parts(placed), placed.claim.replications.first
         known, leading, enough = outcome.parts(), outcome.leading, ENOUGH + math.log(len(parts))
-        able = [one for one in parts if one.setting in leading or one.setting not in known]
+        begun = [one for one in parts if all(condition.done() >= first for condition in one.conditions)]
+        able = [one for one in parts if one.setting in leading or one not in begun]
         return [one for one in able if not _stands(known.get(one.setting, ()), enough)] or parts
 
     def _reason(self, placed: PlacedClaim) -> str:
