@@ -225,16 +225,15 @@ class Pipe:
     def __init__(self, bandwidth: float | BaseBandwidth | None) -> None:
         self._rate = Rate(scalars=bandwidth) if isinstance(bandwidth, int | float) else bandwidth
         self._other = None if self._rate is None or isinstance(self._rate, Rate | Packets) else self._rate.stage()
-        self._packets = _opportunities(self._rate) if isinstance(self._rate, Packets) else iter(())
+        self._packets = _Opportunities(self._rate) if isinstance(self._rate, Packets) else None
         self._full = 0.0
 
     def passed(self, start: float, scalars: int, bits: int) -> float:
         """When a copy that comes at ``start`` has passed."""
         if self._other is not None:  # of another package: the same once more
             return self._other.leave(start, scalars, bits)
-        if isinstance(self._rate, Packets):
-            later = (time for time in self._packets if time >= start)
-            return max(start, [next(later) for _ in range(max(1, math.ceil(bits / PACKET_BITS)))][-1])
+        if self._packets is not None:
+            return max(start, *(self._packets.next(start) for _ in range(max(1, math.ceil(bits / PACKET_BITS)))))
         if not isinstance(self._rate, Rate):
             return start
         size, speed = (scalars, self._rate.scalars) if self._rate.scalars is not None else (bits, self._rate.bits)
@@ -243,10 +242,23 @@ class Pipe:
         return max(start, self._full - self._rate.burst / speed)
 
 
-def _opportunities(recorded: Packets) -> Iterator[float]:
+class _Opportunities:
     """The times at which a packet can pass, one after the other."""
-    times, scale = recorded.opportunities
-    start, listed = 0, times.tolist()
-    while True:
-        yield from ((start + time) / scale for time in listed)
-        start += listed[-1]
+
+    def __init__(self, recorded: Packets) -> None:
+        times, self._scale = recorded.opportunities
+        self._listed: list[int] = times.tolist()
+        self._period, self._start, self._place = self._listed[-1], 0, 0
+
+    def next(self, earliest: float) -> float:
+        """The first that is left and not before ``earliest``; periods that end long before it are not looked at."""
+        passed = (int(earliest * self._scale / self._period) - 1) * self._period
+        if passed > self._start:
+            self._start, self._place = passed, 0
+        while True:
+            time = (self._start + self._listed[self._place]) / self._scale
+            self._place += 1
+            if self._place == len(self._listed):
+                self._start, self._place = self._start + self._period, 0
+            if time >= earliest:
+                return time
