@@ -137,15 +137,23 @@ class AgentHost(ClientHost):
 
     def pull(self, arms: ArmSet, arm: int) -> Turn:
         """Pull an arm and have the agent learn from it."""
-        try:
-            reward, regret = self._world.pull(self.address, self.turns, arm)
-        except Exception:
-            refuse_choice(self.node, arm, len(arms))
-            raise
+        reward, regret = self._reward(arms, arm)
         in_model = self.node.pulls_in_model
         if self._veiled is not None:
             arms = self._veiled(self.address, self.turns, arms, arm)
         return Turn(self, self.turns, arms, arm, reward, regret, in_model, self.node.observe(arms, arm, reward))
+
+    def _reward(self, arms: ArmSet, arm: int) -> tuple[float, float]:
+        """Reward and regret of an arm of those offered.
+
+        Raises:
+            NodeMistake: the agent has chosen none of them.
+        """
+        try:
+            return self._world.pull(self.address, self.turns, arm)
+        except Exception:
+            refuse_choice(self.node, arm, len(arms))
+            raise
 
     def enter(self, turn: Turn) -> None:
         """Keep the accounts of a turn that took no time, and send its messages."""

@@ -9,7 +9,6 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import DELIVERY
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
-from coband.simulator.core.nodes.mistakes import refuse_choice
 from coband.simulator.core.randomness.distributions import Draws
 
 
@@ -41,11 +40,7 @@ class LateRewardsHost(AgentHost):
         node, now, progress = self.node, self._clock.now, self._progress
         offered = arms = self._next_arms()
         arm = node.choose(arms)
-        try:
-            reward, regret = self._world.pull(self.address, self.turns, arm)
-        except Exception:
-            refuse_choice(node, arm, len(offered))
-            raise
+        reward, regret = self._reward(offered, arm)
         if self._veiled is not None:
             arms = self._veiled(self.address, self.turns, arms, arm)
         detail = progress.describe_choice(arms.features, arm)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, one_edit, quoted
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted, slips
 from coband.simulator.experiments.scenario.nodes import (
     MappingNode,
     Mark,
@@ -76,7 +76,7 @@ class Explainer:
         """The problem of a key that its mapping does not allow."""
         known, name = self._wording.keys(path[:-1], self._data), str(path[-1])
         here = ".".join(map(str, path))
-        places = [key for key in known if one_edit(name, key)]  # a slip of the pen, before keys elsewhere
+        places = slips(name, list(known))  # before keys elsewhere
         places = places or [place for place in self._wording.places(name) if place != here]
         near = f"; did you mean {' or '.join(places)}?" if places else did_you_mean(name, known)
         if (reason := OF_ONE_KIND.get(path)) is not None:

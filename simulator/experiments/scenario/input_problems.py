@@ -38,9 +38,6 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     return f"; did you mean {by_folded[near[0]]}?" if near else ""
 
 
-def one_edit(one: str, other: str) -> bool:
-    """Whether one text, of more than two characters, becomes the other by one that is added, left out or replaced."""
-    pairs = zip(one, other, strict=False)
-    same = next((place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
-    rests = ((1, 1), (0, 1), (1, 0))
-    return one != other and len(one) > 2 and any(one[same + left :] == other[same + right :] for left, right in rests)
+def slips(name: str, known: Sequence[str]) -> list[str]:
+    """The known names of which a name may be a slip of the pen: nearly all letters are the same."""
+    return difflib.get_close_matches(name, known, cutoff=0.82)
