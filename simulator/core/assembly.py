@@ -60,7 +60,12 @@ class Assembly(HostAssembly):
         kept = sink if plan.trace != tr.OFF else None
         trace = Trace(kept if timing is None else timing.watching(kept))
         self._roll = None if plan.members is None else Roll(plan.members, clock)
-        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock), plan.members)
+        parts = (clock, trace, ledger, audit, down, self._batteries(clock), plan.members)
+        if not plan.restarts:
+            return RunContext(*parts)
+        from coband.simulator.core.audit.restarts import Restarts
+
+        return RunContext(*parts, Restarts())
 
     def _batteries(self, clock: Clock) -> Batteries | None:
         energy, count = self._plan.agents.energy, self._plan.agents.count

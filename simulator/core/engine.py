@@ -76,6 +76,8 @@ class Engine:
         spec, self._late_rewards = plan.network.graph, plan.late_rewards
         if plan.altered:  # nodes that are told the same may have heard it differently
             plan = replace(plan, share=False)
+        if plan.restarts:  # what nodes share would outlive them
+            plan = replace(plan, share=False, cohorts=False)
         if plan.checks == "full":
             from coband.simulator.core.checks.draws import RecordedStreams  # like all checks, few runs need it
 
@@ -135,7 +137,7 @@ class Engine:
         self.audit.bits_of = lambda message: self.ledger.bits_of(message) + self.ledger.header_bits
         parts = (self.audit, self.progress, self.agents, self.server, twins, receivers, direct)
         inspection = Inspection(*parts, self.clock, timing, Truth(self.world))
-        inspection.energy = self._run.energy
+        inspection.energy, inspection.restarts = self._run.energy, self._run.restarts
         return inspection
 
     def run(self) -> RunResult:
@@ -171,7 +173,9 @@ class Engine:
             self._inspection.at_end(self.ledger, float(np.sum(self.progress.regrets)), self._run.down)
         unshared = sum(agent.unshared for agent in made(self.agents))
         applied = self.server.applied if self.server is not None else 0
-        check_pulls(self.progress.made - self.progress.outstanding, unshared, applied, self.audit.lost_for_good)
+        forgotten = 0 if self._run.restarts is None else self._run.restarts.forgotten
+        pulls = self.progress.made - self.progress.outstanding - forgotten
+        check_pulls(pulls, unshared, applied, self.audit.lost_for_good)
 
     def _ended(self) -> Ended:
         clients = [host for host in made(self._hosts) if isinstance(host, ClientHost)]

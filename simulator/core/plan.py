@@ -56,6 +56,11 @@ class Plan:
         return self.agents.late_rewards
 
     @property
+    def restarts(self) -> bool:
+        """Whether nodes begin anew when an agent notices a change."""
+        return self.agents.restart is not None
+
+    @property
     def wired(self) -> bool:
         """Whether anything is done to messages."""
         return not self.messages.plain or self.altered
@@ -94,7 +99,9 @@ class Plan:
     def walks_hops(self) -> bool:
         """Whether every copy of a message travels by itself; always so in a star."""
         mode = self.network.local.mode
-        return self.network.graph is None or mode == "hop_by_hop" or (mode == "auto" and not self.ideal)
+        if self.network.graph is None or mode == "hop_by_hop":
+            return True
+        return mode == "auto" and (self.restarts or not self.ideal)
 
     @property
     def delays(self) -> bool:

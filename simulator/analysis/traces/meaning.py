@@ -17,6 +17,7 @@ WITHOUT_NUMBER = {
     "up": "is up again, since {} ago",
     "join": "joins",
     "leave": "leaves for good",
+    "restart": "begins anew",
     "violation": "an invariant does not hold",
     "expire": "given up after copy {}",
 }

@@ -21,6 +21,7 @@ from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import DOWN, UP, Ledger
 from coband.simulator.core.audit.progress import Progress
+from coband.simulator.core.audit.restarts import Restarts
 from coband.simulator.core.audit.trace import NONE
 from coband.simulator.core.checks.full_audit import FullAudit
 from coband.simulator.core.checks.outcome import NEVER, Outcome, Seen
@@ -78,6 +79,7 @@ class Inspection:
     """Whether agents may lie: what nodes say of their statistics need not hold, and sums are those of what was sent."""
 
     energy: Batteries | None = None
+    restarts: Restarts | None = None
 
     # --- what nodes do
 
@@ -104,6 +106,25 @@ class Inspection:
         """The defence of a node has kept a message from it that has arrived."""
         self._post.delivered(message, node, NONE)
         self._receivers.handed(node, source, message.original, None, NONE)
+
+    def outdated(self, node: Node, packet: Packet, cause: int) -> None:
+        message = packet.message
+        if packet.timer:
+            self._timing.timer_rang(node.context.index, message, self._clock.now, cause)
+        elif not packet.expired:
+            self._handed(node, packet.origin, message, packet.hop or None, cause)
+        if node is self._server or packet.expired:
+            self._audit.underway -= 0 if packet.timer else message.pulls
+
+    def restarted(self, node: Node, cause: int) -> None:
+        if node is self._server:
+            self._uploads.clear()
+        self._twins.restarted(node, cause)
+
+    def told_epoch(self, node: Node, outbox: Outbox, cause: int) -> None:
+        self._sent(node, outbox, cause)
+        for _, message in outbox:
+            self._post.sent(message)
 
     def ignored(self, node: Node, timer: Message, cause: int) -> None:
         self._timing.timer_rang(node.context.index, timer, self._clock.now, cause)
@@ -209,7 +230,8 @@ class Inspection:
     def _missing(self) -> int:
         """Pulls that nobody has, less those that somebody has too often."""
         held = sum(agent.unshared for agent in self._agents) + self._audit.underway + self._applied
-        return self._progress.made - self._progress.outstanding - held - self._audit.lost
+        forgotten = 0 if self.restarts is None else self.restarts.forgotten
+        return self._progress.made - self._progress.outstanding - forgotten - held - self._audit.lost
 
     def at_end(self, ledger: Ledger, regret: float, down: Set[Address]) -> None:
         """When no event is left; ``down``: who is down for good."""
@@ -254,6 +276,7 @@ class Inspection:
 
     def summed_up(self, result: RunResult, due: int | None) -> None:
         nodes = [*self._agents, *([] if self._server is None else [self._server])]
-        parts = (result, self._audit.accounts, nodes, self._timing.last_delivery, due)
+        before = {} if self.restarts is None else self.restarts.rounds
+        parts = (result, self._audit.accounts, nodes, self._timing.last_delivery, due, before)
         for sentence in self._outcome.mismatches(*parts):
             raise InvariantViolation(sentence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,20 +41,28 @@ class Outcome(list[Seen]):
     """All pulls and batches, in their order."""
 
     def mismatches(
-        self, result: RunResult, accounts: Accounts, nodes: Sequence[Node], last_delivery: float, due: int | None
+        self,
+        result: RunResult,
+        accounts: Accounts,
+        nodes: Sequence[Node],
+        last_delivery: float,
+        due: int | None,
+        before: Mapping[Address, int],
     ) -> Iterator[str]:
         """One sentence for each number of the result that is another here.
 
         Args:
             last_delivery: when a message or a reward last reached a node.
             due: turns that the schedule has; None where it does not say.
+            before: rounds of nodes that have begun anew, before that.
         """
         ledger = result.ledger
+        rounds = max(node.rounds + before.get(node.context.index, 0) for node in nodes)  # type: ignore[attr-defined]
         expected = {
             "turns": sum(one.pulls for one in self),
             "regret": math.fsum(one.regret for one in self),
             "reward": math.fsum(one.reward for one in self),
-            "rounds": max(node.rounds for node in nodes),  # type: ignore[attr-defined]
+            "rounds": rounds,
             "simulated_time": max([*(one.time for one in self), last_delivery], default=0.0),
         }
         found = {name: float(getattr(result, name)) for name in expected}

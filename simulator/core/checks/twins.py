@@ -25,6 +25,7 @@ from coband.simulator.core.checks.outcome import NEVER, Seen
 from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
 from coband.simulator.core.hosts.members import Roll
 from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
+from coband.simulator.core.hosts.restarts import begin_anew
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
 from coband.simulator.core.nodes.timers import Silence
@@ -97,6 +98,7 @@ class Twins:
         self._steps: deque[Step] = deque()
         self._own: WeakKeyDictionary[Message, Message] = WeakKeyDictionary()  # the twin's, by the node's
         self._scores: dict[Address, tuple[FloatArray, int]] = {}
+        self._ties: dict[Address, np.random.Generator | None] = {}
         self._outstanding: dict[int, Outstanding] = {}  # the twins', by the event of the choice
         for twin in twins:
             if isinstance(twin, Client):
@@ -105,7 +107,9 @@ class Twins:
     def _noted(self, twin: Client) -> Callable[..., int]:
         """``best``, which keeps the scores that the twin has compared last, and must give the highest of them."""
         best, address, open_ties = twin.best, twin.context.index, twin.context.open_ties
-        ties = None if open_ties is None else open_ties(address)
+        if address not in self._ties:  # which goes on when a node begins anew
+            self._ties[address] = None if open_ties is None else open_ties(address)
+        ties = self._ties[address]
 
         def noted(scores: FloatArray, winner: int | None = None) -> int:
             place = best(scores, winner)
@@ -148,6 +152,18 @@ class Twins:
             return found or []
 
         self._follow(node, reminded, outbox or [], cause)
+
+    def restarted(self, node: Node, cause: int) -> None:
+        """A node has begun anew."""
+
+        def restarted(twin: Node) -> Outbox:
+            begin_anew(twin)
+            self._newest[twin.context.index] = NEVER
+            if isinstance(twin, Client):
+                vars(twin)["best"] = self._noted(twin)
+            return []
+
+        self._follow(node, restarted, [], cause)
 
     def heard(
         self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int, newest: float

@@ -18,7 +18,7 @@ from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import LazySequence
 from coband.simulator.core.nodes.mistakes import written
-from coband.simulator.core.nodes.node import Client, Node, Server, UnsupportedScenario
+from coband.simulator.core.nodes.node import BatchAgent, Client, Node, Server, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import SERVER
 from coband.simulator.core.nodes.sharing import Sharing
 from coband.simulator.core.plan import Plan
@@ -77,6 +77,7 @@ class NodeAssembly:
         """
         self._check_direct()
         self._check_arms(algorithm)
+        self._check_restart(algorithm)
         self._check_exact(algorithm)
         self._check_defence(algorithm, config)
         self._check_columns(config)
@@ -152,6 +153,8 @@ class NodeAssembly:
 
     def _check_direct(self) -> None:
         """Refuse to hand messages over at once where not all of them arrive at once."""
+        if self._plan.restarts and not self._plan.walks_hops:
+            raise UnsupportedScenario("network.local.mode: direct does not go with agents.restart; leave out mode")
         if not (self._plan.walks_hops or self._plan.ideal):
             raise UnsupportedScenario(
                 "network.local.mode: direct needs links without latency, bandwidth, loss, rules and partitions, those "
@@ -170,6 +173,21 @@ class NodeAssembly:
                 f"{algorithm.name} needs arms that stay the same at all turns of an agent; give problem.kind own_arms "
                 "or fixed_domain, or problem.arms kind: pool without count"
             )
+
+    def _check_restart(self, algorithm: Algorithm) -> None:
+        """Refuse restarts where nodes that begin anew would break a plan or an account."""
+        plan = self._plan
+        if not plan.restarts:
+            return
+        if issubclass(algorithm.agent, BatchAgent) or algorithm.needs.ends_together:
+            reason = f"{algorithm.name} plans its pulls from the start to the end, and cannot begin anew in between"
+        elif plan.altered or plan.messages.privacy is not None:
+            reason = "nodes that begin anew have nothing to add encoded, noised or false messages to"
+        elif algorithm.private is not None:
+            reason = f"the account of privacy of {algorithm.name} ends where its nodes begin anew"
+        else:
+            return
+        raise UnsupportedScenario(f"agents.restart: {reason}; leave out agents.restart")
 
     def _check_exact(self, algorithm: Algorithm) -> None:
         """Refuse encodings that change what nodes look up, or from what all of them conclude the same."""
