@@ -48,5 +48,5 @@ def _takes_time(distribution: Any) -> bool:
 def _losses(agents: Mapping[str, Any], network: Mapping[str, Any]) -> bool:
     up = (agents.get("availability") or {}).get("kind", "always") == "always"
     lost = network.get("loss") and network.get("transport") != "reliable"
-    up = up and not any(map(agents.get, ("population", "energy", "joins", "leaves")))
+    up = up and not any(map(agents.get, ("population", "energy", "joins", "leaves", "restart")))
     return bool(lost or not up or network.get("partitions") or network.get("outages"))
