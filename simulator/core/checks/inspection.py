@@ -113,8 +113,7 @@ class Inspection:
             self._timing.timer_rang(node.context.index, message, self._clock.now, cause)
         elif not packet.expired:
             self._handed(node, packet.origin, message, packet.hop or None, cause)
-        if node is self._server or packet.expired:
-            self._audit.underway -= 0 if packet.timer else message.pulls
+            self._audit.underway -= message.pulls
 
     def restarted(self, node: Node, cause: int) -> None:
         if node is self._server:

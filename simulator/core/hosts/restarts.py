@@ -60,10 +60,9 @@ class RestartingHost(Host):
             return super()._handle(packet, seq)
         if self._check is not None:
             self._check.outdated(self.node, packet, seq)
-        if outdated:
+        if outdated and not (packet.timer or packet.expired):
             self._restarts.forgotten += message.pulls
-            sent_by_neighbour = not (packet.timer or packet.expired) and packet.hop <= 1
-            if sent_by_neighbour and type(message) is not Restart:
+            if packet.hop <= 1 and type(message) is not Restart:
                 self._tell([(packet.source, Restart(round=self.epoch))], seq)
         return seq
 
