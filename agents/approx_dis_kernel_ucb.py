@@ -17,12 +17,11 @@ from coband.agents.messages.synchronisation import (
     Sample,
     SharedDictionary,
     SyncAbandoned,
-    SyncRequest,
     SyncStart,
 )
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import KernelBandit, Repeats, Synchronous
-from coband.agents.synchronisation import ABANDONED, SynchronousAgent
+from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.message import Message
@@ -164,8 +163,7 @@ ALGORITHM = Algorithm(
     reference="Li et al. 2022, Approx-DisKernelUCB; baseline of Li et al. 2023 and Pavlovic et al. 2024",
     needs=Needs(waits_for_all="wait == 'all'"),
     messages=(
-        MessageSize(SyncRequest, "up", "0"),
-        MessageSize(SyncStart, "down", "0", "to all"),
+        *OPENING,
         MessageSize(Sample, "up", "d*n", "from each agent", due=True),
         MessageSize(SharedDictionary, "down", "d*m", "to all", due=True),
         MessageSize(LocalStatistics, "up", "m^2 + m", "from each agent", due=True),

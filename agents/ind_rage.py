@@ -27,6 +27,7 @@ IndRAGE/V is a yardstick and no algorithm: the same runs, with ``samples_per_age
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -148,15 +149,10 @@ ALGORITHM = Algorithm(
     cites=("fiez2019sequential", "du2023collaborative"),
 )
 
-OVER_V = Algorithm(
+OVER_V = replace(
+    ALGORITHM,
     name="ind_rage_over_v",
     agent=IndRageOverV,
-    server=None,
-    config=IndRageConfig,
     summary="A yardstick: the samples of ind_rage divided by the number of agents.",
     reference="baseline IndRAGE/V of Du et al. 2023",
-    needs=NEEDS,
-    counts=SILENT,
-    metrics=PURE_EXPLORATION,
-    cites=("fiez2019sequential", "du2023collaborative"),
 )
