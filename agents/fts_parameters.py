@@ -82,8 +82,7 @@ class Regions(FtsConfig):
         """The region of each row, (n,); the first coordinate counts most."""
         cells = np.floor((X - self.low) / (self.high - self.low) * self.splits).astype(np.int64)
         place: IntArray = self.splits ** np.arange(X.shape[1])[::-1]
-        found: IntArray = np.clip(cells, 0, self.splits - 1) @ place
-        return found
+        return np.clip(cells, 0, self.splits - 1) @ place
 
     def shares(self, agents: int, dimension: int, round: int) -> FloatArray:
         """phi, (P, agents), of a round from 1: agent n explores region n mod P first."""

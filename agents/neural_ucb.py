@@ -92,8 +92,7 @@ class NeuralTS(NeuralUCB):
 
     def optimistic(self, value: FloatArray, deviation: FloatArray) -> FloatArray:
         """A draw from N(f(x; theta), nu^2 lam ||g||^2) per arm."""
-        scores: FloatArray = value + deviation * self._rng.standard_normal(len(value))
-        return scores
+        return value + deviation * self._rng.standard_normal(len(value))
 
 
 NEURAL_UCB = single(
