@@ -19,7 +19,7 @@ from coband.simulator.experiments.scenario.document import (
     json_schema,
 )
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
-from coband.simulator.experiments.scenario.nodes import Node, child, plain
+from coband.simulator.experiments.scenario.nodes import Node, place_of, plain
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.plugins.kinds import is_false_alarm, validated_strictly
 
@@ -135,8 +135,7 @@ class Validation:
             real = [item for item in mistakes if not is_false_alarm(item)]
             self._problems += self._explainer.explain(real or mistakes, (key,))
         except OSError as error:
-            found = child(self._root, key)
-            mark = self._root.mark if found is None else found[0]
+            mark = place_of(self._root, key)
             self._problems.append(mark.problem((key,), f"{error.filename}: {error.strerror}"))
 
     def _entry(self, entry: Any, data: dict[str, Any]) -> ScenarioEntry:

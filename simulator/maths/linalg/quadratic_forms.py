@@ -39,7 +39,7 @@ def times(P: Base, g: FloatArray) -> FloatArray:
     if is_sparse(g):
         support = np.flatnonzero(g)
         return g[support] @ P[support]
-    product: FloatArray = dsymv(1.0, P.T, g)  # reads half of P
+    product = dsymv(1.0, P.T, g)  # reads half of P
     return product
 
 
@@ -95,7 +95,8 @@ def inner(A: FloatArray, B: FloatArray) -> FloatArray:
     """a . b for the rows of A and B (..., p), shape (...)."""
     products: FloatArray
     if A.ndim == 2:
-        return np.einsum("ij,ij->i", A, B)
+        products = np.einsum("ij,ij->i", A, B)
+        return products
     *leading, width = A.shape
     rows = math.prod(leading)
     products = np.einsum("ij,ij->i", A.reshape(rows, width), B.reshape(rows, width))
