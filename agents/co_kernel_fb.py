@@ -103,7 +103,6 @@ class CoKernelFB(CoKernelAgent):
         return self._answer
 
     def conditions(self, means: FloatArray, found: Difficulty) -> dict[str, float | int]:
-        """Theorem 2's conditions."""
         config: CoKernelFBConfig = self.context.config
         asked = theorem_2(self.pairs, means, found, config.xi, config.epsilon)
         return {

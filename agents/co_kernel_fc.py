@@ -50,7 +50,6 @@ class CoKernelFC(CoKernelAgent):
         return bool((self.alive.sum(axis=1) == 1).all())
 
     def conditions(self, means: FloatArray, found: Difficulty) -> dict[str, float | int]:
-        """Theorem 1's condition on xi."""
         excess = theorem_1_excess(self.pairs, found, self.shared.xi, self.context.config.epsilon)
         return {"theorem_1_holds": int(excess <= 1.0), "theorem_1_excess": excess}
 

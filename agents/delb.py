@@ -105,7 +105,6 @@ class DealtAgent(PhasedAgent):
             )
 
     def report(self) -> dict[str, float | int]:
-        """Arms that are left."""
         return {"arms_left": len(self.active)}
 
 

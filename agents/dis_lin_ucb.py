@@ -55,10 +55,7 @@ class DisLinUCB(SynchronousAgent):
         """W_new += x x^T, b_new += y x; ask for a synchronisation when (t - t_last) * log(det V / det V_last) > D."""
         self.ridge.update(Observations.pull(arms, arm, reward))
         self.unshared += 1
-        if self._requested:
-            return []
-        gain = self.ridge.size * self.ridge.gain("full")
-        if not gain > self.config.threshold:
+        if self._requested or not (gain := self.ridge.size * self.ridge.gain("full")) > self.config.threshold:
             return []
         return self.request(gain)
 

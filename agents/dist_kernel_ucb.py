@@ -77,7 +77,6 @@ class DistKernelUCB(EagerKernelUCB):
             self._arrived.clear()
 
     def prepare_together(self, arms: ArmSet) -> None:
-        """Only who learns prepares."""
         self._begin_turn()
         if self._stored is None:
             super().prepare_together(arms)

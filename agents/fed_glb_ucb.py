@@ -107,10 +107,7 @@ class FedGlbUCB(SynchronousAgent):
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Take an online Newton step; ask for a synchronisation when n_new * log(det A / det A_last) >= D."""
         self._learn(arms.features[arm], (reward - self._low) / self._spread)
-        if self._requested:
-            return []
-        gain = self.ridge.size * self.ridge.gain("full")
-        if not gain >= self.config.threshold:
+        if self._requested or not (gain := self.ridge.size * self.ridge.gain("full")) >= self.config.threshold:
             return []
         return self.request(gain)
 

@@ -80,7 +80,6 @@ class FedUCB(SynchronousAgent):
         self.note("model", version=model.version, round=model.round)
 
     def report(self) -> dict[str, float | int]:
-        """Pulls that were clipped."""
         return {"clipped": self.estimator.clipped}
 
 

@@ -158,7 +158,6 @@ class FnUcb(SynchronousAgent):
         self.note("model", version=message.version, round=message.round)
 
     def report(self) -> dict[str, float | int]:
-        """How often its network started again."""
         return self.nets.restarts.report()
 
     def prepare_together(self, arms: ArmSet) -> None:

@@ -119,7 +119,6 @@ class FederatedSampler(Talks, Agent):
             self._federated = message
 
     def report(self) -> dict[str, float | int]:
-        """Draws that it has sent."""
         return {"draws": self.draws}
 
 

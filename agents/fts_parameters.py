@@ -39,7 +39,6 @@ class FtsConfig(Config):
         return 1
 
     def draw_features(self, rng: np.random.Generator, dimension: int) -> RandomFeatures:
-        """M features."""
         return RandomFeatures(rng, self.features, dimension, self.length_scale, self.variance)
 
     def total(self, dimension: int) -> int:
@@ -75,7 +74,6 @@ class Regions(FtsConfig):
 
     @property
     def regions(self) -> int:
-        """Equal parts of each coordinate, whose products are the regions."""
         return self.splits
 
     def regions_of(self, X: FloatArray) -> IntArray:

@@ -132,7 +132,6 @@ class IndRageOverV(IndRage):
     """IndRage whose samples are divided by V."""
 
     def samples_used(self) -> float:
-        """Samples divided by V."""
         return self.pulls / self.context.agents
 
 

@@ -57,7 +57,6 @@ class NeuralUCB(Alone):
         return None
 
     def scores(self, arms: ArmSet) -> FloatArray:
-        """The score of each arm."""
         config = self.config
         inputs = enter(config, arms.features)
         self._features = self.network.features(self.theta, inputs)
@@ -83,7 +82,6 @@ class NeuralUCB(Alone):
             self.theta = self._restarts.checked(trained, self.theta_0)
 
     def report(self) -> dict[str, float | int]:
-        """How often its network started again."""
         return self._restarts.report()
 
 

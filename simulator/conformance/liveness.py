@@ -253,7 +253,6 @@ def _sent(usual: Run, run: Run, start: float, until: float = math.inf) -> Counte
 
 
 def _waits(run: Run, agent: Address, until: float) -> bool:
-    """Whether an agent waits at a time."""
     changes = [row.event for row in run.events(tr.WAIT, tr.RESUME) if row.node == agent and row.time < until]
     return bool(changes) and changes[-1] == tr.WAIT
 
