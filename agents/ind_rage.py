@@ -34,12 +34,7 @@ import numpy as np
 from pydantic import model_validator
 
 from coband.agents.metrics import PURE_EXPLORATION
-from coband.agents.pure_exploration import (
-    FixedConfidenceConfig,
-    PureExplorationAgent,
-    confident_samples,
-    five_digits,
-)
+from coband.agents.pure_exploration import FixedConfidenceConfig, PureExplorationAgent, confident_samples, five_digits
 from coband.simulator.arrays import BoolArray, FloatArray, IntArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.nodes.node import NodeContext, Outbox

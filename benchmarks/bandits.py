@@ -142,7 +142,7 @@ FIGURES: Figures = {
     "synchronised": (
         lambda: synchronised((100, 1000, 10_000), 4),
         "a turn of DisLinUCB with a synchronisation of all agents, N = 100, 10^3, 10^4",
-    ),
+    )
 }
 FULL: Cases = {
     "async_1000": (lambda: asynchronous(1000, 3000, 0.1, 1.0, 1.0), "N=1000, T=3000; target 150"),

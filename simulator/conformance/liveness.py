@@ -31,16 +31,7 @@ from coband.simulator.conformance import faults
 from coband.simulator.conformance.communication import check_messages
 from coband.simulator.conformance.complete import check_complete
 from coband.simulator.conformance.demands import NonConformance, Vacuous
-from coband.simulator.conformance.faults import (
-    AGENTS,
-    FOR_EVER,
-    HANDLING,
-    LATENCY,
-    PATIENCE,
-    TIMEOUT,
-    Fault,
-    who,
-)
+from coband.simulator.conformance.faults import AGENTS, FOR_EVER, HANDLING, LATENCY, PATIENCE, TIMEOUT, Fault, who
 from coband.simulator.conformance.graphs import run_anywhere
 from coband.simulator.conformance.runs import Run, Section, algorithm, batches, problem_of
 from coband.simulator.core.audit import trace as tr

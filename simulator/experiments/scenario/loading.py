@@ -118,12 +118,7 @@ def from_document(document: Mapping[str, Any], name: str, base: Path, *, registr
 
 
 def _validated(
-    root: MappingNode,
-    problems: list[InputProblem],
-    file: str,
-    overrides: Sequence[str],
-    base: Path,
-    registry: Registry,
+    root: MappingNode, problems: list[InputProblem], file: str, overrides: Sequence[str], base: Path, registry: Registry
 ) -> Point:
     _, grid, _ = split(root, overrides)
     if grid.axes:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from coband.simulator.experiments.scenario.input_problems import (
-    InputProblem,
-    KeyPath,
-    did_you_mean,
-    quoted,
-    shortened,
-)
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted, shortened
 from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, text_at
 from coband.simulator.experiments.scenario.yaml_nodes import read
 

@@ -12,12 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from coband.simulator.experiments.registry.registry import RESERVED, Registry, only
 from coband.simulator.experiments.scenario.cross_checks import cross_check
-from coband.simulator.experiments.scenario.document import (
-    FIXED,
-    SWEEP_SECTIONS,
-    document_model,
-    json_schema,
-)
+from coband.simulator.experiments.scenario.document import FIXED, SWEEP_SECTIONS, document_model, json_schema
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.nodes import Node, place_of, plain
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
