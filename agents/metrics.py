@@ -12,7 +12,6 @@ PURE_EXPLORATION = (
     Metric("samples", "pulls", "pulls of the agent", aggregate=None),
     Metric("phases", "phases", "batches that the agent has pulled", aggregate=None),
 )
-"""Of every algorithm that looks for the best arm."""
 
 DIFFICULTY = (
     Metric(

@@ -32,7 +32,6 @@ LOOPS = {
     "one_kernel_ucb": one_kernel_ucb.run,
     "dis_kernel_ucb": dis_kernel_ucb.run,
 }
-"""The oracles."""
 
 
 def run(name: str, config: dict[str, Any], agents: int, turns: int, **parts: Any) -> RunResult:

@@ -172,6 +172,4 @@ class Brownian:
 
 
 DRIFTS: Kinds[type[BaseDrift]] = Kinds.of("drifts", BaseDrift, (Piecewise, Walk, Seasonal))
-"""The ways in which hidden parameters can change."""
 AnyDrift = Annotated[BaseDrift, DRIFTS.field()]
-"""Any `problem.drift` section."""
