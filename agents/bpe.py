@@ -29,7 +29,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from coband.agents.domains import required_domain
+from coband.agents.domains import needed_domain
 from coband.agents.in_step import IN_EPOCHS, PARTING, InStepClient
 from coband.agents.messages.epochs import BatchRewards, RewardSums
 from coband.agents.messages.synchronisation import SyncAbandoned
@@ -97,7 +97,7 @@ class Bpe(InStepClient, Agent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: BpeConfig = context.config
-        self._domain = required_domain("bpe", context)
+        self._domain = needed_domain(context)
         self._together = self.config.share == "rewards"
         self._members = context.agents if self._together else 1
         self._place = context.index if self._together else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
+from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.posteriors.domain import Domain
 
 
@@ -12,12 +12,8 @@ def domain_of(context: NodeContext) -> Domain | None:
     return None if arms is None else context.sharing.get("domain", lambda: Domain(context.config.kernel, arms))
 
 
-def required_domain(name: str, context: NodeContext) -> Domain:
-    """The same, for an algorithm that cannot do without.
-
-    Raises:
-        UnsupportedScenario: arm sets change.
-    """
-    if (domain := domain_of(context)) is None:
-        raise UnsupportedScenario(f"{name} needs a fixed domain: problem.kind fixed_domain, clusters or arrays.")
+def needed_domain(context: NodeContext) -> Domain:
+    """The same, of an algorithm whose needs have ``fixed_arms``."""
+    domain = domain_of(context)
+    assert domain is not None
     return domain
