@@ -50,8 +50,7 @@ class PublicCodeAlba:
         span = self._in_span(left)
         self._weights = np.zeros(self._own.arms)
         self._weights[span] = self._own.g_optimal(span).weights
-        counts: IntArray = self._rng.multinomial(math.ceil(self._l(step) * log), self._weights / self._weights.sum())
-        return counts
+        return self._rng.multinomial(math.ceil(self._l(step) * log), self._weights / self._weights.sum())
 
     def _l(self, step: int) -> float:
         e = 4.0 / BASE**step
@@ -62,8 +61,7 @@ class PublicCodeAlba:
         _, sizes, axes = np.linalg.svd(self._X[left], full_matrices=False)
         basis = axes[sizes > _OUTSIDE * sizes.max()]
         outside = np.linalg.norm(self._X - self._X @ basis.T @ basis, axis=1)
-        inside: list[int] = np.flatnonzero(outside <= _OUTSIDE * np.abs(self._X).max()).tolist()
-        return inside
+        return np.flatnonzero(outside <= _OUTSIDE * np.abs(self._X).max()).tolist()
 
     def kept(self, left: list[int], step: int, counts: IntArray, means: FloatArray) -> list[int]:
         """The arms whose gap to the best one is within its confidence interval."""

@@ -32,11 +32,9 @@ class Alone(Agent):
 
     @property
     def pulls_in_model(self) -> int | None:
-        """Its own pulls."""
         return self.unshared
 
     def choose(self, arms: ArmSet) -> int:
-        """The arm with the highest score."""
         return self.best(self.scores(arms))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:

@@ -17,12 +17,11 @@ from coband.agents.messages.synchronisation import (
     Sample,
     SharedDictionary,
     SyncAbandoned,
-    SyncRequest,
     SyncStart,
 )
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import KernelBandit, Repeats, Synchronous
-from coband.agents.synchronisation import ABANDONED, SynchronousAgent
+from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.message import Message
@@ -32,10 +31,7 @@ from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.choose import local_nystrom
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import distinct
-from coband.simulator.maths.posteriors.finite_domain_nystrom import (
-    DomainEmbedding,
-    DomainNystromModel,
-)
+from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainEmbedding, DomainNystromModel
 from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.statistics import Statistics
@@ -164,8 +160,7 @@ ALGORITHM = Algorithm(
     reference="Li et al. 2022, Approx-DisKernelUCB; baseline of Li et al. 2023 and Pavlovic et al. 2024",
     needs=Needs(waits_for_all="wait == 'all'"),
     messages=(
-        MessageSize(SyncRequest, "up", "0"),
-        MessageSize(SyncStart, "down", "0", "to all"),
+        *OPENING,
         MessageSize(Sample, "up", "d*n", "from each agent", due=True),
         MessageSize(SharedDictionary, "down", "d*m", "to all", due=True),
         MessageSize(LocalStatistics, "up", "m^2 + m", "from each agent", due=True),

@@ -86,8 +86,7 @@ class AsyncLinUCB(Talks, Agent):
     def scores(self, arms: ArmSet) -> FloatArray:
         """Of all arms, (n,)."""
         mean, variance = self.ridge.predict(arms)
-        found: FloatArray = mean + self.radius(self.context.dimension) * np.sqrt(variance)
-        return found
+        return mean + self.radius(self.context.dimension) * np.sqrt(variance)
 
     def radius(self, d: int) -> float:
         """alpha; by theory sigma sqrt(d log(1 + n / (d lam)) + 2 log(1/delta)) + sqrt(lam) S for n known pulls."""

@@ -47,7 +47,6 @@ class AsyncLinAmConfig(AsyncLinConfig):
     """Alternations for each pull; they end earlier when nothing changes any more."""
 
     def shared_features(self, context: NodeContext) -> int:
-        """g."""
         found = (context.dimension + 1) // 2 if self.shared is None else self.shared
         if found >= context.dimension:
             raise UnsupportedScenario(f"needs more than shared(={found}) features; arms have {context.dimension}")

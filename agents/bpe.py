@@ -29,7 +29,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from coband.agents.domains import domain_of
+from coband.agents.domains import needed_domain
 from coband.agents.in_step import IN_EPOCHS, PARTING, InStepClient
 from coband.agents.messages.epochs import BatchRewards, RewardSums
 from coband.agents.messages.synchronisation import SyncAbandoned
@@ -40,7 +40,7 @@ from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.memory import Memory, RunSize
-from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
 from coband.simulator.maths.exploration.bpe import Batch, batch_lengths
 from coband.simulator.maths.exploration.duets import theoretical_width
 from coband.simulator.maths.kernels.library import Gaussian
@@ -97,17 +97,14 @@ class Bpe(InStepClient, Agent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: BpeConfig = context.config
-        domain = domain_of(context)
-        if domain is None:
-            raise UnsupportedScenario("bpe needs a fixed domain: problem.kind fixed_domain, clusters or arrays.")
-        self._domain = domain
+        self._domain = needed_domain(context)
         self._together = self.config.share == "rewards"
         self._members = context.agents if self._together else 1
         self._place = context.index if self._together else 0
         self._shared: VersionCache[Batch] = context.sharing.get("batches", lambda: VersionCache(2))
         self._lengths = self.config.lengths(context)
-        self._beta = self.config.width(len(domain.points), len(self._lengths))
-        self.active = np.arange(len(domain.points))
+        self._beta = self.config.width(len(self._domain.points), len(self._lengths))
+        self.active = np.arange(len(self._domain.points))
         self.batch = 0
         self._start()
 

@@ -13,8 +13,6 @@ graph has no such server. Instead every agent sends each pull, as <t, v, x, y>, 
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 import numpy as np
 from pydantic import Field
 
@@ -48,12 +46,8 @@ class CentralAgent(LocalAgent):
         mean, variance = self.knowledge.predict(arms)
         return self.best(mean + self._factor() * np.sqrt(variance))
 
-    @abstractmethod
     def _factor(self) -> float:
-        """The factor before the deviation at this turn."""
-
-    def _practical(self) -> float:
-        """alpha sqrt(log(t + 1)), the bound that both papers use in their experiments."""
+        """The factor before the deviation: alpha sqrt(log(t + 1)), the bound that both papers use in experiments."""
         alpha: float = self.context.config.alpha
         return alpha * float(np.sqrt(np.log(self.knowledge.observations + 2.0)))
 

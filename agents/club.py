@@ -23,7 +23,7 @@ from coband.agents.knowledge import Learnt
 from coband.agents.local import Groups
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
-from coband.simulator.arrays import BoolArray, FloatArray, IntArray
+from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.maths.posteriors.clustered_ridge import ClusteredRidge
 from coband.simulator.metrics import Metric
 
@@ -64,11 +64,8 @@ class Club(CentralAgent):
 
     def _knowledge(self, groups: Groups) -> Clusters:
         config: ClubConfig = self.context.config
-        links = (
-            linked(self.graph.distances)
-            if config.start == "links"
-            else np.ones((self.graph.nodes,) * 2, dtype=np.bool_)
-        )
+        distances = self.graph.distances
+        links = np.ones_like(distances, dtype=np.bool_) if config.start == "complete" else distances == 1
         return Clusters(links, self.context.dimension, config, self.context.index)
 
     @property
@@ -76,19 +73,9 @@ class Club(CentralAgent):
         """Not counted: only the pulls of the own cluster, as it is now, enter the estimate."""
         return None
 
-    def _factor(self) -> float:
-        """alpha sqrt(log(t + 1))."""
-        return self._practical()
-
     def report(self) -> dict[str, float | int]:
         """gamma and the number of clusters that agent 0 sees, reported by agent 0."""
         return {} if self.context.index else {**super().report(), "clusters": self.knowledge.ridge.clusters}
-
-
-def linked(distances: IntArray) -> BoolArray:
-    """The adjacency matrix (V, V) of a graph with given distances (V, V)."""
-    matrix: BoolArray = distances == 1
-    return matrix
 
 
 ALGORITHM = central(

@@ -22,7 +22,7 @@ from coband.agents.messages.exploration import AllArmMeans, ArmMeans
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.pure_exploration import PureExplorationAgent
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.algorithm import ClosedForm, MessageSize
+from coband.simulator.core.algorithm import ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.node import SERVER, Address, Multicast, NodeContext, Outbox
 from coband.simulator.core.talks import lost
@@ -41,8 +41,9 @@ COUNTS = (
     ClosedForm("uplink_scalars", "2*arms*N*rounds", "via == 'server'"),
     ClosedForm("downlink_scalars", "2*arms*N^2*rounds", "via == 'server'"),
 )
-
-
+NEEDS = Needs(
+    problems=("pure_exploration",), schedules=("phases",), ends_together=True, waits_for_all="via == 'server'"
+)
 Known = tuple[IntArray, FloatArray] | None
 """Counts and means of all agents, each (V, n); None: those of one of them cannot be had."""
 

@@ -23,11 +23,11 @@ from typing import Literal
 
 import numpy as np
 
-from coband.agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
+from coband.agents.co_kernel import COUNTS, MESSAGES, NEEDS, CoKernelAgent, CoKernelConfig
 from coband.agents.metrics import DIFFICULTY, PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedBudgetConfig, affordable, rounds_of
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.exploration.conditions import Difficulty, theorem_2
 from coband.simulator.maths.exploration.design import Design
@@ -82,11 +82,8 @@ class CoKernelFB(CoKernelAgent):
                 self._answer = int(kept[0])
             if len(kept) > 1:
                 length = self._prefix([agent * self.pairs.arms + int(arm) for arm in kept])
-                alive[kept[max(length, self._fewest()) :]] = False
-
-    def _fewest(self) -> int:
-        """So many arms stay in this round at least."""
-        return 2 if self.context.config.leftover == "spend" and self.round < self.planned else 1
+                spends = self.context.config.leftover == "spend" and self.round < self.planned
+                alive[kept[max(length, 2 if spends else 1) :]] = False
 
     def _prefix(self, ordered: list[int]) -> int:
         """Length of the longest prefix with omega <= omega(all)/2; omega grows with the set, so it is bisected."""
@@ -106,7 +103,6 @@ class CoKernelFB(CoKernelAgent):
         return self._answer
 
     def conditions(self, means: FloatArray, found: Difficulty) -> dict[str, float | int]:
-        """Theorem 2's conditions."""
         config: CoKernelFBConfig = self.context.config
         asked = theorem_2(self.pairs, means, found, config.xi, config.epsilon)
         return {
@@ -134,9 +130,7 @@ ALGORITHM = Algorithm(
     config=CoKernelFBConfig,
     summary="Agents with related tasks find their best arms within a budget of samples, exchanging means of arms.",
     reference="Du et al. 2023 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 2",
-    needs=Needs(
-        problems=("pure_exploration",), schedules=("phases",), ends_together=True, waits_for_all="via == 'server'"
-    ),
+    needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
     metrics=(*PURE_EXPLORATION, *DIFFICULTY, *THEOREM_2),

@@ -16,11 +16,11 @@ says whether it held (``theorem_1_holds``, 1 or 0) and how many times the right 
 
 from __future__ import annotations
 
-from coband.agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
+from coband.agents.co_kernel import COUNTS, MESSAGES, NEEDS, CoKernelAgent, CoKernelConfig
 from coband.agents.metrics import DIFFICULTY, PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedConfidenceConfig, confident_samples
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.maths.exploration.conditions import Difficulty, theorem_1_excess
 from coband.simulator.maths.exploration.design import Design, fewest_samples
 from coband.simulator.metrics import Metric
@@ -50,7 +50,6 @@ class CoKernelFC(CoKernelAgent):
         return bool((self.alive.sum(axis=1) == 1).all())
 
     def conditions(self, means: FloatArray, found: Difficulty) -> dict[str, float | int]:
-        """Theorem 1's condition on xi."""
         excess = theorem_1_excess(self.pairs, found, self.shared.xi, self.context.config.epsilon)
         return {"theorem_1_holds": int(excess <= 1.0), "theorem_1_excess": excess}
 
@@ -72,9 +71,7 @@ ALGORITHM = Algorithm(
     config=CoKernelFCConfig,
     summary="Agents with related tasks find their best arms with a given confidence, exchanging means of arms.",
     reference="Du et al. 2023 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 1",
-    needs=Needs(
-        problems=("pure_exploration",), schedules=("phases",), ends_together=True, waits_for_all="via == 'server'"
-    ),
+    needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
     metrics=(*PURE_EXPLORATION, *DIFFICULTY, *THEOREM_1),

@@ -13,6 +13,7 @@ Deviations from the printed text:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -154,7 +155,6 @@ COVER = (
         aggregate="max",
     ),
 )
-NEEDS = Needs(topologies=("graph",), reliable=False)
 
 ALGORITHM = Algorithm(
     name="coop_kernel_ucb",
@@ -163,7 +163,7 @@ ALGORITHM = Algorithm(
     config=WithCliques,
     summary="Kernel UCB on a graph: agents learn from the members of their clique, weighted by how alike tasks are.",
     reference="Dubey and Pentland 2020 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 1",
-    needs=NEEDS,
+    needs=Needs(topologies=("graph",), reliable=False),
     knows=("horizon",),
     messages=MESSAGES,
     counts=COUNTS,
@@ -172,34 +172,22 @@ ALGORITHM = Algorithm(
     bounds=theorems.COOP_KERNEL_UCB,
 )
 
-EAGER = Algorithm(
+EAGER = replace(
+    ALGORITHM,
     name="eager_kernel_ucb",
     agent=EagerKernelUCB,
-    server=None,
     config=WithTasks,
     summary="Kernel UCB on a graph: agents learn from whatever reaches them, weighted by how alike tasks are.",
     reference="Dubey and Pentland 2020 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 2",
-    needs=NEEDS,
-    knows=("horizon",),
-    messages=MESSAGES,
-    counts=COUNTS,
     metrics=REACH,
-    cites=("dubey2020kernel",),
+    bounds=(),
     memory=(FACTORS,),
 )
-
-NAIVE = Algorithm(
+NAIVE = replace(
+    EAGER,
     name="naive_coop",
-    agent=EagerKernelUCB,
-    server=None,
     config=NaiveCoop,
     summary="IGP-UCB or LinUCB on a graph: agents take what reaches them as if it were about their own task.",
     reference="Dubey and Pentland 2020, section 5 (Naive Cooperation)",
-    needs=NEEDS,
-    knows=("horizon",),
     messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)", due=True),),
-    counts=COUNTS,
-    metrics=REACH,
-    cites=("dubey2020kernel",),
-    memory=(FACTORS,),
 )

@@ -30,7 +30,7 @@ from coband.agents.theorems import DELB
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import Config
-from coband.simulator.core.nodes.node import SERVER, NodeContext, UnsupportedScenario
+from coband.simulator.core.nodes.node import SERVER, NodeContext
 from coband.simulator.maths.exploration.dealing import Dealt, deal, eliminated
 from coband.simulator.metrics import Metric
 
@@ -85,10 +85,7 @@ class DealtAgent(PhasedAgent):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        if context.domain is None:
-            raise UnsupportedScenario(
-                f"{self.name} needs a fixed domain: problem.kind fixed_domain, clusters or arrays."
-            )
+        assert context.domain is not None  # as needs.fixed_arms says
         self.config: DealtConfig = context.config
         self.X, self.phase = context.domain.features, 1
         self.active: IndexArray = np.arange(len(self.X))
@@ -105,7 +102,6 @@ class DealtAgent(PhasedAgent):
             )
 
     def report(self) -> dict[str, float | int]:
-        """Arms that are left."""
         return {"arms_left": len(self.active)}
 
 

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from coband.agents.domains import domain_of
 from coband.agents.memory import EXACT_IN_COMMON
-from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncStart
 from coband.agents.parameters import KernelBandit, Synchronous
-from coband.agents.synchronisation import ABANDONED, SynchronousAgent
+from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
@@ -96,20 +96,20 @@ class DisKernelUCB(SynchronousAgent):
         self._new.extend(early)
         self._uploaded -= own
         while own > 0:
-            own -= self._underway.pop(0).n
+            own -= len(self._underway.pop(0).rewards)
         self._version = message.version
         self.note("model", version=message.version, round=message.round)
 
     def take_back(self, message: NewPoints) -> None:
         """Its points are new again: they come after those of the uploads that are under way or have come through."""
         place = [upload.round for upload in self._underway].index(message.round)
-        start = sum(upload.n for upload in self._underway[:place])
+        start = sum(len(upload.rewards) for upload in self._underway[:place])
         del self._underway[place]
-        points, end = self._new.since(0), start + message.n
+        points, end = self._new.since(0), start + len(message.rewards)
         order = [*range(start), *range(end, len(points)), *range(start, end)]
         self._new = GrowingObservations(self.context.dimension)
         self._new.extend(Observations(points.features[order], points.rewards[order]))
-        self._uploaded -= message.n
+        self._uploaded -= len(message.rewards)
         self.posterior.adopt(self.posterior.known, len(points))
         self.posterior.update(self._new.since(0))
 
@@ -129,8 +129,7 @@ ALGORITHM = Algorithm(
     reference="Li et al. 2022, DisKernelUCB; baseline of Pavlovic et al. 2024",
     needs=Needs(waits_for_all="wait == 'all'"),
     messages=(
-        MessageSize(SyncRequest, "up", "0"),
-        MessageSize(SyncStart, "down", "0", "to all"),
+        *OPENING,
         MessageSize(NewPoints, "up", "n*(d + 1)", "from each agent", due=True),
         MessageSize(MissingPoints, "down", "n*(d + 1)", "to each agent", due=True),
         ABANDONED,

@@ -9,9 +9,9 @@ from pydantic import Field
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages.linear import LinearModel, LinearUpload
-from coband.agents.messages.synchronisation import SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import SyncStart
 from coband.agents.parameters import Synchronous
-from coband.agents.synchronisation import ABANDONED, SynchronousAgent
+from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
 from coband.agents.theorems import DIS_LIN_UCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
@@ -55,10 +55,7 @@ class DisLinUCB(SynchronousAgent):
         """W_new += x x^T, b_new += y x; ask for a synchronisation when (t - t_last) * log(det V / det V_last) > D."""
         self.ridge.update(Observations.pull(arms, arm, reward))
         self.unshared += 1
-        if self._requested:
-            return []
-        gain = self.ridge.size * self.ridge.gain("full")
-        if not gain > self.config.threshold:
+        if self._requested or not (gain := self.ridge.size * self.ridge.gain("full")) > self.config.threshold:
             return []
         return self.request(gain)
 
@@ -89,8 +86,7 @@ ALGORITHM = Algorithm(
     reference="Wang et al. 2020, DisLinUCB; baseline of Li et al. 2023",
     needs=Needs(waits_for_all="wait == 'all'"),
     messages=(
-        MessageSize(SyncRequest, "up", "0"),
-        MessageSize(SyncStart, "down", "0", "to all"),
+        *OPENING,
         MessageSize(LinearUpload, "up", "d^2 + d", "from each agent", due=True),
         MessageSize(LinearModel, "down", "d^2 + d", "to all", due=True),
         ABANDONED,

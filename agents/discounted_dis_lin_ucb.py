@@ -14,8 +14,8 @@ from pydantic import Field
 
 from coband.agents.dis_lin_ucb import DisLinConfig
 from coband.agents.messages.linear import DiscountedModel, DiscountedUpload
-from coband.agents.messages.synchronisation import SyncRequest, SyncStart
-from coband.agents.synchronisation import ABANDONED, SynchronousAgent
+from coband.agents.messages.synchronisation import SyncStart
+from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.memory import Memory
@@ -114,8 +114,7 @@ ALGORITHM = Algorithm(
     reference="ours; D-LinUCB of Russac et al. 2019 with the protocol of Wang et al. 2020",
     needs=Needs(waits_for_all="wait == 'all'"),
     messages=(
-        MessageSize(SyncRequest, "up", "0"),
-        MessageSize(SyncStart, "down", "0", "to all"),
+        *OPENING,
         MessageSize(DiscountedUpload, "up", "2*d^2 + d + 1", "from each agent", due=True),
         MessageSize(DiscountedModel, "down", "2*d^2 + d", "to all", due=True),
         ABANDONED,

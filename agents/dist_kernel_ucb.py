@@ -9,15 +9,18 @@ it never uses them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from coband.agents import theorems
-from coband.agents.coop_kernel_ucb import COUNTS, MESSAGES, REACH, EagerKernelUCB
+from coband.agents.coop_kernel_ucb import ALGORITHM as COOP
+from coband.agents.coop_kernel_ucb import REACH, EagerKernelUCB
 from coband.agents.cooperation import WithTasks
 from coband.agents.local import Groups
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import Needs
 from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.graphs.covers import Centres, centres, power_graph
 from coband.simulator.metrics import Metric
@@ -74,7 +77,6 @@ class DistKernelUCB(EagerKernelUCB):
             self._arrived.clear()
 
     def prepare_together(self, arms: ArmSet) -> None:
-        """Only who learns prepares."""
         self._begin_turn()
         if self._stored is None:
             super().prepare_together(arms)
@@ -87,22 +89,18 @@ class DistKernelUCB(EagerKernelUCB):
         return {**super().report(), "central_agents": len(found.nodes), "independent_set_exact": int(found.exact)}
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = replace(
+    COOP,
     name="dist_kernel_ucb",
     agent=DistKernelUCB,
-    server=None,
     config=WithTasks,
     summary="Kernel UCB on a graph: central agents learn, the others repeat what their centre has pulled.",
     reference="Dubey and Pentland 2020 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 3",
     needs=Needs(topologies=("graph",), reliable=False, fixed_arms=True, exact=("points",)),
-    knows=("horizon",),
-    messages=MESSAGES,
-    counts=COUNTS,
     metrics=(
         *REACH,
         Metric("central_agents", "agents", "agents that learn; the others repeat what they pulled"),
         Metric("independent_set_exact", "0 or 1", "whether the independent set is a heaviest one for certain"),
     ),
-    cites=("dubey2020kernel",),
     bounds=theorems.DIST_KERNEL_UCB,
 )

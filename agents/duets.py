@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 
 from coband.agents import theorems
-from coband.agents.domains import domain_of
+from coband.agents.domains import needed_domain
 from coband.agents.duets_parameters import DuetsConfig
 from coband.agents.in_step import IN_EPOCHS, PARTING, InStepClient
 from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
@@ -58,15 +58,12 @@ class Duets(InStepClient, Agent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: DuetsConfig = context.config
-        domain = domain_of(context)
-        if domain is None:
-            raise ValueError("duets needs a fixed domain: problem.kind fixed_domain, clusters or arrays.")
-        self._domain = domain
+        self._domain = needed_domain(context)
         self._shared: VersionCache[Induced] = context.sharing.get("induced", lambda: VersionCache(2))
         self._epochs = self.config.epochs(context)
-        self._beta = self.config.width(len(domain.points), context.agents, self.config.turns(context))
+        self._beta = self.config.width(len(self._domain.points), context.agents, self.config.turns(context))
         # Line 2: X_1 = X.
-        self.active = np.arange(len(domain.points))
+        self.active = np.arange(len(self._domain.points))
         self.epoch = 0
         self._start()
 

@@ -27,8 +27,8 @@ from pydantic import Field, model_validator
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages.linear import Gradient, Iterate, PointsUpload, RegressionModel
-from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
-from coband.agents.synchronisation import ABANDONED, SynchronousAgent
+from coband.agents.messages.synchronisation import SyncAbandoned, SyncStart
+from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
@@ -107,10 +107,7 @@ class FedGlbUCB(SynchronousAgent):
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Take an online Newton step; ask for a synchronisation when n_new * log(det A / det A_last) >= D."""
         self._learn(arms.features[arm], (reward - self._low) / self._spread)
-        if self._requested:
-            return []
-        gain = self.ridge.size * self.ridge.gain("full")
-        if not gain >= self.config.threshold:
+        if self._requested or not (gain := self.ridge.size * self.ridge.gain("full")) >= self.config.threshold:
             return []
         return self.request(gain)
 
@@ -171,8 +168,7 @@ ALGORITHM = Algorithm(
     reference="Li and Wang 2022, FedGLB-UCB; baseline of Li et al. 2023",
     needs=Needs(waits_for_all="1"),
     messages=(
-        MessageSize(SyncRequest, "up", "0"),
-        MessageSize(SyncStart, "down", "0", "to all"),
+        *OPENING,
         MessageSize(PointsUpload, "up", "d^2 + 1", "from each agent", due=True),
         MessageSize(Iterate, "down", "d", "to all, in each gradient round"),
         MessageSize(Gradient, "up", "d", "from each agent, in each gradient round"),

@@ -104,10 +104,7 @@ ALGORITHM = Algorithm(
     summary="Asynchronous linear bandit: an agent whose determinant has grown by a factor exchanges statistics.",
     reference="He et al. 2022, FedLinUCB; baseline of Li et al. 2023",
     messages=(MessageSize(LinearUpload, "up", "d^2 + d"), MessageSize(LinearModel, "down", "d^2 + d", due=True)),
-    counts=(
-        ClosedForm("uplink_scalars", "rounds*(d^2 + d)"),
-        ClosedForm("downlink_scalars", "rounds*(d^2 + d)"),
-    ),
+    counts=(ClosedForm("uplink_scalars", "rounds*(d^2 + d)"), ClosedForm("downlink_scalars", "rounds*(d^2 + d)")),
     bounds=FED_LIN_UCB,
     cites=("he2022simple",),
     search={"threshold": "0.01..100"},

@@ -168,7 +168,6 @@ class FedPE(PhasedAgent):
         self.tell(SERVER, SyncAbandoned(round=self.phase + 1))
 
     def report(self) -> dict[str, float | int]:
-        """Arms that are left, of all agents."""
         return {"arms_left": len(self.active)}
 
 

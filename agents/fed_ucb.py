@@ -19,10 +19,10 @@ import numpy as np
 
 from coband.agents.memory import LINEAR
 from coband.agents.messages.linear import PrivateModel, PrivateSums
-from coband.agents.messages.synchronisation import SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.private_estimator import Estimator, PrivateConfig, State, TreeNoise
-from coband.agents.synchronisation import ABANDONED, SynchronousAgent
+from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
 from coband.agents.theorems import FED_UCB_DISPUTED
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
@@ -80,7 +80,6 @@ class FedUCB(SynchronousAgent):
         self.note("model", version=model.version, round=model.round)
 
     def report(self) -> dict[str, float | int]:
-        """Pulls that were clipped."""
         return {"clipped": self.estimator.clipped}
 
 
@@ -98,8 +97,7 @@ ALGORITHM = Algorithm(
     reference="Dubey and Pentland 2020, FedUCB, algorithm 1",
     needs=Needs(horizon=True, waits_for_all="wait == 'all'"),
     messages=(
-        MessageSize(SyncRequest, "up", "0"),
-        MessageSize(SyncStart, "down", "0", "to all"),
+        *OPENING,
         MessageSize(PrivateSums, "up", "d^2 + d", "from each agent", due=True),
         MessageSize(PrivateModel, "down", "d^2 + d", "to all", due=True),
         ABANDONED,

@@ -150,10 +150,7 @@ ALGORITHM = Algorithm(
         ClosedForm("deliveries", "reach", "threshold == 0"),
         ClosedForm("transmissions", "copies", "threshold == 0"),
     ),
-    metrics=(
-        CLIPPED,
-        Metric("sums_sent", "messages", "sums that agents have sent, each flooded"),
-    ),
+    metrics=(CLIPPED, Metric("sums_sent", "messages", "sums that agents have sent, each flooded")),
     cites=("dubey2020differentially", "shariff2018differentially"),
     search={"threshold": "0.1..1000"},
     unbounded=FED_UCB_DISPUTED,

@@ -28,10 +28,10 @@ from coband.agents.fn_ucb_parameters import FnUcbConfig
 from coband.agents.fn_ucb_training import Training
 from coband.agents.memory import NEURAL
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
-from coband.agents.messages.synchronisation import SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import SyncStart
 from coband.agents.neural_parameters import enter
 from coband.agents.restarts import METRICS
-from coband.agents.synchronisation import ABANDONED, SynchronousAgent
+from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
@@ -82,8 +82,7 @@ class FnUcb(SynchronousAgent):
         mean, variance = self._ridge.predict(G)
         if self.config.diagonal if self.config.rescale is None else self.config.rescale:
             mean = rescaled(mean)
-        bound: FloatArray = mean + self.config.nu * np.sqrt(self.config.lam * variance)
-        return bound
+        return mean + self.config.nu * np.sqrt(self.config.lam * variance)
 
     def _ucb_b(self, X: FloatArray, G: FloatArray) -> FloatArray:
         """Line 6: the network's value and the average deviation under all agents' local data."""
@@ -159,7 +158,6 @@ class FnUcb(SynchronousAgent):
         self.note("model", version=message.version, round=message.round)
 
     def report(self) -> dict[str, float | int]:
-        """How often its network started again."""
         return self.nets.restarts.report()
 
     def prepare_together(self, arms: ArmSet) -> None:
@@ -193,8 +191,7 @@ ALGORITHM = Algorithm(
     reference="Dai et al. 2023, algorithms 1 and 2 (FN-UCB, FN-UCB (Less Comm.))",
     needs=Needs(waits_for_all="wait == 'all'"),
     messages=(
-        MessageSize(SyncRequest, "up", "0"),
-        MessageSize(SyncStart, "down", "0", "to all"),
+        *OPENING,
         MessageSize(NeuralUpload, "up", "2*p^2 + 2*p + 1 + extra", "from each agent", "not diagonal", due=True),
         MessageSize(NeuralUpload, "up", "4*p + 1 + extra", "from each agent", "diagonal", due=True),
         MessageSize(NeuralModel, "down", "2*p^2 + 2*p + 1", "to all", "less_comm and not diagonal"),

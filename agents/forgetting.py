@@ -61,8 +61,7 @@ class Forgetting(Alone):
         alpha = self.context.config.alpha
         width = self.beta() if alpha == "theory" else alpha
         mean, variance = self.predict(arms.features)
-        scores: FloatArray = mean + width * np.sqrt(variance)
-        return scores
+        return mean + width * np.sqrt(variance)
 
     @abstractmethod
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

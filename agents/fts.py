@@ -112,18 +112,13 @@ class FederatedSampler(Talks, Agent):
         return self.sent()
 
     @on(RegionWeights)
+    @on(PrivateRegionWeights)
     def follow(self, message: RegionWeights, server: Address) -> None:
         """The newest averages count."""
         if self._federated is None or message.round > self._federated.round:
             self._federated = message
 
-    @on(PrivateRegionWeights)
-    def follow_private(self, message: PrivateRegionWeights, server: Address) -> None:
-        """The same of averages with noise."""
-        self.follow(message, server)
-
     def report(self) -> dict[str, float | int]:
-        """Draws that it has sent."""
         return {"draws": self.draws}
 
 

@@ -39,7 +39,6 @@ class FtsConfig(Config):
         return 1
 
     def draw_features(self, rng: np.random.Generator, dimension: int) -> RandomFeatures:
-        """M features."""
         return RandomFeatures(rng, self.features, dimension, self.length_scale, self.variance)
 
     def total(self, dimension: int) -> int:
@@ -75,15 +74,13 @@ class Regions(FtsConfig):
 
     @property
     def regions(self) -> int:
-        """Equal parts of each coordinate, whose products are the regions."""
         return self.splits
 
     def regions_of(self, X: FloatArray) -> IntArray:
         """The region of each row, (n,); the first coordinate counts most."""
         cells = np.floor((X - self.low) / (self.high - self.low) * self.splits).astype(np.int64)
         place: IntArray = self.splits ** np.arange(X.shape[1])[::-1]
-        found: IntArray = np.clip(cells, 0, self.splits - 1) @ place
-        return found
+        return np.clip(cells, 0, self.splits - 1) @ place
 
     def shares(self, agents: int, dimension: int, round: int) -> FloatArray:
         """phi, (P, agents), of a round from 1: agent n explores region n mod P first."""

@@ -16,7 +16,6 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.central import CentralAgent, CentralConfig, central
-from coband.agents.club import linked
 from coband.agents.knowledge import OnTasks
 from coband.agents.local import Groups
 from coband.simulator.arrays import FloatArray, IntArray
@@ -70,18 +69,17 @@ class GobLin(CentralAgent):
         """alpha sqrt(log(t + 1)), or sigma sqrt(log(det(M) / delta)) + L(u)."""
         config: GobConfig = self.context.config
         if config.width == "practical":
-            return self._practical()
+            return super()._factor()
         log_det = max(0.0, self.knowledge.posterior.log_det)
         return config.sub_gaussian * math.sqrt(log_det - math.log(config.delta)) + config.norm
 
 
 def gang(distances: IntArray) -> FloatArray:
     """(I + L)^(-1) (V, V), L the Laplacian of a graph with given distances (V, V)."""
-    links = linked(distances).astype(np.float64)
+    links = (distances == 1).astype(np.float64)
     A = np.diag(1.0 + links.sum(axis=0)) - links
-    inverse = np.linalg.inv(A)
-    symmetric: FloatArray = (inverse + inverse.T) / 2.0
-    return symmetric
+    inverse: FloatArray = np.linalg.inv(A)
+    return (inverse + inverse.T) / 2.0
 
 
 ALGORITHM = central(

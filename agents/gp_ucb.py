@@ -8,18 +8,19 @@ largest gain gamma that any points could have.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from coband.agents.kernel_ucb import igp_beta
-from coband.agents.memory import EXACT_ALONE
+from coband.agents.n_kernel_ucb import ALGORITHM as ALONE
 from coband.agents.n_kernel_ucb import NKernelUCB
 from coband.agents.parameters import AnyKernel
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
+from coband.simulator.core.algorithm import Needs
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.maths.kernels.library import Gaussian
 
@@ -51,19 +52,16 @@ class GpUcb(NKernelUCB):
         if beta == "theory":
             beta = igp_beta(config.B, config.R, config.delta, 0.5 * self.posterior.log_det)
         mean, variance = self.posterior.predict(arms)
-        scores: FloatArray = mean + beta * np.sqrt(config.lam * variance)
-        return scores
+        return mean + beta * np.sqrt(config.lam * variance)
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = replace(
+    ALONE,
     name="gp_ucb",
     agent=GpUcb,
-    server=None,
     config=GpUcbConfig,
     summary="Every agent alone with a Gaussian process over the whole domain; no communication.",
     reference="Srinivas et al. 2010; Chowdhury and Gopalan 2017; N-KernelUCB of Pavlovic et al. 2024, section 5",
     needs=Needs(reliable=False),
-    counts=SILENT,
     cites=("srinivas2010gaussian", "chowdhury2017kernelized"),
-    memory=(EXACT_ALONE,),
 )

@@ -29,6 +29,7 @@ agents.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -137,7 +138,6 @@ class IndAlba(Alba):
             self._code = PublicCodeAlba(self._own, self._norm, self._c_0, context.rng)
 
     def request(self) -> IntArray:
-        """A G-optimal design over the arms that are left."""
         if self._code is None:
             return super().request()
         return self._code.draw(self._left, self._step, math.log(5 * self._size**2 / (2 * self._delta())))
@@ -173,16 +173,12 @@ ALGORITHM = Algorithm(
     cites=("tao2018best", "du2023collaborative"),
 )
 
-POLY = Algorithm(
+POLY = replace(
+    ALGORITHM,
     name="ind_poly_alba",
     agent=IndPolyAlba,
-    server=None,
     config=PolyAlbaConfig,
     summary="Every agent finds d good arms alone, then the best of them by ALBA.",
     reference="Du et al. 2021, PolyALBA; baseline IndPolyALBA of Du et al. 2023",
-    needs=NEEDS,
-    knows=("parameter_norm",),
-    counts=SILENT,
-    metrics=PURE_EXPLORATION,
     cites=("du2021combinatorial", "du2023collaborative"),
 )

@@ -24,6 +24,7 @@ samples, as in the same public code, or by the arms' own means (``estimator: mea
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -171,15 +172,12 @@ PEACE = Algorithm(
     cites=("katzsamuels2020empirical", "du2023collaborative"),
 )
 
-UNIFORM = Algorithm(
+UNIFORM = replace(
+    PEACE,
     name="ind_uniform_fb",
     agent=IndUniformFB,
-    server=None,
     config=IndUniformConfig,
     summary="Every agent spreads its budget evenly over its arms and takes the one of the best estimate.",
     reference="baseline IndUniformFB of Du et al. 2023",
-    needs=NEEDS,
-    counts=SILENT,
-    metrics=PURE_EXPLORATION,
     cites=("du2023collaborative",),
 )

@@ -27,18 +27,14 @@ IndRAGE/V is a yardstick and no algorithm: the same runs, with ``samples_per_age
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from pydantic import model_validator
 
 from coband.agents.metrics import PURE_EXPLORATION
-from coband.agents.pure_exploration import (
-    FixedConfidenceConfig,
-    PureExplorationAgent,
-    confident_samples,
-    five_digits,
-)
+from coband.agents.pure_exploration import FixedConfidenceConfig, PureExplorationAgent, confident_samples, five_digits
 from coband.simulator.arrays import BoolArray, FloatArray, IntArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.nodes.node import NodeContext, Outbox
@@ -131,7 +127,6 @@ class IndRageOverV(IndRage):
     """IndRage whose samples are divided by V."""
 
     def samples_used(self) -> float:
-        """Samples divided by V."""
         return self.pulls / self.context.agents
 
 
@@ -148,15 +143,10 @@ ALGORITHM = Algorithm(
     cites=("fiez2019sequential", "du2023collaborative"),
 )
 
-OVER_V = Algorithm(
+OVER_V = replace(
+    ALGORITHM,
     name="ind_rage_over_v",
     agent=IndRageOverV,
-    server=None,
-    config=IndRageConfig,
     summary="A yardstick: the samples of ind_rage divided by the number of agents.",
     reference="baseline IndRAGE/V of Du et al. 2023",
-    needs=NEEDS,
-    counts=SILENT,
-    metrics=PURE_EXPLORATION,
-    cites=("fiez2019sequential", "du2023collaborative"),
 )

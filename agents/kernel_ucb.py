@@ -4,22 +4,20 @@ section 5; Valko et al. 2013; Chowdhury and Gopalan 2017)."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from coband.agents.alone import EXPLORATION
-from coband.agents.memory import EXACT_ALONE
+from coband.agents.n_kernel_ucb import ALGORITHM as ALONE
 from coband.agents.n_kernel_ucb import NKernelUCB
-from coband.agents.parameters import AnyKernel, KernelBandit
+from coband.agents.parameters import AnyKernel
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.maths.kernels.library import Gaussian
-
-ALONE = Needs(topologies=("star", "graph"), reliable=False)
 
 
 class IgpConfig(Config):
@@ -40,10 +38,6 @@ class IgpConfig(Config):
 def igp_beta(norm: float, sub_gaussian: float, delta: float, gain: float) -> float:
     """beta = B + R sqrt(2 (gain + 1 + ln 1/delta)) (Chowdhury and Gopalan 2017, theorem 3)."""
     return norm + sub_gaussian * math.sqrt(2.0 * (gain + 1.0 + math.log(1.0 / delta)))
-
-
-class KernelUCB(NKernelUCB):
-    """Kernel UCB with a constant alpha: what Li et al. 2023 calls NKernelUCB."""
 
 
 class IgpUCB(NKernelUCB):
@@ -84,42 +78,30 @@ class KernelTS(NKernelUCB):
         return scores
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = replace(
+    ALONE,
     name="kernel_ucb",
-    agent=KernelUCB,
-    server=None,
-    config=KernelBandit,
     summary="Kernel UCB with a constant alpha, every agent alone.",
     reference="Valko et al. 2013; baseline of Dubey and Pentland 2020, section 5",
-    needs=ALONE,
-    counts=SILENT,
     cites=("valko2013finite",),
-    memory=(EXACT_ALONE,),
 )
-
-IGP = Algorithm(
+"""What Li et al. 2023 calls NKernelUCB."""
+IGP = replace(
+    ALONE,
     name="igp_ucb",
     agent=IgpUCB,
-    server=None,
     config=IgpConfig,
     summary="IGP-UCB, every agent alone: kernel UCB whose confidence follows the information gained.",
     reference="Chowdhury and Gopalan 2017; baseline of Dubey and Pentland 2020, section 5",
-    needs=ALONE,
-    counts=SILENT,
     cites=("chowdhury2017kernelized",),
-    memory=(EXACT_ALONE,),
 )
-
-THOMPSON = Algorithm(
+THOMPSON = replace(
+    ALONE,
     name="kernel_ts",
     agent=KernelTS,
-    server=None,
     config=KernelTsConfig,
     summary="Kernel Thompson sampling, every agent alone.",
     reference="Chowdhury and Gopalan 2017; baseline of Dai et al. 2023",
-    needs=ALONE,
-    counts=SILENT,
     cites=("chowdhury2017kernelized",),
-    memory=(EXACT_ALONE,),
     search=EXPLORATION,
 )

@@ -80,11 +80,9 @@ class OnTasks(Learnt):
         return self.posterior.log_det
 
     def prepare_together(self, arms: ArmSet) -> None:
-        """The arms that ``predict`` will be asked about next."""
         self.posterior.prepare_together(arms)
 
     def predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance sigma^2/lam of the agent's own task at n arms, each (n,)."""
         return self.posterior.predict(arms)
 
 
@@ -129,7 +127,6 @@ class Knowledge(OnTasks):
         return False
 
     def dictionary_suffices(self, agents: int) -> bool | None:
-        """Whether its Nystrom dictionary has 3 points for each task of so many agents; None without a dictionary."""
         setting = self._setting
         if setting.dictionary is None or setting.form != "nystrom":
             return None

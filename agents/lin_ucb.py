@@ -76,7 +76,6 @@ class LinUCB(Linear):
         return scores
 
     def radius(self) -> float:
-        """The parameter alpha."""
         alpha: float = self.context.config.alpha
         return alpha
 

@@ -78,7 +78,6 @@ class LocalAgent(Agent):
         return []
 
     def prepare_together(self, arms: ArmSet) -> None:
-        """Learn what is new and prepare the arms together with other agents' ones."""
         if self.trial:
             self._learn()
             self.knowledge.prepare_together(arms)

@@ -12,11 +12,8 @@ DOMAIN_ROWS = "max(64, M/4 if M <= 8192 else M)"
 (`maths.posteriors.finite_domain`)."""
 
 EXACT_ALONE = Memory(
-    "an exact posterior for each agent",
-    f"N*(t^2/2 if M == 0 else (t*M if t <= {DOMAIN_ROWS} else 1.25*M^2))",
-    FEWER,
+    "an exact posterior for each agent", f"N*(t^2/2 if M == 0 else (t*M if t <= {DOMAIN_ROWS} else 1.25*M^2))", FEWER
 )
-"""Of agents that learn from their own pulls."""
 
 EXACT_IN_COMMON = Memory(
     "the exact posterior on the pulls of all agents",

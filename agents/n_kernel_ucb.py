@@ -27,7 +27,6 @@ class NKernelUCB(Alone):
         return self.posterior.scores(arms, self.context.config.alpha)
 
     def learn(self, pull: Observations) -> None:
-        """Add the pull."""
         self.posterior.update(pull)
 
 

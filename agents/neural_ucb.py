@@ -57,7 +57,6 @@ class NeuralUCB(Alone):
         return None
 
     def scores(self, arms: ArmSet) -> FloatArray:
-        """The score of each arm."""
         config = self.config
         inputs = enter(config, arms.features)
         self._features = self.network.features(self.theta, inputs)
@@ -83,7 +82,6 @@ class NeuralUCB(Alone):
             self.theta = self._restarts.checked(trained, self.theta_0)
 
     def report(self) -> dict[str, float | int]:
-        """How often its network started again."""
         return self._restarts.report()
 
 
@@ -92,8 +90,7 @@ class NeuralTS(NeuralUCB):
 
     def optimistic(self, value: FloatArray, deviation: FloatArray) -> FloatArray:
         """A draw from N(f(x; theta), nu^2 lam ||g||^2) per arm."""
-        scores: FloatArray = value + deviation * self._rng.standard_normal(len(value))
-        return scores
+        return value + deviation * self._rng.standard_normal(len(value))
 
 
 NEURAL_UCB = single(

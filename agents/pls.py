@@ -171,7 +171,6 @@ class Pls(PhasedAgent):
         self.tell(SERVER, SyncAbandoned(round=self.phase))
 
     def report(self) -> dict[str, float | int]:
-        """What has been sent."""
         return {"levels_up": self._sent, "signs_up": self._signs}
 
 

@@ -28,12 +28,10 @@ class PullObservations(Observations):
 
     @cached_property
     def points(self) -> FloatArray:
-        """Arms, (n, d)."""
         return np.array([pull.point for pull in self.pulls])
 
     @cached_property
     def rewards(self) -> FloatArray:
-        """Rewards, (n,)."""
         return np.array([pull.reward for pull in self.pulls])
 
     @cached_property
@@ -50,12 +48,10 @@ class PullObservations(Observations):
 
     @cached_property
     def keys(self) -> list[Key]:
-        """(trial, agent) of each."""
         return [(pull.trial, pull.agent) for pull in self.pulls]
 
     @cached_property
     def key_bytes(self) -> bytes:
-        """The keys in a compact form."""
         return super().key_bytes
 
 
@@ -81,25 +77,20 @@ class SomePulls(PullObservations):
 
     @cached_property
     def keys(self) -> list[Key]:
-        """(trial, agent) of each."""
         return [self._table.keys[row] for row in self._rows.tolist()]
 
     @cached_property
     def points(self) -> FloatArray:
-        """Arms, (n, d)."""
         return self._table.points.take(self._rows, axis=0)
 
     @cached_property
     def rewards(self) -> FloatArray:
-        """Rewards, (n,)."""
         return self._table.rewards.take(self._rows, axis=0)
 
     @cached_property
     def tasks(self) -> FloatArray:
-        """Numbers of agents (n, 1), or network contexts (n, d_z), d_z = 0 where there are none."""
         return self._table.tasks.take(self._rows, axis=0)
 
     @cached_property
     def places(self) -> IndexArray:
-        """Places of the arms in their arm sets, 0 where they make no difference, (n,)."""
         return self._table.places.take(self._rows, axis=0)

@@ -61,7 +61,6 @@ class PureExplorationAgent(BatchAgent):
         return pairs_of(self.context.config.kernel(points, points), self.context.agents)
 
     def pulled(self, counts: IntArray) -> None:
-        """Count the pulls of a phase."""
         pulls = int(counts.sum())
         self.phases += 1
         self.pulls += pulls
@@ -77,7 +76,6 @@ class PureExplorationAgent(BatchAgent):
         raise TypeError(f"agent {self.index} works alone but got a message of kind {message.kind!r}")
 
     def samples_used(self) -> float:
-        """Samples to report for this agent."""
         return self.pulls
 
     def report(self) -> dict[str, float | int]:

@@ -58,7 +58,6 @@ class PushGossipKernelUCB(Agent):
         return self.best(mean + self.config.alpha * np.sqrt(variance))
 
     def learn(self) -> None:
-        """Take in all new pulls."""
         if self._new:
             points, rewards = zip(*self._new, strict=True)
             self.posterior.update(Observations(np.array(points), np.array(rewards)))

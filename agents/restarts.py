@@ -14,9 +14,7 @@ from coband.simulator.metrics import Metric
 
 METRICS = (
     Metric(
-        "restarts",
-        "trainings",
-        "trainings that diverged, after which the network starts again from its first weights",
+        "restarts", "trainings", "trainings that diverged, after which the network starts again from its first weights"
     ),
     Metric(
         "trainings_converge",

@@ -12,6 +12,7 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, Outbox
 from coband.simulator.core.talks import Talks, on
 
+OPENING = MessageSize(SyncRequest, "up", "0"), MessageSize(SyncStart, "down", "0", "to all")
 ABANDONED = MessageSize(SyncAbandoned, "down", "0", "to all, when a synchronisation has to be given up")
 
 

@@ -15,10 +15,7 @@ _ASYNC = (
     Assumption("q as in lemma 4.1", "q == 'theory'"),
     Assumption("every point stands in the dictionary as often as it is sampled", "repeats == 'keep'"),
 )
-_ASYNC_WHERE = {
-    "D": "1/N^2 if threshold == 'theory' else threshold",
-    "beta": "(1 + epsilon)/(1 - epsilon)",
-}
+_ASYNC_WHERE = {"D": "1/N^2 if threshold == 'theory' else threshold", "beta": "(1 + epsilon)/(1 - epsilon)"}
 ASYNC_KERNEL_UCB = (
     Bound(
         "regret",
@@ -186,11 +183,7 @@ FN_UCB = (
         constants=_FN_UCB_CONSTANTS,
     ),
     Bound(
-        "rounds",
-        "dimension*sqrt(N)",
-        "Dai et al. 2023, theorem 2",
-        assumes=_FN_UCB[:-1],
-        constants=_FN_UCB_CONSTANTS,
+        "rounds", "dimension*sqrt(N)", "Dai et al. 2023, theorem 2", assumes=_FN_UCB[:-1], constants=_FN_UCB_CONSTANTS
     ),
 )
 

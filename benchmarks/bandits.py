@@ -32,7 +32,6 @@ LOOPS = {
     "one_kernel_ucb": one_kernel_ucb.run,
     "dis_kernel_ucb": dis_kernel_ucb.run,
 }
-"""The oracles."""
 
 
 def run(name: str, config: dict[str, Any], agents: int, turns: int, **parts: Any) -> RunResult:
@@ -142,7 +141,7 @@ FIGURES: Figures = {
     "synchronised": (
         lambda: synchronised((100, 1000, 10_000), 4),
         "a turn of DisLinUCB with a synchronisation of all agents, N = 100, 10^3, 10^4",
-    ),
+    )
 }
 FULL: Cases = {
     "async_1000": (lambda: asynchronous(1000, 3000, 0.1, 1.0, 1.0), "N=1000, T=3000; target 150"),

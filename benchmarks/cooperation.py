@@ -117,9 +117,7 @@ CASES: Cases = {
     "dist": (lambda: cooperative("dist_kernel_ucb", 60, 40), "Dist, V=60, p=0.7, T=40, 8 fixed arms"),
     "primal": (lambda: primal(500, 30), "linear kernel of 31 tasks, p=100, 30 observations a turn"),
 }
-FULL: Cases = {
-    "coop_40": (lambda: cooperative("coop_kernel_ucb", 200, 40), "Coop, V=200, p=0.7, T=40; target 25"),
-}
+FULL: Cases = {"coop_40": (lambda: cooperative("coop_kernel_ucb", 200, 40), "Coop, V=200, p=0.7, T=40; target 25")}
 """These take minutes."""
 FIGURES: Figures = {
     "coop_100": (lambda: whole("coop_kernel_ucb", 100, 3.0), "Coop, V=200, p=0.7, T=100, CPU"),

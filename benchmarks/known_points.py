@@ -128,10 +128,7 @@ CASES: Cases = {
     "known_arms": (lambda: known_arms(1_000_000), "10^6 Gaussian rewards of known arms; target: counts and means"),
 }
 FIGURES: Figures = {
-    "exact_memory": (
-        lambda: memory(2000, 1.5),
-        "memory of an exact posterior on 2000 points; 1.5 full matrices",
-    ),
+    "exact_memory": (lambda: memory(2000, 1.5), "memory of an exact posterior on 2000 points; 1.5 full matrices"),
     "domain_2000": (
         lambda: extrapolated(2000, 10_000, 1000, 10.0),
         "exact GP over a fixed domain, M=2000, T=10^4, CPU, and the ratio to append-V",

@@ -28,11 +28,7 @@ def plan(agents: int, schedule: Mapping[str, Any], **parts: Any) -> Plan:
 
 
 def simulated(
-    algorithm: Algorithm | str,
-    config: Mapping[str, Any],
-    world: Callable[[Streams], Any],
-    plan: Plan,
-    seed: int = 0,
+    algorithm: Algorithm | str, config: Mapping[str, Any], world: Callable[[Streams], Any], plan: Plan, seed: int = 0
 ) -> RunResult:
     """One simulated run; a trace goes nowhere."""
     streams = Streams(seed)

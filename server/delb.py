@@ -58,7 +58,7 @@ class DelbServer(DealtServer):
         theta = np.linalg.pinv(V, rcond=WHOLE, hermitian=True) @ self._moment
         self.rounds += 1
         self.leave(eliminated(self.X, self.active, theta, self.rounds))
-        self._means += sum(message.n for message in found.values())
+        self._means += sum(len(message.means) for message in found.values())
         self._dealt = self.config.deal(self.context, self.active, self.rounds + 1)
         for agent, (arms, counts) in enumerate(self._dealt):
             self._orders += len(arms)

@@ -38,7 +38,7 @@ class DisKernelUCBServer(SynchronousServer):
         of_agents, self._late = self._late, [[] for _ in self._late]
         points = np.concatenate([item.points for items in of_agents for item in items])
         rewards = np.concatenate([item.rewards for items in of_agents for item in items])
-        ends = np.cumsum([sum(item.n for item in items) for items in of_agents]).tolist()
+        ends = np.cumsum([sum(len(item.rewards) for item in items) for items in of_agents]).tolist()
         self.distributed += len(rewards)
         self.conclude()
         for agent, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
@@ -60,8 +60,8 @@ class DisKernelUCBServer(SynchronousServer):
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """Every uploaded point was distributed or waits for the next synchronisation."""
-        waiting = sum(item.n for items in self._late for item in items)
-        waiting += sum(item.n for item in self.collected if isinstance(item, NewPoints))
+        waiting = sum(len(item.rewards) for items in self._late for item in items)
+        waiting += sum(len(item.rewards) for item in self.collected if isinstance(item, NewPoints))
         uploaded = sum(message.pulls for _, message in uploads)
         if uploaded != self.distributed + waiting:
             yield f"{uploaded} points were uploaded, {self.distributed} were distributed and {waiting} wait"

@@ -53,14 +53,14 @@ class FedPEServer(InStepServer):
     def _model(self, found: list[PhaseEstimates]) -> PhaseModel:
         """V_a^+ and theta_a of every parameter with dealt pulls."""
         if not self.rounds:
-            self._counts = [np.ones(message.n, dtype=np.int64) for message in found]
-            self._arms = [np.arange(message.n) for message in found]
+            self._counts = [np.ones(len(message.estimates), dtype=np.int64) for message in found]
+            self._arms = [np.arange(len(message.estimates)) for message in found]
             for agent, message in enumerate(found):
                 lengths = np.linalg.norm(message.estimates, axis=1)
                 scale = (1.0 if message.norms is None else message.norms) / np.maximum(lengths, np.finfo(float).tiny)
                 self._features |= {(agent, a): row for a, row in enumerate(message.estimates * scale[:, None])}
         estimates, n = np.concatenate([message.estimates for message in found]), np.concatenate(self._counts)
-        squares = [np.ones(one.n) if one.norms is None else one.norms**2 for one in found]
+        squares = [np.ones(len(one.estimates)) if one.norms is None else one.norms**2 for one in found]
         self._last = [own * counts for own, counts in zip(squares, self._counts, strict=True)]
         features, blocks = self._rows(self._arms)
         names, block = np.unique(blocks, return_inverse=True)

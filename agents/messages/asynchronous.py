@@ -20,7 +20,7 @@ class Request(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ServerModel(Message):
+class ServerModel(Message, s="dictionary points in the message", m="size of the statistics in the message, 0 for none"):
     """Down, line 8: the server's dictionary with rewards and its embedded statistics.
 
     With ``transfer: delta`` it contains only the points after those that the agent has, and no statistics if the
@@ -33,19 +33,9 @@ class ServerModel(Message):
     A: FloatArray | None = payload("m", "m", kind="gram", symmetric=True)
     b: FloatArray | None = payload("m", kind="moment")
 
-    @property
-    def s(self) -> int:
-        """Dictionary points in the message."""
-        return len(self.points)
-
-    @property
-    def m(self) -> int:
-        """Size of the statistics in the message, 0 for none."""
-        return 0 if self.b is None else len(self.b)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Upload(Message):
+class Upload(Message, n="new points", k="points of the enlarged dictionary"):
     """Up, line 11: new dictionary points with rewards, and statistics of the new data over the enlarged dictionary.
 
     ``version``: of the dictionary that the points extend.
@@ -57,19 +47,13 @@ class Upload(Message):
     A: FloatArray = payload("k", "k", kind="gram", symmetric=True, adds="server")
     b: FloatArray = payload("k", kind="moment", adds="server")
 
-    @property
-    def n(self) -> int:
-        """New points."""
-        return len(self.points)
-
-    @property
-    def k(self) -> int:
-        """Points of the enlarged dictionary."""
-        return len(self.b)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NewModel(Message):
+class NewModel(
+    Message,
+    j="points that other agents added during the exchange; none with serial exchanges",
+    k="size of the statistics in the message, 0 for none",
+):
     """Down, line 13: the server's statistics, including the agent's upload.
 
     ``points``, ``rewards``: with interleaved exchanges, the dictionary points that other agents added during the
@@ -82,13 +66,3 @@ class NewModel(Message):
     rewards: FloatArray = payload("j", kind="rewards")
     A: FloatArray | None = payload("k", "k", kind="gram", symmetric=True)
     b: FloatArray | None = payload("k", kind="moment")
-
-    @property
-    def j(self) -> int:
-        """Points that other agents added during the exchange; none with serial exchanges."""
-        return len(self.points)
-
-    @property
-    def k(self) -> int:
-        """Size of the statistics in the message, 0 for none."""
-        return 0 if self.b is None else len(self.b)

@@ -18,33 +18,23 @@ class EpochEnd(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class InducingSet(Message):
+class InducingSet(Message, m="points of the inducing set"):
     """Down, Algorithm 2, line 8: the inducing set S_j."""
 
     kind: ClassVar[str] = "inducing_set"
     points: FloatArray = payload("m", "d", kind="points")
 
-    @property
-    def m(self) -> int:
-        """Points of the inducing set."""
-        return len(self.points)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Projection(Message):
+class Projection(Message, m="points of the inducing set"):
     """Up, Algorithm 1, line 14: the agent's rewards projected on the inducing set, v = Z^T Y."""
 
     kind: ClassVar[str] = "projection"
     v: FloatArray = payload("m", kind="moment", adds="all")
 
-    @property
-    def m(self) -> int:
-        """Points of the inducing set."""
-        return len(self.v)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EpochModel(Message):
+class EpochModel(Message, m="points of the inducing set"):
     """Down, Algorithm 2, line 11: weights vbar and the largest deviation sigma_max.
 
     ``gram``: with ``elimination: ucb`` also Z^T Z of all pulls, from which agents compute deviations.
@@ -55,33 +45,18 @@ class EpochModel(Message):
     sigma_max: float = payload()
     gram: FloatArray | None = payload("m", "m", kind="gram", symmetric=True)
 
-    @property
-    def m(self) -> int:
-        """Points of the inducing set."""
-        return len(self.vbar)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BatchRewards(Message):
+class BatchRewards(Message, n="pulls of the agent in the batch"):
     """Up: the agent's rewards of a batch, in the order of its pulls."""
 
     kind: ClassVar[str] = "batch_rewards"
     rewards: FloatArray = payload("n", kind="rewards")
 
-    @property
-    def n(self) -> int:
-        """Pulls of the agent in the batch."""
-        return len(self.rewards)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RewardSums(Message):
+class RewardSums(Message, p="distinct points of the batch"):
     """Down: the sum of all agents' rewards of each distinct point of a batch, in the order of their first places."""
 
     kind: ClassVar[str] = "reward_sums"
     sums: FloatArray = payload("p", kind="moment")
-
-    @property
-    def p(self) -> int:
-        """Distinct points of the batch."""
-        return len(self.sums)

@@ -11,21 +11,16 @@ from coband.simulator.core.nodes.message import Message, payload, unary_bits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhaseEstimates(Message):
+class PhaseEstimates(Message, n="arms of the agent that were dealt pulls"):
     """Up: x mean(y) / ||x||^2 of each arm that was dealt pulls, by arm; ``norms``: ||x||, of those who share them."""
 
     kind: ClassVar[str] = "phase_estimates"
     estimates: FloatArray = payload("n", "d", kind="moment")
     norms: FloatArray | None = payload("n", kind="points")
 
-    @property
-    def n(self) -> int:
-        """Arms of the agent that were dealt pulls."""
-        return len(self.estimates)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhaseModel(Message):
+class PhaseModel(Message, b="parameters of which something was learnt"):
     """Down: theta and V^+ of each parameter of which something was learnt; ``arms``: whose they are, of several."""
 
     kind: ClassVar[str] = "phase_model"
@@ -33,49 +28,29 @@ class PhaseModel(Message):
     inverse: FloatArray = payload("b", "d", "d", kind="gram", symmetric=True)
     arms: IntArray | None = payload("b", kind="index", of="arms")
 
-    @property
-    def b(self) -> int:
-        """Parameters of which something was learnt."""
-        return len(self.theta)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ActiveArms(Message):
+class ActiveArms(Message, a="arms that are left"):
     """The arms that are left, ascending: of one agent, up, or of all, down."""
 
     kind: ClassVar[str] = "active_arms"
     arms: IntArray = payload("a", kind="index", of="arms")
 
-    @property
-    def a(self) -> int:
-        """Arms that are left."""
-        return len(self.arms)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Allotment(Message):
+class Allotment(Message, a="arms that the agent has left"):
     """Down: how often to pull each of the arms that the agent has left."""
 
     kind: ClassVar[str] = "allotment"
     counts: IntArray = payload("a", kind="count", of="turns")
 
-    @property
-    def a(self) -> int:
-        """Arms that the agent has left."""
-        return len(self.counts)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DealtMeans(Message):
+class DealtMeans(Message, n="arms that the agent was dealt"):
     """Up: the mean reward of each arm that the agent was dealt, in the order of dealing."""
 
     kind: ClassVar[str] = "dealt_means"
     means: FloatArray = payload("n", kind="rewards")
-
-    @property
-    def n(self) -> int:
-        """Arms that the agent was dealt."""
-        return len(self.means)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,18 +62,13 @@ class PhaseEstimate(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhaseOrder(Message):
+class PhaseOrder(Message, n="arms that the agent is dealt"):
     """Down: theta, from which all find the arms that are left, and which of them to pull how often in this order."""
 
     kind: ClassVar[str] = "phase_order"
     theta: FloatArray = payload("d", kind="weights")
     arms: IntArray = payload("n", kind="index", of="arms")
     counts: IntArray = payload("n", kind="count", of="turns")
-
-    @property
-    def n(self) -> int:
-        """Arms that the agent is dealt."""
-        return len(self.arms)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -38,7 +38,7 @@ class LostPointsRequest(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LostPoints(Message):
+class LostPoints(Message, n="points that the agent lacked"):
     """Down: the points of the log that an agent asked for, but for its own.
 
     ``positions``, ``before``: of each of them, as in :class:`Point`; for ``before`` the receiver's own alone.
@@ -49,11 +49,6 @@ class LostPoints(Message):
     rewards: FloatArray = payload("n", kind="rewards")
     positions: tuple[int, ...] = ()
     before: tuple[int, ...] = ()
-
-    @property
-    def n(self) -> int:
-        """Points that the agent lacked."""
-        return len(self.rewards)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

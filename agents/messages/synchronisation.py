@@ -40,75 +40,50 @@ class SyncAbandoned(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sample(Message):
+class Sample(Message, n="points that the agent sampled"):
     """Up: the agent's sample for the dictionary, d scalars per point."""
 
     kind: ClassVar[str] = "sample"
     points: FloatArray = payload("n", "d", kind="points")
 
-    @property
-    def n(self) -> int:
-        """Points that the agent sampled."""
-        return len(self.points)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SharedDictionary(Message):
+class SharedDictionary(Message, m="points of the union"):
     """Down: the union of all samples."""
 
     kind: ClassVar[str] = "dictionary"
     points: FloatArray = payload("m", "d", kind="points")
 
-    @property
-    def m(self) -> int:
-        """Points of the union."""
-        return len(self.points)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LocalStatistics(Message):
+class LocalStatistics(Message, m="points of the dictionary"):
     """Up: embedded statistics of all data of the agent."""
 
     kind: ClassVar[str] = "statistics"
     A: FloatArray = payload("m", "m", kind="gram", symmetric=True, adds="all")
     b: FloatArray = payload("m", kind="moment", adds="all")
 
-    @property
-    def m(self) -> int:
-        """Points of the dictionary."""
-        return len(self.b)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GlobalStatistics(Message):
+class GlobalStatistics(Message, m="points of the dictionary"):
     """Down: the sum of all local statistics."""
 
     kind: ClassVar[str] = "model"
     A: FloatArray = payload("m", "m", kind="gram", symmetric=True)
     b: FloatArray = payload("m", kind="moment")
 
-    @property
-    def m(self) -> int:
-        """Points of the dictionary."""
-        return len(self.b)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NewPoints(Message):
+class NewPoints(Message, n="points since the last synchronisation"):
     """Up: raw points since the last synchronisation, d + 1 scalars each."""
 
     kind: ClassVar[str] = "points"
     points: FloatArray = payload("n", "d", kind="points")
     rewards: FloatArray = payload("n", kind="rewards")
 
-    @property
-    def n(self) -> int:
-        """Points since the last synchronisation."""
-        return len(self.rewards)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MissingPoints(Message):
+class MissingPoints(Message, n="points that the receiver lacks"):
     """Down: new points of all other agents.
 
     In the common order of points, the receiver's ``own`` oldest unshared points follow the first ``before`` of these.
@@ -119,8 +94,3 @@ class MissingPoints(Message):
     rewards: FloatArray = payload("n", kind="rewards")
     before: int = 0
     own: int = 0
-
-    @property
-    def n(self) -> int:
-        """Points that the receiver lacks."""
-        return len(self.rewards)

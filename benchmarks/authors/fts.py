@@ -27,13 +27,7 @@ from coband.simulator.conformance.runs import algorithm, world
 AGENTS, TURNS = 6, 25
 SMALL, PROGRAM = (30, 60), (100, 1000)
 """Features and arms."""
-CONFIG: dict[str, Any] = {
-    "length_scale": 0.2,
-    "variance": 1.0,
-    "noise_variance": 0.01,
-    "initial": 5,
-    "constant": 5,
-}
+CONFIG: dict[str, Any] = {"length_scale": 0.2, "variance": 1.0, "noise_variance": 0.01, "initial": 5, "constant": 5}
 Found = tuple[float, int, float]
 """Regret, scalars, CPU seconds."""
 

@@ -82,17 +82,14 @@ class Following:
         self._bar, self._callbacks = bar, list(callbacks)
 
     def changed(self, status: Status) -> None:
-        """Hand it on."""
         if self._bar is not None:
             self._bar.changed(status)
 
     def advanced(self, status: Status) -> None:
-        """Hand it on."""
         if self._bar is not None:
             self._bar.advanced(status)
 
     def failed(self, failure: Failure) -> None:
-        """Hand it on."""
         if self._bar is not None:
             self._bar.failed(failure)
 

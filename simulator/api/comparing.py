@@ -80,8 +80,7 @@ def _difference(one: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]
 
 def _leaders(ranking: Mapping[str, Any]) -> list[str]:
     """The labels with the best mean, which is the lowest or the highest."""
-    leaders: list[str] = ranking.get("lowest") or ranking.get("highest") or []
-    return leaders
+    return ranking.get("lowest") or ranking.get("highest") or []
 
 
 class Causes:

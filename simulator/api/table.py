@@ -238,8 +238,7 @@ class Table:
         return self._arrow_stream
 
     def _arrow_stream(self, requested_schema: object | None = None) -> object:
-        stream: object = self.to_arrow().__arrow_c_stream__(requested_schema)
-        return stream
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         shown = [[cell(value) for value in row.values()] for row in self[:SHOWN_TEXT]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coband.simulator.conformance.runs import Leaving
@@ -60,10 +60,8 @@ def losses(leaving: Leavings) -> Iterator[Fault]:
 
 def repeated_losses(leaving: Leavings) -> Iterator[Fault]:
     """The same, but nodes may send it again: nobody has to end."""
-    for sent in _first_and_middle(leaving):
-        lost = {sent.key: MessageChange(lost=True, for_good=True)}
-        what = f"the loss of {_named(sent)}, which may be sent again"
-        yield Fault(what, sent.time, sent.time + TIMEOUT, FEW, lost, final=False)
+    for fault in losses(leaving):
+        yield replace(fault, what=f"{fault.what}, which may be sent again", attempts=FEW, final=False)
 
 
 def cuts(leaving: Leavings) -> Iterator[Fault]:

@@ -77,7 +77,7 @@ AGENTS: Mapping[str, Section] = {
     },
 }
 EXTRA: Mapping[str, Section] = {
-    "churn": {**AGENTS["slow"], "availability": {"kind": "markov_on_off", "mean_up": 6.0, "mean_down": 3.0}},
+    "churn": {**AGENTS["slow"], "availability": {"kind": "markov_on_off", "mean_up": 6.0, "mean_down": 3.0}}
 }
 
 

@@ -31,16 +31,7 @@ from coband.simulator.conformance import faults
 from coband.simulator.conformance.communication import check_messages
 from coband.simulator.conformance.complete import check_complete
 from coband.simulator.conformance.demands import NonConformance, Vacuous
-from coband.simulator.conformance.faults import (
-    AGENTS,
-    FOR_EVER,
-    HANDLING,
-    LATENCY,
-    PATIENCE,
-    TIMEOUT,
-    Fault,
-    who,
-)
+from coband.simulator.conformance.faults import AGENTS, FOR_EVER, HANDLING, LATENCY, PATIENCE, TIMEOUT, Fault, who
 from coband.simulator.conformance.graphs import run_anywhere
 from coband.simulator.conformance.runs import Run, Section, algorithm, batches, problem_of
 from coband.simulator.core.audit import trace as tr
@@ -253,7 +244,6 @@ def _sent(usual: Run, run: Run, start: float, until: float = math.inf) -> Counte
 
 
 def _waits(run: Run, agent: Address, until: float) -> bool:
-    """Whether an agent waits at a time."""
     changes = [row.event for row in run.events(tr.WAIT, tr.RESUME) if row.node == agent and row.time < until]
     return bool(changes) and changes[-1] == tr.WAIT
 

@@ -33,11 +33,7 @@ FIXED_PROBLEM = {
     "reward": {"kind": "cosine"},
     "noise": 0.1,
 }
-STEADY_PROBLEM = {
-    "kind": "own_arms",
-    "arms": {"kind": "ball", "dimension": 2, "count": 3},
-    "noise": 0.3,
-}
+STEADY_PROBLEM = {"kind": "own_arms", "arms": {"kind": "ball", "dimension": 2, "count": 3}, "noise": 0.3}
 TASKS = {
     "kind": "pure_exploration",
     "features": {"kind": "table", "tasks": "similar", "size": 3, "ones": 1},

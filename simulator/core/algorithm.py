@@ -76,7 +76,8 @@ class MessageSize:
 
     The formula (`coband.simulator.core.formulas`) may use attributes of the message, `COMMON_QUANTITIES`,
     parameters of the algorithm and names in :attr:`Algorithm.where`. A quantity that depends on the state of the run,
-    such as the size of the dictionary of that round, is a property of the message with a docstring.
+    such as the size of the dictionary of that round, is a letter of the message's shapes, or a property of the message
+    with a docstring.
 
     Attributes:
         message: its class.

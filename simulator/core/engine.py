@@ -127,11 +127,7 @@ class Engine:
         assert isinstance(self.audit, FullAudit)
         once = plan.network.transport == "reliable" or self.graph is not None or not plan.network.duplicating
         receivers = Receivers(
-            plan.agents.count,
-            self.graph,
-            once,
-            self._router.accepts,
-            None if plan.members is None else self._run.there,
+            plan.agents.count, self.graph, once, self._router.accepts, None if plan.members is None else self._run.there
         )
         direct = self.graph if isinstance(local, Direct) else None
         self.audit.bits_of = lambda message: self.ledger.bits_of(message) + self.ledger.header_bits

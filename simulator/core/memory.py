@@ -52,14 +52,7 @@ class RunSize:
     def quantities(self) -> dict[str, int]:
         """The known ones of `QUANTITIES`."""
         each = None if self.turns is None else -(-self.turns // self.agents)
-        every = {
-            "N": self.agents,
-            "T": self.turns,
-            "t": each,
-            "d": self.dimension,
-            "K": self.arms,
-            "M": self.fixed,
-        }
+        every = {"N": self.agents, "T": self.turns, "t": each, "d": self.dimension, "K": self.arms, "M": self.fixed}
         return {name: value for name, value in every.items() if value is not None}
 
 

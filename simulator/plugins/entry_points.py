@@ -135,4 +135,9 @@ def kind_of(found: object) -> str:
 
 def summary_of(found: object) -> str:
     """The first paragraph of a docstring, on one line."""
-    return " ".join((found.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", "")
+    return first_paragraph(found.__doc__ or "")
+
+
+def first_paragraph(text: str) -> str:
+    """It, on one line."""
+    return " ".join(text.strip().split("\n\n")[0].split()).replace("``", "")

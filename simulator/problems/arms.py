@@ -251,7 +251,6 @@ def _shuffle_start(size: int, uniforms: list[float]) -> list[int]:
 
 
 ArmSpec = Annotated[BallArms | SphereArms | BoxArms | NormalisedCubeArms | PoolArms, Field(discriminator="kind")]
-"""Any `problem.arms` section."""
 
 
 def extent_of(spec: ArmSpec, agents: int, further: float = 0.0) -> Extent:

@@ -165,11 +165,6 @@ class Hidden:
             self.variation += float(np.linalg.norm(theta - self._pulled))
             self._pulled = theta
 
-    @property
-    def measures(self) -> dict[str, float]:
-        """The number for the result."""
-        return {"variation": self.variation}
-
 
 class DriftingWorld(ContextualWorld):
     """Arm sets that change from turn to turn, and a mean reward that changes with time; see `Hidden`."""
@@ -180,7 +175,7 @@ class DriftingWorld(ContextualWorld):
 
     @property
     def measures(self) -> dict[str, float]:
-        return self._hidden.measures
+        return {"variation": self._hidden.variation}
 
     def _as_now(self, agent: int, turn: int) -> Turn:
         arms, _, _, draw = super()._as_now(agent, turn)
@@ -203,7 +198,7 @@ class DriftingPool(FixedArmsWorld):
 
     @property
     def measures(self) -> dict[str, float]:
-        return self._hidden.measures
+        return {"variation": self._hidden.variation}
 
     def _follow(self) -> None:
         if self._hidden.changed():

@@ -83,7 +83,6 @@ def published(kind: type[D], section: str) -> Mapping[str, D]:
 
 
 DATASETS: Mapping[str, ClassificationDataset] = published(ClassificationDataset, "classification")
-"""All known classification datasets by name."""
 
 
 @dataclass(frozen=True)

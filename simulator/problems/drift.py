@@ -90,8 +90,7 @@ class Walk(BaseDrift):
         @lru_cache(maxsize=1)
         def after(steps: int) -> FloatArray:
             free = theta + self.step * side * motion(steps)
-            folded: FloatArray = side - np.abs((free + side) % (4.0 * side) - 2.0 * side)  # each step is reflected
-            return folded
+            return side - np.abs((free + side) % (4.0 * side) - 2.0 * side)  # each step is reflected
 
         return lambda time: after(math.floor(time / self.interval))
 
@@ -169,11 +168,8 @@ class Brownian:
         return found
 
     def _normal(self, place: int, count: int = 1) -> FloatArray:
-        drawn: FloatArray = self._streams("world", place, "drift").standard_normal((count, self._dimension))
-        return drawn
+        return self._streams("world", place, "drift").standard_normal((count, self._dimension))
 
 
 DRIFTS: Kinds[type[BaseDrift]] = Kinds.of("drifts", BaseDrift, (Piecewise, Walk, Seasonal))
-"""The ways in which hidden parameters can change."""
 AnyDrift = Annotated[BaseDrift, DRIFTS.field()]
-"""Any `problem.drift` section."""

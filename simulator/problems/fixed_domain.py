@@ -126,7 +126,6 @@ def _directions(cube: FloatArray) -> FloatArray:
 
 
 DomainSpec = Annotated[BoxPoints | BallPoints | SpherePoints, Field(discriminator="kind")]
-"""Any `problem.domain` section."""
 
 
 class FixedDomainProblem(Problem):

@@ -27,7 +27,6 @@ class GraphDataset(PublicDataset):
 
 
 GRAPH_DATASETS: Mapping[str, GraphDataset] = published(GraphDataset, "graphs")
-"""All known graphs by name."""
 
 
 def graph_of(file: str) -> GraphDataset | None:

@@ -75,7 +75,6 @@ class SameContext(Config):
     kind: Literal["same"]
 
     def draw(self, rng: np.random.Generator, agents: int, distances: Distances | None) -> FloatArray:
-        """Contexts (agents, 1)."""
         return np.ones((agents, 1))
 
 
@@ -88,7 +87,6 @@ class RandomContext(Config):
     """Coordinates of a context."""
 
     def draw(self, rng: np.random.Generator, agents: int, distances: Distances | None) -> FloatArray:
-        """Contexts (agents, dimension)."""
         draw = uniform_ball if self.kind == "ball" else uniform_sphere
         return draw(rng, (agents,), self.dimension)
 
@@ -105,7 +103,6 @@ class ClusterContext(Config):
     agents within gamma links never have the same task."""
 
     def draw(self, rng: np.random.Generator, agents: int, distances: Distances | None) -> FloatArray:
-        """Contexts (agents, number of clusters)."""
         if distances is None:
             raise DataError("problem.contexts: kind clusters needs a graph of agents; give network.topology one")
         hops = half_diameter(distances) if self.hops == "half_diameter" else self.hops

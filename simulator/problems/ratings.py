@@ -21,7 +21,6 @@ import numpy.typing as npt
 from coband.simulator.problems.datasets import DataError, PublicDataset, published, read_lines
 
 HIGHEST = 5.0
-"""The highest possible rating."""
 
 Triple = tuple[str, str, float]
 
@@ -36,7 +35,6 @@ class RatingDataset(PublicDataset):
 
 
 RATINGS: Mapping[str, RatingDataset] = published(RatingDataset, "ratings")
-"""All known rating datasets by name."""
 
 
 @dataclass(frozen=True)

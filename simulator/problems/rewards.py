@@ -182,9 +182,7 @@ class CubicReward(_RidgeReward):
 
 
 REWARDS: Kinds[type[Reward]] = Kinds.of("rewards", Reward)
-"""The rewards that scenarios can name."""
 AnyReward = Annotated[Reward, REWARDS.field()]
-"""Any `problem.reward` section."""
 
 
 class _AdditiveNoise(Config):

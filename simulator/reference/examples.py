@@ -84,7 +84,6 @@ class Examples:
         return {**found, **given}
 
     def _value(self, model: str, key: str) -> Any:
-        """The value of a key in an example."""
         for name in (f"{model}.{key}", self._names.get((model, key), "")):
             if name in self._written["values"]:
                 return self._written["values"][name]

@@ -19,6 +19,7 @@ from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.input_problems import quoted
 from coband.simulator.experiments.scenario.shipped import paths
 from coband.simulator.experiments.scenario.wording import Wording
+from coband.simulator.plugins.entry_points import first_paragraph
 from coband.simulator.reference.entries import Entry, Index, index
 from coband.simulator.reference.examples import Examples
 from coband.simulator.reference.models import Path, Schema
@@ -50,7 +51,7 @@ class Items:
     def line(self, entry: Entry) -> Item:
         model = entry.models[0]
         schema = self._models.schema(model) if entry.is_kind else self._models.keys(model)[entry.word]
-        text = summary(str(schema.get("description", "")))
+        text = first_paragraph(str(schema.get("description", "")))
         if not entry.is_kind and len({*self._texts(entry)}) > 1:
             tags = dict.fromkeys(tag for each in entry.models for tag in self._models.tags(each))
             of_algorithms = entry.paths[0][0] == "algorithms"
@@ -73,7 +74,14 @@ class Items:
         parameters = [item for item in properties(self._wording, schema) if item["name"] != "kind"]
         text = str(schema.get("description", ""))
         said = {"sources": schema["sources"]} if "sources" in schema else {}
-        return {"kind": "kind", "summary": summary(text), **told, "text": text, "parameters": parameters, **said}
+        return {
+            "kind": "kind",
+            "summary": first_paragraph(text),
+            **told,
+            "text": text,
+            "parameters": parameters,
+            **said,
+        }
 
     def _key(self, entry: Entry) -> Item:
         groups: dict[str, Item] = {}
@@ -115,11 +123,6 @@ class Items:
 
     def _stands_in(self, other: Entry, path: Path) -> bool:
         return any((place if other.is_kind else place[:-1]) == path for place in other.paths)
-
-
-def summary(text: str) -> str:
-    """The first paragraph of a description, on one line."""
-    return " ".join(text.strip().split("\n\n")[0].split()).replace("``", "")
 
 
 def look_up(word: str, registry: Registry) -> list[Item]:

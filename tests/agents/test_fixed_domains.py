@@ -14,6 +14,7 @@ import coband.agents.n_kernel_ucb
 import coband.agents.one_kernel_ucb
 from coband.agents.messages.asynchronous import Upload
 from coband.simulator.conformance.runs import run, world
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.posteriors import finite_domain as domain_exact
 from coband.simulator.maths.posteriors.finite_domain import DomainLogPosterior, DomainPosterior
@@ -194,3 +195,10 @@ def test_of_equal_points_the_first_or_any_is_chosen(name: str, ties: str) -> Non
     arms = [arm for _, _, arm, _ in result.pulls]
     assert ties == "random" or max(arms) < 12
     assert ties == "first" or 0.3 < np.mean([arm < 12 for arm in arms]) < 0.7
+
+
+@pytest.mark.parametrize("name", ["bpe", "delb", "duets", "rclb"])
+def test_arms_that_change_are_refused(name: str) -> None:
+    problem = {"kind": "contextual", "arms": {"kind": "ball", "dimension": 2, "count": 3}, "reward": {"kind": "cosine"}}
+    with pytest.raises(UnsupportedScenario, match=f"{name} needs one arm set for all turns"):
+        run(name, {}, agents=2, problem=problem, schedule={"kind": "rounds", "turns": 4})

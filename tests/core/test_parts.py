@@ -200,6 +200,19 @@ def test_size_is_computed_from_the_payload_alone() -> None:
         size_of("text")
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows(Message, n="rows", p="columns of the square"):
+    kind: ClassVar[str] = "rows"
+    rows: Any = payload("m", "n")
+    square: Any = payload("p", "p")
+
+
+def test_a_letter_of_the_shapes_is_how_many_there_are() -> None:
+    assert (Rows(rows=np.ones((2, 3)), square=np.eye(4)).n, Rows(rows=np.ones((2, 3)), square=None).p) == (3, 0)
+    assert (Rows.n.__doc__, Rows.p.__doc__) == ("rows", "columns of the square")
+    assert not hasattr(Rows, "m")
+
+
 @pytest.mark.parametrize("number", [True, 3, 2.5, np.int64(3), np.uint8(3), np.float32(2.5), np.float64(2.5)])
 def test_every_kind_of_number_is_one_scalar(number: Any) -> None:
     assert size_of(number) == 1

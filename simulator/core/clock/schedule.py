@@ -251,5 +251,4 @@ class Phases(AnySchedule):
 SCHEDULES: Kinds[type[AnySchedule]] = Kinds.of(
     "schedules", BaseSchedule, (OneAtATime, Rounds, Renewal, Recorded, Phases)
 )
-"""The schedules that scenarios can name."""
 Schedule = Annotated[AnySchedule, SCHEDULES.field()]

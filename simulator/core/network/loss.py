@@ -47,7 +47,6 @@ class GilbertElliott(BaseLoss):
 
     @property
     def mean(self) -> float:
-        """Share of copies that are lost in the long run."""
         return (self.r * (1.0 - self.k) + self.p * (1.0 - self.h)) / (self.p + self.r)
 
     def process(self, rng: np.random.Generator) -> Callable[[], bool]:

@@ -54,7 +54,6 @@ class Graph:
 
     @property
     def edges(self) -> int:
-        """Number of edges."""
         return sum(self.degrees) // 2
 
     @cached_property

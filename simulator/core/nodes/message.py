@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import partial
 from inspect import signature
 from operator import attrgetter
 from types import MappingProxyType
@@ -181,6 +182,14 @@ class _Kept:
         return kept[self._name]
 
 
+def _number(letter: str, message: Message) -> int:
+    """What a letter of shapes stands for in a message; 0 where the field is left out."""
+    kind = type(message)
+    name = next(name for name in kind.payload_fields() if letter in kind.declared(name)["shape"])
+    value = getattr(message, name)
+    return 0 if value is None else int(value.shape[kind.declared(name)["shape"].index(letter)])
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Message:
     """Base of all messages.
@@ -191,6 +200,9 @@ class Message:
     Three are written by conversations (``core.talks``) when they send it: ``talk`` (its number,
     0 if nobody cares), ``answers`` (number of the question that it answers or continues), ``asks`` (1: for an answer;
     2: its sender waits for a message to all).
+
+    A letter of the shapes of a class is a property of its messages if the class says what it is the number of:
+    ``class Points(Message, n="new points")``.
     """
 
     kind: ClassVar[str] = "message"
@@ -203,6 +215,11 @@ class Message:
     talk: int = field(default=0, init=False)
     answers: int = field(default=0, init=False)
     asks: int = field(default=0, init=False)
+
+    def __init_subclass__(cls, **numbers: str) -> None:
+        super().__init_subclass__()
+        for letter, what in numbers.items():
+            setattr(cls, letter, property(partial(_number, letter), doc=what))
 
     @classmethod
     def payload_fields(cls) -> tuple[str, ...]:

@@ -270,4 +270,3 @@ ADVERSARIES: Kinds[type[BaseBehaviour]] = Kinds.of(
         RewardPoisoning,
     ),
 )
-"""The behaviours that scenarios can name."""

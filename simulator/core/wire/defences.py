@@ -152,7 +152,6 @@ class RejectOutliers(BaseDefence):
 DEFENCES: Kinds[type[BaseDefence]] = Kinds.of(
     "defences", BaseDefence, (Sum, Clip, CoordinateMedian, TrimmedMean, GeometricMedian, RejectOutliers)
 )
-"""The defences that scenarios can name."""
 
 
 def _word_is_kind(value: Any) -> Any:

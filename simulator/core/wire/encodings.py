@@ -258,7 +258,6 @@ class ErrorFeedback(_Wrapping):
 ENCODINGS: Kinds[type[BaseEncoding]] = Kinds.of(
     "encodings", BaseEncoding, (Float64, Float32, Float16, BFloat16, Stochastic, Sign, Top, Delta, ErrorFeedback)
 )
-"""The encodings that scenarios can name."""
 
 
 def _word_is_kind(value: Any) -> Any:

@@ -143,7 +143,6 @@ class LaplaceLocal(BaseMechanism):
 
 
 MECHANISMS: Kinds[type[BaseMechanism]] = Kinds.of("mechanisms", BaseMechanism, (GaussianSums, Tree, LaplaceLocal))
-"""The mechanisms that scenarios can name."""
 _Mechanism = Annotated[BaseMechanism, MECHANISMS.field()]
 _Word = Literal["gaussian", "tree", "laplace_local"]
 Mechanism = Annotated[

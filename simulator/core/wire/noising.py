@@ -233,7 +233,6 @@ class Noising:
         self.clipped = [one + other for one, other in zip(self.clipped, clipped, strict=True)]
 
     def epsilon(self, weight: float) -> float:
-        """The epsilon of releases of that weight."""
         privacy = self._privacy
         return self._mechanism.epsilon(self.sigma, weight, privacy.delta, privacy.accountant)
 

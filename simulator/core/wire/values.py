@@ -13,7 +13,6 @@ from coband.simulator.core.nodes.message import EXACT, Message
 
 ROUNDING = 1e-12
 Fields = Mapping[str, FloatArray]
-"""Values by field."""
 
 
 def reals(message: Message) -> dict[str, FloatArray]:

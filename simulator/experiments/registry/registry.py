@@ -218,7 +218,6 @@ CLASSES: tuple[Kinds[Any], ...] = (
 )
 """The lists whose members are classes, which scenarios name by their ``kind``."""
 OPEN_LISTS: tuple[Kinds[Any], ...] = (ALGORITHMS, PROBLEMS, *CLASSES, METRICS)
-"""All open lists."""
 
 
 def has_field(kind: object, field: str) -> bool:

@@ -23,21 +23,16 @@ COMPARED = ("machine", "BLAS kernels", "numpy's SIMD features", "C library", "nu
 
 
 @lru_cache(maxsize=1)
-def _found() -> tuple[tuple[str, str], ...]:
-    versions = [(name, metadata.version(name)) for name in ("numpy", "scipy")]
-    return (
-        ("processor", _processor()),
-        ("machine", platform.machine()),
-        ("BLAS kernels", ", ".join(kernels_of("numpy")) or "unknown"),
-        ("numpy's SIMD features", numpy_simd()),
-        ("C library", c_library()),
-        *versions,
-    )
-
-
 def hardware() -> Hardware:
     """What this process computes with."""
-    return dict(_found())
+    return {
+        "processor": _processor(),
+        "machine": platform.machine(),
+        "BLAS kernels": ", ".join(kernels_of("numpy")) or "unknown",
+        "numpy's SIMD features": numpy_simd(),
+        "C library": c_library(),
+        **{name: metadata.version(name) for name in ("numpy", "scipy")},
+    }
 
 
 def differences(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) -> list[str]:

@@ -26,10 +26,6 @@ class Planned(Protocol):
     """What a planner needs of a study (`experiments.runs.study.Study`)."""
 
     @property
-    def name(self) -> str:
-        """The scenario's name."""
-
-    @property
     def variants(self) -> Sequence[Variant]:
         """What there is to run."""
 

@@ -21,7 +21,6 @@ from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.registry.registry import Registry
     from coband.simulator.experiments.store.manifest import Manifest
     from coband.simulator.problems.data_error import DataError
 
@@ -166,8 +165,6 @@ def load_run(
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
     replications: Sequence[int] = (),
-    *,
-    registry: Registry | None = None,
 ) -> Study:
     """Read a scenario file as a study of one point.
 
@@ -176,14 +173,13 @@ def load_run(
         overrides: ``key.path=value``, as given to ``--set``.
         only: labels or names of algorithms; empty for all.
         replications: their numbers, and no others; empty for as many as the file says.
-        registry: what the scenario can name; None for what is installed.
 
     Raises:
         ScenarioError: with everything that is wrong; a scenario with several points, or with ``tuning`` but for single
             replications, is a sweep.
         SelectionError: an unknown name, with the nearest ones; a replication that the file does not have.
     """
-    point = load_point(path, overrides, registry=registry)
+    point = load_point(path, overrides)
     if point.tuning is not None and not replications:
         raise point.refusal(
             "tuning",

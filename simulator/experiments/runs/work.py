@@ -143,7 +143,6 @@ def work(item: Work, on_pull: OnPull | None = None, run: Runner | None = None) -
 
 
 def _recorded(job: Job, scenario: Scenario, file: Path, on_pull: OnPull | None, run: Runner | None = None) -> Outcome:
-    """Run a job that records itself in a file."""
     recorded = Recording(file, job)
     try:
         outcome = attempt(job, scenario, recorded.store, recorded.sink, on_pull, run)

@@ -69,7 +69,6 @@ class WorkerPool(ABC):
         """Abandon jobs that have not ended: they are lost."""
 
     def close(self) -> None:
-        """The end."""
         self.abandon()
 
     @abstractmethod
@@ -132,7 +131,6 @@ class Local(WorkerPool):
         return True
 
     def abandon(self) -> None:
-        """Stop the processes at once."""
         if self._executor is not None:
             executors.stop(self._executor)
             self._executor = None

@@ -13,7 +13,7 @@ from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.partitions import Outage, Partition
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, key_path, quoted
-from coband.simulator.experiments.scenario.nodes import MappingNode, Node, ScalarNode, SequenceNode, descend
+from coband.simulator.experiments.scenario.nodes import MappingNode, Node, ScalarNode, SequenceNode, descend, text_at
 from coband.simulator.experiments.scenario.wire_checks import of_the_wire
 
 LARGEST, SMALLEST = 1e100, 1e-100
@@ -28,7 +28,7 @@ def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
     """(index, algorithm, label) of every entry of ``algorithms`` that has a label or an algorithm."""
     algorithms = descend(root, "algorithms")
     for index in range(len(algorithms.items) if isinstance(algorithms, SequenceNode) else 0):
-        algorithm, label = (_text(root, "algorithms", index, key) for key in ("algorithm", "label"))
+        algorithm, label = (text_at(root, "algorithms", index, key) for key in ("algorithm", "label"))
         name = label or algorithm
         if name is not None:
             yield index, algorithm, name
@@ -139,7 +139,7 @@ def _labels(root: Node) -> Iterator[InputProblem]:
     for index, _, label in _entries(root):
         first = taken.setdefault(label, index)
         if first != index:
-            key = "label" if _text(root, "algorithms", index, "label") else "algorithm"
+            key = "label" if text_at(root, "algorithms", index, "label") else "algorithm"
             message = f"the label {quoted(label)} is that of algorithms[{first}] already; give each entry its own label"
             yield _at(root, ("algorithms", index, key), message)
 
@@ -260,11 +260,6 @@ def _at(root: Node, path: KeyPath, message: str) -> InputProblem:
         above = above[:-1]
         node = descend(root, *above)
     return node.mark.problem(path, message)
-
-
-def _text(root: Node, *path: str | int) -> str | None:
-    node = descend(root, *path)
-    return node.value if isinstance(node, ScalarNode) and isinstance(node.value, str) else None
 
 
 def magnitudes(node: Node, path: KeyPath = ()) -> Iterator[InputProblem]:

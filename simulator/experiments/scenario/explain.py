@@ -31,10 +31,8 @@ _SHAPE = "wrong_shape"
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 OF_ONE_KIND: Mapping[KeyPath, str] = {
-    (
-        "problem",
-        "drift",
-    ): "it moves the hidden theta of problem kind contextual, and this kind has none, or data in its place",
+    ("problem", "drift"): "it moves the hidden theta of problem kind contextual, "
+    "and this kind has none, or data in its place"
 }
 """Why other kinds of a section have no such key."""
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coband.simulator.experiments.registry.registry import has_field
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, descend
 from coband.simulator.experiments.scenario.shipped import located, similar
 
@@ -54,15 +53,15 @@ def _read_text(file: Path, path: Path) -> str:
         with file.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise _fatal(Mark(str(path)), _unreadable(path, error)) from None
+        raise Mark(str(path)).error(_unreadable(path, error)) from None
     if len(raw) > MAX_BYTES:
-        raise _fatal(Mark(str(path)), f"the file is larger than {MAX_BYTES} bytes, which no scenario needs")
+        raise Mark(str(path)).error(f"the file is larger than {MAX_BYTES} bytes, which no scenario needs")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = raw[: error.start]
         mark = Mark(str(path), before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1)
-        raise _fatal(mark, f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+        raise mark.error(f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> str:
@@ -89,10 +88,6 @@ def _similar_shipped(path: Path) -> str:
     if path.suffix or path.is_absolute():
         return ""
     return ", and no scenario of that name comes with coband; `coband list scenarios` shows those that do"
-
-
-def _fatal(mark: Mark, message: str) -> ScenarioError:
-    return ScenarioError([mark.problem((), message)])
 
 
 def with_absolute_paths(root: Node, base: Path) -> Node:

@@ -14,7 +14,17 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import Limit, Tuning, Until
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
-from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, child, given, plain, tree
+from coband.simulator.experiments.scenario.nodes import (
+    MappingNode,
+    Mark,
+    Node,
+    ScalarNode,
+    descend,
+    given,
+    place_of,
+    plain,
+    tree,
+)
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.validation import Validation
@@ -48,8 +58,7 @@ class Point:
 
     def refusal(self, key: str, message: str) -> ScenarioError:
         """The error that a section of the file cannot be used here."""
-        found = child(self.root, key)
-        return ScenarioError([(self.root.mark if found is None else found[0]).problem((key,), message)])
+        return place_of(self.root, key).error(message, (key,))
 
 
 def load(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry | None = None) -> Scenario:
@@ -109,12 +118,7 @@ def from_document(document: Mapping[str, Any], name: str, base: Path, *, registr
 
 
 def _validated(
-    root: MappingNode,
-    problems: list[InputProblem],
-    file: str,
-    overrides: Sequence[str],
-    base: Path,
-    registry: Registry,
+    root: MappingNode, problems: list[InputProblem], file: str, overrides: Sequence[str], base: Path, registry: Registry
 ) -> Point:
     _, grid, _ = split(root, overrides)
     if grid.axes:
@@ -153,8 +157,8 @@ def read_document(
 def _is_a_sweep(root: Node, grid: Grid, file: str) -> InputProblem:
     first = next(grid.points())
     one = " ".join(f"--set {shlex.quote(f'{key.path}={value.text}')}" for key, value in grid.chosen(first))
-    tuning = child(root, "tuning")
-    if tuning is not None and plain(tuning[1]) is not None:
+    tuning = descend(root, "tuning")
+    if tuning is not None and plain(tuning) is not None:
         one += " --set tuning=null"
     points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
     message = f"this scenario has {points}: run them with `coband sweep {file}`, or one of them with {one}"
@@ -167,10 +171,9 @@ def check_version(root: MappingNode) -> None:
     Raises:
         ScenarioError: with this one problem.
     """
-    found = child(root, KEY)
-    if found is None:
+    node = descend(root, KEY)
+    if node is None:
         return
-    node = found[1]
     version = node.value if isinstance(node, ScalarNode) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         message = f"{given(node)} is not allowed: must be a whole number; this coband reads {CURRENT}"
@@ -178,4 +181,4 @@ def check_version(root: MappingNode) -> None:
         message = f"this file says {KEY} {version}; this coband reads {CURRENT}: upgrade with pip install -U coband"
     else:
         return
-    raise ScenarioError([node.mark.problem((KEY,), message)])
+    raise node.mark.error(message, (KEY,))

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, key_path, quoted
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, ScenarioError, key_path, quoted
 
 _LARGEST_EXACT = 2.0**53
 
@@ -21,6 +21,10 @@ class Mark:
 
     def problem(self, path: KeyPath, message: str) -> InputProblem:
         return InputProblem(self.file, self.line, self.column, key_path(path), message)
+
+    def error(self, message: str, path: KeyPath = ()) -> ScenarioError:
+        """The error for this one problem."""
+        return ScenarioError([self.problem(path, message)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,18 @@ def descend(node: Node, *path: str | int) -> Node | None:
             return None
         node = found[1]
     return node
+
+
+def place_of(node: Node, key: str) -> Mark:
+    """The position of a key of a mapping; where it has none, that of the mapping."""
+    found = child(node, key)
+    return node.mark if found is None else found[0]
+
+
+def text_at(node: Node, *path: str | int) -> str | None:
+    """The text at a path, or None if something else is there."""
+    found = descend(node, *path)
+    return found.value if isinstance(found, ScalarNode) and isinstance(found.value, str) else None
 
 
 def plain(node: Node) -> Any:

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from coband.simulator.experiments.scenario.input_problems import (
-    InputProblem,
-    KeyPath,
-    ScenarioError,
-    did_you_mean,
-    quoted,
-    shortened,
-)
-from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, descend
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted, shortened
+from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, text_at
 from coband.simulator.experiments.scenario.yaml_nodes import read
 
 Takes = Callable[[str, str], bool]
@@ -40,7 +33,7 @@ def override(root: Node, text: str, takes: Takes) -> tuple[Node, list[InputProbl
     path, sign, value = text.partition("=")
     steps = steps_of(path)
     if not sign or not all(steps):
-        raise _error(mark, (), "must be key.path=value, such as agents.count=20")
+        raise mark.error("must be key.path=value, such as agents.count=20")
     node, problems = read(value, mark.file, origin=mark)
     return set_value(root, steps, node, mark, takes), [replace(problem, key=path) for problem in problems]
 
@@ -50,32 +43,29 @@ def steps_of(path: str) -> list[str]:
     return [step.strip() for step in path.split(".")]
 
 
-def set_value(root: Node, steps: list[str], value: Node, mark: Mark, takes: Takes) -> Node:
+def set_value(node: Node, steps: list[str], value: Node, mark: Mark, takes: Takes, path: KeyPath = ()) -> Node:
     """Set the value at a key path; the steps of the path mean what they mean for `override`.
 
     Args:
         mark: the position of the request, for error messages.
+        path: of the node in its document.
 
     Raises:
         ScenarioError: there is no such place in the document.
     """
-    return _set(root, steps, value, mark, (), takes)
-
-
-def _set(node: Node, steps: list[str], value: Node, mark: Mark, path: KeyPath, takes: Takes) -> Node:
     if not steps:
         return value
     step, *rest = steps
     if isinstance(node, SequenceNode):
         items = list(node.items)
         for index in items_named(node, step, rest, mark, path, takes):
-            items[index] = _set(items[index], rest, value, mark, (*path, index), takes)
+            items[index] = set_value(items[index], rest, value, mark, takes, (*path, index))
         return SequenceNode(node.mark, tuple(items))
     if isinstance(node, ScalarNode) and node.value is not None:
-        raise _error(mark, path, f"is {quoted(node.text)}, which has no key {quoted(step)}; set it as a whole")
+        raise mark.error(f"is {quoted(node.text)}, which has no key {quoted(step)}; set it as a whole", path)
     entries = node.entries if isinstance(node, MappingNode) else {}
     key_mark, old = entries.get(step, (mark, ScalarNode(mark, None, "")))
-    new = _set(old, rest, value, mark, (*path, step), takes)
+    new = set_value(old, rest, value, mark, takes, (*path, step))
     place = node.mark if isinstance(node, MappingNode) else mark
     return MappingNode(place, {**entries, step: (key_mark if rest else mark, new)})
 
@@ -90,7 +80,7 @@ def items_named(
     """
     chosen = _items(node, step, mark, path)
     if step == "*" and rest:
-        return {i for i in chosen if takes(_name(node.items[i], "algorithm") or "", rest[0])} or chosen
+        return {i for i in chosen if takes(text_at(node.items[i], "algorithm") or "", rest[0])} or chosen
     return chosen
 
 
@@ -102,23 +92,14 @@ def _items(node: SequenceNode, step: str, mark: Mark, path: KeyPath) -> set[int]
     if step.isdecimal():
         if int(step) < count:
             return {int(step)}
-        raise _error(mark, path, f"has no entry {step}; it has {count}, counted from 0")
+        raise mark.error(f"has no entry {step}; it has {count}, counted from 0", path)
     for key in ("label", "algorithm"):
-        found = {index for index, item in enumerate(node.items) if _name(item, key) == step}
+        found = {index for index, item in enumerate(node.items) if text_at(item, key) == step}
         if len(found) == 1:
             return found
         if found:
             numbers = ", ".join(map(str, sorted(found)))
-            raise _error(mark, path, f"{quoted(step)} is the {key} of entries {numbers}; give a number or *")
-    names = [name for item in node.items for key in ("label", "algorithm") if (name := _name(item, key))]
+            raise mark.error(f"{quoted(step)} is the {key} of entries {numbers}; give a number or *", path)
+    names = [name for item in node.items for key in ("label", "algorithm") if (name := text_at(item, key))]
     near = did_you_mean(step, names)
-    raise _error(mark, path, f"has no entry {quoted(step)}{near or ';'} give a label, a number from 0, or *")
-
-
-def _name(item: Node, key: str) -> str | None:
-    found = descend(item, key)
-    return found.value if isinstance(found, ScalarNode) and isinstance(found.value, str) else None
-
-
-def _error(mark: Mark, path: KeyPath, message: str) -> ScenarioError:
-    return ScenarioError([mark.problem(path, message)])
+    raise mark.error(f"has no entry {quoted(step)}{near or ';'} give a label, a number from 0, or *", path)

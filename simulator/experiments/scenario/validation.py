@@ -12,14 +12,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from coband.simulator.experiments.registry.registry import RESERVED, Registry, only
 from coband.simulator.experiments.scenario.cross_checks import cross_check
-from coband.simulator.experiments.scenario.document import (
-    FIXED,
-    SWEEP_SECTIONS,
-    document_model,
-    json_schema,
-)
+from coband.simulator.experiments.scenario.document import FIXED, SWEEP_SECTIONS, document_model, json_schema
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
-from coband.simulator.experiments.scenario.nodes import Node, child, plain
+from coband.simulator.experiments.scenario.nodes import Node, place_of, plain
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.plugins.kinds import is_false_alarm, validated_strictly
 
@@ -135,8 +130,7 @@ class Validation:
             real = [item for item in mistakes if not is_false_alarm(item)]
             self._problems += self._explainer.explain(real or mistakes, (key,))
         except OSError as error:
-            found = child(self._root, key)
-            mark = self._root.mark if found is None else found[0]
+            mark = place_of(self._root, key)
             self._problems.append(mark.problem((key,), f"{error.filename}: {error.strerror}"))
 
     def _entry(self, entry: Any, data: dict[str, Any]) -> ScenarioEntry:

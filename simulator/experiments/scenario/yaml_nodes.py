@@ -84,10 +84,6 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
     return f"not valid YAML: {problem} ({error.context}{begins})"
 
 
-def _fatal(mark: Mark, message: str, path: KeyPath = ()) -> ScenarioError:
-    return ScenarioError([mark.problem(path, message)])
-
-
 class _Events(Reader, Scanner, Parser):
     """PyYAML's pure-Python parser, which turns text into events."""
 
@@ -127,7 +123,7 @@ class _Composer:
         events.get_event()
         if not events.check_event(yaml.StreamEndEvent):
             mark = self._mark(events.peek_event())
-            raise _fatal(mark, "a second document starts here; a scenario is one document")
+            raise mark.error("a second document starts here; a scenario is one document")
         return root
 
     def _mark(self, event: Any) -> Mark:
@@ -158,16 +154,16 @@ class _Composer:
     def _check_bounds(self, part: _Part, depth: int, mark: Mark, path: KeyPath) -> None:
         self._total += part.size
         if self._total > MAX_NODES:
-            raise _fatal(mark, f"more than {MAX_NODES} values, aliases expanded; no scenario needs that many")
+            raise mark.error(f"more than {MAX_NODES} values, aliases expanded; no scenario needs that many")
         if depth + part.height - 1 > MAX_DEPTH:
-            raise _fatal(mark, f"nested deeper than {MAX_DEPTH} levels; no scenario needs that", path[:3])
+            raise mark.error(f"nested deeper than {MAX_DEPTH} levels; no scenario needs that", path[:3])
 
     def _alias(self, anchor: object, mark: Mark, path: KeyPath) -> _Part:
         if anchor not in self._anchors:
-            raise _fatal(mark, f"the alias *{anchor} has no anchor &{anchor} before it", path)
+            raise mark.error(f"the alias *{anchor} has no anchor &{anchor} before it", path)
         part = self._anchors[anchor]
         if part is None:
-            raise _fatal(mark, f"the alias *{anchor} stands inside its own anchor and would never end", path)
+            raise mark.error(f"the alias *{anchor} stands inside its own anchor and would never end", path)
         return part
 
     def _scalar(self, event: Any, mark: Mark, path: KeyPath) -> ScalarNode:

@@ -66,8 +66,7 @@ def interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, floa
     centre, count = mean(values), len(values)
     if count < 2:
         return None
-    quantile = _t_quantile(count - 1, 0.5 * (1.0 + level))
-    half_width = quantile * float(np.std(values, ddof=1)) / float(np.sqrt(count))
+    half_width = _t_quantile(count - 1, level) * float(np.std(values, ddof=1)) / float(np.sqrt(count))
     return centre - half_width, centre + half_width
 
 
@@ -147,7 +146,7 @@ def unpaired_difference(first: Sequence[float], second: Sequence[float], level: 
     if total == 0:
         return Estimate(centre, (centre, centre), count)
     freedom = total**2 / sum(v**2 / (len(x) - 1) for v, x in zip(variances, (first, second), strict=True))
-    half_width = _t_quantile(freedom, 0.5 * (1.0 + level)) * float(np.sqrt(total))
+    half_width = _t_quantile(freedom, level) * float(np.sqrt(total))
     return Estimate(centre, (centre - half_width, centre + half_width), count)
 
 
@@ -170,12 +169,11 @@ def percentile_interval(draws: FloatArray, level: float = LEVEL) -> tuple[float,
     return float(low), float(high)
 
 
-def bands(values: FloatArray, level: float = LEVEL) -> tuple[FloatArray, FloatArray] | None:
+def bands(values: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     """:func:`interval` of every column.
 
     Args:
         values: one row per replication, shape (n, points).
-        level: see :func:`interval`.
 
     Returns:
         (low, high), each of shape (points,), or None for fewer than two rows.
@@ -183,13 +181,13 @@ def bands(values: FloatArray, level: float = LEVEL) -> tuple[FloatArray, FloatAr
     count = len(values)
     if count < 2:
         return None
-    quantile = _t_quantile(count - 1, 0.5 * (1.0 + level))
-    centre, half_width = values.mean(axis=0), quantile * values.std(axis=0, ddof=1) / np.sqrt(count)
+    half_width = _t_quantile(count - 1, LEVEL) * values.std(axis=0, ddof=1) / np.sqrt(count)
+    centre = values.mean(axis=0)
     return centre - half_width, centre + half_width
 
 
-def _t_quantile(freedom: float, p: float) -> float:
-    """The p quantile of Student's t distribution."""
+def _t_quantile(freedom: float, level: float) -> float:
+    """The (1 + level)/2 quantile of Student's t distribution."""
     from scipy.special import stdtrit  # slow to import, and a single replication needs none
 
-    return float(stdtrit(freedom, p))
+    return float(stdtrit(freedom, 0.5 * (1.0 + level)))

@@ -154,10 +154,10 @@ def student(x: FloatArray, strict: bool = True) -> tuple[FloatArray, FloatArray]
     return 1.0 - below, below
 
 
-def fieller(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
-    """Fieller's confidence interval of the ratio of two means of paired values (Fieller 1954).
+def fieller(first: Sequence[float], second: Sequence[float]) -> tuple[float, float] | None:
+    """Fieller's 95 % confidence interval of the ratio of two means of paired values (Fieller 1954).
 
-    All r with |m_1 - r m_2| <= t_{(1 + level)/2, n - 1} sqrt((s_11 - 2 r s_12 + r^2 s_22)/n).
+    All r with |m_1 - r m_2| <= t_{0.975, n - 1} sqrt((s_11 - 2 r s_12 + r^2 s_22)/n).
 
     Returns:
         (low, high); None for fewer than two pairs, or if the second mean is not told from 0, so that the set of such r
@@ -170,7 +170,7 @@ def fieller(first: Sequence[float], second: Sequence[float], level: float = 0.95
         return None
     (s11, s12), (_, s22) = np.cov(first, second) / n
     m1, m2 = float(np.mean(first)), float(np.mean(second))
-    q = float(stdtrit(n - 1, 0.5 * (1 + level))) ** 2
+    q = float(stdtrit(n - 1, 0.975)) ** 2
     a, b, c = m2 * m2 - q * s22, m1 * m2 - q * s12, m1 * m1 - q * s11
     if a <= 0:
         return None

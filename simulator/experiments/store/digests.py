@@ -7,19 +7,9 @@ import sqlite3
 from collections.abc import Iterator
 
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.experiments.store.schema import OF_RESULTS
 
-ORDERED_BY = {
-    "names": "code",
-    "ledger": "kind, direction",
-    "ledger_by_agent": "agent",
-    "ledger_by_round": "round",
-    "ledger_by_field": "kind, direction, field",
-    "series": "turn",
-    "agents": "agent",
-    "ages": "turn",
-    "decisions": "seq",
-    "energies": "turn",
-}
+ORDERED_BY = {"names": "code", **OF_RESULTS}
 """The tables of a job but for its events -> the rest of their primary keys."""
 ROWS = 4096
 """So many rows are taken into a digest at once."""

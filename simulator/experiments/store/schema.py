@@ -13,17 +13,18 @@ from coband.simulator.experiments.store.uri import address
 
 VERSION = 1
 OF_TRACES = ("events", "names")
-OF_RESULTS = (
-    "ledger",
-    "ledger_by_agent",
-    "ledger_by_round",
-    "ledger_by_field",
-    "series",
-    "agents",
-    "ages",
-    "decisions",
-    "energies",
-)
+OF_RESULTS = {
+    "ledger": "kind, direction",
+    "ledger_by_agent": "agent",
+    "ledger_by_round": "round",
+    "ledger_by_field": "kind, direction, field",
+    "series": "turn",
+    "agents": "agent",
+    "ages": "turn",
+    "decisions": "seq",
+    "energies": "turn",
+}
+"""The tables of what a job has given -> the rest of their primary keys."""
 
 NUMBERS = (
     *(metric.name for metric in ALWAYS if metric.name not in ("deliveries", "transmissions")),

@@ -127,7 +127,6 @@ class SweepDirectory(RunDirectory):
                 self.add_variant(task, label, task.variant in chosen if task.phase == FRESH else None)
 
     def key(self, task: Task) -> str:
-        """The job's address."""
         return address(self._study.variants[task.variant].digest, task.replication)
 
     def job_file(self, task: Task) -> None:

@@ -79,11 +79,9 @@ class TuningPlanner(Planner):
 
     @property
     def chosen(self) -> list[int]:
-        """Numbers of the variants that tuning has chosen so far."""
         return [choice.variant for choice in self.choices if choice.variant is not None]
 
     def expected(self) -> dict[str, int]:
-        """Entry -> how many jobs it will have at least, those not decided yet included."""
         total = super().expected()
         for context, stages in self._stages.items():
             counts, before = self._counts[context], 0

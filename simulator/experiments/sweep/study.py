@@ -194,7 +194,7 @@ def _tuned_axes(root: MappingNode, grid: Grid, tuning: Tuning | None) -> set[int
         chosen = {number for number, axis in enumerate(grid.axes) if axis.of_algorithms}
         if not chosen:
             message = "nothing to choose: no key of the grid begins with algorithms.; name keys with over: [...]"
-            raise ScenarioError([section.mark.problem(("tuning",), message)])
+            raise section.mark.error(message, ("tuning",))
         return chosen
     known = {key.path: number for number, axis in enumerate(grid.axes) for key in axis.keys}
     named = [".".join(steps_of(path)) for path in tuning.over]

@@ -93,11 +93,5 @@ def choose(tuning: Tuning, context: tuple[str, ...], found: Mapping[int, Sequenc
         found: number of a variant -> records of its replications for tuning. One with fewer than wanted is no
             candidate, as it would be compared on other worlds.
     """
-    sign = 1.0 if tuning.best == "lowest" else -1.0
-    scores: dict[int, float] = {}
-    for variant, records in found.items():
-        values = results.numbers(tuning.on, records)
-        if len(values) == tuning.replications:
-            scores[variant] = sign * statistics.mean(values)
-    best = min(scores, key=lambda variant: scores[variant]) if scores else None
-    return Choice(context, best, tuple(found))
+    best, _ = halve(tuning, tuning.replications, 1, found)
+    return Choice(context, best[0] if best else None, tuple(found))

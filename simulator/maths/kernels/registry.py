@@ -38,6 +38,5 @@ def checked_kernel(name: str, found: object) -> type:
 
 
 KERNELS: Kinds[type] = Kinds("kernels", checked_kernel, _is_kernel)
-"""The kernels that scenarios can name."""
 AnyKernel = Annotated[KernelSpec, KERNELS.field()]
 """A kernel in a model of a scenario: ``{kind: ..., ...}`` of any installed package."""

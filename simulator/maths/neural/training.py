@@ -147,14 +147,7 @@ class _Pass:
         rooms = [np.empty_like(below) for below in before[: min(2, hidden)]]
         weighted = [rooms[min(index, 1)] for index in range(hidden)]
         self._backward = [
-            (
-                index,
-                layers[index][:, :, :width],
-                before[index],
-                weighted[index],
-                weighted[index].mT,
-                out[index],
-            )
+            (index, layers[index][:, :, :width], before[index], weighted[index], weighted[index].mT, out[index])
             for index in reversed(range(hidden))
         ]
 

@@ -141,12 +141,7 @@ def multitask(
     else:
         network = setting.network if table is None else table
         kernel = augmented(
-            setting.kernel,
-            network,
-            len(setting.task),
-            setting.dimension,
-            setting.composition,
-            setting.arm_similarity,
+            setting.kernel, network, len(setting.task), setting.dimension, setting.composition, setting.arm_similarity
         )
         posterior = AugmentedPosterior(kernel, setting.task, _of_points(setting, sharing, kernel, seen))
         if setting.form == "log":

@@ -13,14 +13,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from coband.simulator.arms import ArmSet, Points
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.posteriors.observations import Key, Observations
-from coband.simulator.maths.posteriors.protocol import Posterior
 from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
 
 
-class CanonicalPosterior(Posterior):
+class CanonicalPosterior(LogPosterior):
     """What one agent knows of a group's observations, which have ``keys``.
 
     Args:
@@ -30,23 +28,13 @@ class CanonicalPosterior(Posterior):
     """
 
     def __init__(self, log: SharedLog, members: tuple[int, ...], first: Iterable[Key] = ()) -> None:
-        self._log = log
+        super().__init__(log)
         self._members = members
         self._first = frozenset(first)
-        self._posterior = LogPosterior(log)
         self._next = (1, 0)  # trial, and position among the members
         self._beyond: dict[Key, tuple[FloatArray, float]] = {}
         if self._first:
-            self._posterior.adopt(len(self._first), 0)
-
-    @property
-    def log_det(self) -> float:
-        return self._posterior.log_det
-
-    @property
-    def known_alike(self) -> tuple[int, int] | None:
-        """The log and its rows that are known; None with observations besides."""
-        return self._posterior.known_alike
+            self.adopt(len(self._first), 0)
 
     def update(self, observations: Observations) -> None:
         """Learn observations; points and rewards that the log has already are not looked at."""
@@ -62,10 +50,10 @@ class CanonicalPosterior(Posterior):
         if self._beyond or run != keys:
             self._update_with_gaps(keys, observations)
             return
-        start = self._posterior.known
+        start = self.known
         if self._log.size < start + len(run):
             self._log.extend(start, observations)
-        self._posterior.adopt(start + len(run), 0)
+        self.adopt(start + len(run), 0)
         self._next = cursor
 
     def _update_with_gaps(self, keys: Sequence[Key], observations: Observations) -> None:
@@ -75,23 +63,14 @@ class CanonicalPosterior(Posterior):
         run, cursor = self._without_gap(known)
         # Whatever stays on top is factored anew, so the log is followed only where that gains more than it costs.
         if run and 2 * len(run) >= len(known) - len(run):
-            start = self._posterior.known
+            start = self.known
             self._log.extend(start, _joined([known.pop(key) for key in run]))
-            self._posterior.adopt(start + len(run), self._posterior.own_size)
+            self.adopt(start + len(run), self.own_size)
             self._next, self._beyond, news = cursor, known, known
         else:
             self._beyond = known
         if news:
-            self._posterior.update(_joined(news.values()))
-
-    def prepare_together(self, arms: Points) -> None:
-        self._log.prepare_together(arms)
-
-    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        return self._posterior.predict(arms)
-
-    def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
-        return self._posterior.scores_of_sets(arms, counts, alpha)
+            super().update(_joined(news.values()))
 
     def _without_gap(self, known: Collection[Key]) -> tuple[Sequence[Key], tuple[int, int]]:
         """The keys that come next in the log, as far as they are known, and where the first gap is."""
