@@ -30,7 +30,7 @@ SCALED = re.compile(
 )
 """Keys that make a study smaller; what goes with the turns does so, too: ramps, the end of training, drift, memory."""
 REPLICATIONS = 2
-OURS = {"faults", "adversity", "fleet"}
+OURS = {"faults", "adversity", "fleet", "changes"}
 """Claims about studies of coband's own stand beside those of papers."""
 
 
