@@ -81,7 +81,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (
         ["network.topology=star"],
         "HERE/x.yaml:12:17: algorithms[0].algorithm: eager_kernel_ucb cannot run on network.topology star; it runs "
-        "on: graph",
+        "on: graph. On star run: duets, fed_lin_ucb",
     ),
     (
         ["algorithms.0.hops=0"],
