@@ -255,10 +255,11 @@ def _links(needs: Needs, network: NetworkConfig) -> bool:
 
 
 def _fitting(registry: Registry, network: NetworkConfig, problem: Any, schedule: Any) -> str:
-    """The algorithms that can run on a topology, with this problem and schedule, in words; empty without any."""
+    """The algorithms that run on a topology, with this problem and schedule, in words; those of it alone come first."""
+    algorithms = sorted(registry.algorithms.items(), key=lambda pair: (len(pair[1].needs.topologies), pair[0]))
     found = [
         name
-        for name, needs in sorted((name, one.needs) for name, one in registry.algorithms.items())
+        for name, needs in ((name, one.needs) for name, one in algorithms)
         if _links(needs, network)
         and (problem is None or not needs.problems or problem.kind in needs.problems)
         and (schedule is None or _like(schedule.kind) in needs.schedules)
