@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from coband.simulator.analysis.report.tables import ReportTable
+from coband.simulator.cli.compare import _show_differences
 from coband.simulator.experiments.store.files import OutputError, keep_file
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fake_runs import perform
@@ -35,6 +37,20 @@ def test_compare(coband: Program, run: Path) -> None:
         [cell.strip() for cell in line if cell.strip()] for line in lines
     ]
     assert "Often − Seldom" in output
+
+
+def test_what_all_differences_have_in_common_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    header = ("difference", "mean", "relative", "95 % t interval", "95 % bootstrap interval", "n", "verdict")
+    names = (("A − B", "1"), ("A − C", "2"))
+    rows = tuple((name, "3", "+1 %", t, "needs 8 pairs", "2 pairs", "B lower") for name, t in names)
+    _show_differences("regret", ReportTable("Differences.", header, rows, 1))
+    _, title, common, head, *shown = capsys.readouterr().out.splitlines()
+    assert (title, common) == (
+        "regret: Differences.",
+        "in all rows: 95 % bootstrap interval: needs 8 pairs; n: 2 pairs",
+    )
+    assert head.split("  ") == ["difference", "verdict", "mean", "relative", "95 % t interval"]
+    assert [line.split()[-1] for line in shown] == ["1", "2"]
 
 
 def test_compare_as_json(coband: Program, run: Path) -> None:
