@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import coband
 from coband.simulator.api.callbacks import Callback, checked
@@ -31,8 +31,8 @@ from coband.simulator.experiments.sweep.job_queue import cluster_of, require_one
 from coband.simulator.experiments.sweep.study import load_study
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
-Entry = coband.Algorithm | str | Mapping[str, Any]
-Entries = Iterable[Entry] | Entry
+Entry: TypeAlias = "coband.Algorithm | str | Mapping[str, Any]"
+Entries: TypeAlias = "Iterable[Entry] | Entry"
 Trace = Literal["off", "protocol", "full"]
 
 
