@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -38,7 +39,7 @@ def mark(figure: Figure) -> None:
         text.set_gid(f"word{number}")
 
 
-def narrow(figure: Figure, name: str) -> tuple[str, list[Move]]:
+def narrow(figure: Figure, name: str, title: str) -> tuple[str, list[Move]]:
     """The second picture of a figure that was marked and drawn, and by how much each panel has moved.
 
     Panels without names of rows get those of the first of their line. It is empty where all panels stand below each
@@ -46,6 +47,7 @@ def narrow(figure: Figure, name: str) -> tuple[str, list[Move]]:
 
     Args:
         name: prefix of all ids of the first picture.
+        title: description for readers who cannot see it.
     """
     if any(axis.get_label() == "<colorbar>" for axis in figure.axes):
         return "", []
@@ -61,7 +63,8 @@ def narrow(figure: Figure, name: str) -> tuple[str, list[Move]]:
         if part.borrowed is not None:
             rows, (right, down) = part.borrowed
             uses.append(_use(name, rows, (move[0] + right, move[1] + down)))
-    return f'<svg class="narrow" viewBox="0 0 {width:.1f} {height:.1f}" aria-hidden="true">{"".join(uses)}</svg>', moves
+    head = f'<svg class="narrow" viewBox="0 0 {width:.1f} {height:.1f}" role="img" aria-label="{escape(title)}">'
+    return f"{head}{''.join(uses)}</svg>", moves
 
 
 def _use(name: str, part: str, move: Move) -> str:

@@ -87,7 +87,7 @@ class Sheet:
             title, name = f"{one.title} {one.environment}".strip(), f"f{order}"
             narrow.mark(one.figure)
             broad = inline(one.figure, name, title)
-            below, moves = narrow.narrow(one.figure, name)
+            below, moves = narrow.narrow(one.figure, name, title)
             drawn = Markup(broad.replace("<svg", '<svg class="broad"', 1) + below if below else broad)
             values = hover.values(one.figure, moves)
             found[one.name].append(Inlined(one.environment, drawn, Markup(json_text(values)) if values else None))
