@@ -75,6 +75,19 @@ class Callback:
         """
 
 
+def checked(callbacks: Iterable[Callback] | Callback) -> list[Callback]:
+    """The callbacks that were given; one alone is a list of one.
+
+    Raises:
+        TypeError: something else was given.
+    """
+    found = [callbacks] if isinstance(callbacks, Callback) else list(callbacks)
+    for one in found:
+        if not isinstance(one, Callback):
+            raise TypeError(f"callbacks: {one!r} is no coband.Callback; derive a class and override on_job_end")
+    return found
+
+
 class Following:
     """Hands what a driver tells to a bar, if there is one, and to callbacks."""
 

@@ -58,7 +58,7 @@ def drive_study(
 def pool_of(workers: int | None, most: int) -> WorkerPool:
     """Workers; a single one is this process, if its BLAS is the one that results are made with."""
     if workers is not None and not (isinstance(workers, int) and workers >= 1):
-        raise RunError(f"workers={workers}: at least one is needed, a whole number.")
+        raise RunError(f"workers={workers!r}: at least one is needed, a whole number.")
     count = workers or max(1, min(most, executors.cores()))
     if multiprocessing.current_process().daemon:  # such a process may have no children
         return InProcess()

@@ -9,10 +9,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import coband
-from coband.simulator.api.callbacks import Callback
+from coband.simulator.api.callbacks import Callback, checked
 from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import RunWarning
 from coband.simulator.api.scenario import Scenario, Settings
@@ -31,7 +31,8 @@ from coband.simulator.experiments.sweep.job_queue import cluster_of, require_one
 from coband.simulator.experiments.sweep.study import load_study
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
-Entries = Iterable["coband.Algorithm | str | Mapping[str, Any]"]
+Entry: TypeAlias = "coband.Algorithm | str | Mapping[str, Any]"
+Entries: TypeAlias = "Iterable[Entry] | Entry"
 Trace = Literal["off", "protocol", "full"]
 
 
@@ -60,7 +61,7 @@ def run(
     Args:
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
         algorithms: in the place of the scenario's: names, `coband.Algorithm` objects, which need not be installed, and
-            mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``.
+            mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``; or one of these alone.
         problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
         set: values to change: ``{"agents.count": 20}``, or texts ``"agents.count=20"``.
         only: labels or algorithms to run alone.
@@ -85,23 +86,15 @@ def run(
         RunError: there is no room for results, or no way to go on; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and the text says where.
     """
-    further = given(
-        algorithms=_entries(algorithms),
-        problem=problem,
-        replications=replications,
-        seed=seed,
-        trace=trace,
-        checks=checks,
-    )
-    asked = Scenario.of(scenario).with_(set).with_(further)
+    changed = given(problem=problem, replications=replications, seed=seed, trace=trace, checks=checks)
+    asked = Scenario.of(scenario).with_(set).with_(given(algorithms=_entries(algorithms)) | changed)
     with asked.errors():
-        labels = _labels(only)
+        labels, callbacks = _labels(only), checked(callbacks)
         numbers = (replication,) if isinstance(replication, int) else tuple(replication or ())
         study = load_run(asked.source, asked.settings, labels, numbers)
         with closing(pool_of(workers, study.jobs)) as pool:
             place = directory.create(study.name, _path(out))
-            words = [*_only(labels)]
-            words += [word for number in numbers for word in ("--replication", str(number))]
+            words = [*_only(labels), *(word for number in numbers for word in ("--replication", str(number)))]
             commands = Commands(_command("run", asked, place), [*_command("run", asked, place), *words])
             report = drive_study(study, place, pool, commands, Bar(study.name) if progress else None, callbacks)
     return Run(report.directory)
@@ -130,7 +123,7 @@ def sweep(
     Args:
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
         algorithms: in the place of the scenario's: names, `coband.Algorithm` objects, which need not be installed, and
-            mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``.
+            mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``; or one of these alone.
         problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
         set: values to change, or to fix keys of the grid.
         only: labels or algorithms to run alone.
@@ -158,7 +151,7 @@ def sweep(
         .with_(given(algorithms=_entries(algorithms), problem=problem, replications=replications, seed=seed))
     )
     with asked.errors():
-        labels = _labels(only)
+        labels, callbacks = _labels(only), checked(callbacks)
         study = load_study(asked.source, asked.settings, trace=trace).selected(labels)
         place = Place(workers, cluster, cluster_options, resume, out)
         report = swept("sweep", asked, study, place, _only(labels), progress=progress, callbacks=callbacks)
@@ -221,9 +214,11 @@ def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:
 
 
 def _entries(algorithms: Entries | None) -> list[Any] | None:
-    """Entries of ``algorithms``; a name alone is one."""
+    """Entries of ``algorithms``; one that stands alone is a list of one."""
     if algorithms is None:
         return None
+    if isinstance(algorithms, coband.Algorithm | str | Mapping):
+        algorithms = [algorithms]
     return [{"algorithm": entry} if isinstance(entry, str) else entry for entry in algorithms]
 
 

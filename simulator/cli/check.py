@@ -63,4 +63,6 @@ def _show(comparisons: list[Comparison]) -> None:
     if all(item.e_value is None for item in comparisons):
         header, rows = [*header[:5], ""], [[*row[:5], row[6]] for row in rows]
     tables.show(header, rows, left=2)
-    click.echo(f"{sum(item.holds for item in comparisons)} of {len(rows)} counts are as expected")
+    undecided = sum(item.open and not item.holds for item in comparisons)
+    left = f"; {undecided} undecided, which more --replications would tell" if undecided else ""
+    click.echo(f"{sum(item.holds for item in comparisons)} of {len(rows)} counts are as expected{left}")

@@ -13,6 +13,7 @@ from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.report.analysis import Analysis
+    from coband.simulator.analysis.report.tables import ReportTable
     from coband.simulator.analysis.traces.measured import Pair
 
 
@@ -94,6 +95,18 @@ def _show(analysis: Analysis) -> None:
         _show_environment(one)
 
 
+def _show_differences(title: str, table: ReportTable) -> None:
+    """Differences on one measure; of columns after the mean, what all rows have in common is said above them."""
+    columns = list(zip(table.header, *table.rows, strict=True))
+    alike = [one for one in columns[3:-1] if len(table.rows) > 1 and len(set(one[1:])) == 1]
+    shown = [columns[0], columns[-1], *(one for one in columns[1:-1] if one not in alike)]
+    click.echo(f"\n{title}: {table.caption}")
+    if alike:
+        click.echo(f"in all rows: {'; '.join(f'{one[0]}: {one[1]}' for one in alike)}")
+    header, *rows = zip(*shown, strict=True)
+    tables.show(header, rows, left=2, keys=1)
+
+
 def _show_environment(analysis: Analysis) -> None:
     from coband.simulator.analysis.report import tables as report_tables
     from coband.simulator.analysis.report import theory_table
@@ -102,9 +115,7 @@ def _show_environment(analysis: Analysis) -> None:
         ["measure", "in words"], [[one.measure.title, one.sentence] for one in analysis.rankings], left=2, keys=1
     )
     for title, table in report_tables.differences(analysis) if len(analysis.labels) > 1 else ():
-        click.echo(f"\n{title}: {table.caption}")
-        rows = [[*row[:1], row[-1], *row[1:-1]] for row in table.rows]
-        tables.show(["difference", "verdict", *table.header[1:-1]], rows, left=2, keys=1)
+        _show_differences(title, table)
     if analysis.growths:
         growth = theory_table.growth_table(analysis.growths)
         click.echo(f"\ntheory: {growth.caption}")

@@ -28,20 +28,21 @@ class PanelRequest:
     formats: tuple[str, ...]
     dpi: int
 
-    def places(self, name: str) -> list[tuple[Path, str]]:
-        """The files of a panel with their formats.
 
-        Raises:
-            BadInput: the output has another ending, or is one file for several panels.
-        """
-        ending = self.output.suffix[1:]
-        if not ending or self.output.is_dir():
-            return [(self.output / f"{name}.{form}", form) for form in self.formats]
-        if ending not in FORMATS:
-            raise BadInput(f"{self.output}: a panel is drawn as {', '.join(FORMATS)}, by the ending of its file.")
-        if len(self.names) > 1:
-            raise BadInput(f"{self.output} is one file for {len(self.names)} panels; give a directory.")
-        return [(self.output, ending)]
+def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[list[tuple[Path, str]]]:
+    """For each name of a drawing its files with their formats.
+
+    Raises:
+        BadInput: the output has another ending, or is one file for several drawings.
+    """
+    ending = output.suffix[1:]
+    if not ending or output.is_dir():
+        return [[(output / f"{name}.{form}", form) for form in formats] for name in names]
+    if ending not in FORMATS:
+        raise BadInput(f"{output}: a drawing is {', '.join(FORMATS)}, by the ending of its file.")
+    if len(names) > 1:
+        raise BadInput(f"{output} is one file for {len(names)} drawings: {', '.join(names)}. Name one, or a directory.")
+    return [[(output, ending)] for _ in names]
 
 
 @click.command(epilog=RUNS_HELP)
@@ -76,7 +77,7 @@ class PanelRequest:
     type=Out(path_type=Path),
     metavar="DIR|FILE",
     default=Path("figures"),
-    help="Directory of the figures; for one panel also a file, whose ending is its format.",
+    help="Directory of the figures; for one figure or panel also a file, whose ending is its format.",
 )
 @FORCE
 def plot(
@@ -107,14 +108,16 @@ def plot(
         return
     if width or height or environment:
         raise BadInput("--width, --height and --environment are for single panels; name one with --panel.")
-    if out.suffix[1:] in FORMATS:
-        raise BadInput(f"{out} is to be a directory: there are several figures. A file takes one --panel.")
     unknown = [name for name in names if name not in contents.NAMES]
     if unknown:
         raise BadInput(f"there is no figure {unknown[0]!r}; there is {', '.join(contents.NAMES)}.")
     with analysed(paths, against) as analysis:
         found = list(contents.figures(analysis, names or contents.NAMES))
-        files = [(out / f"{one.file}.{kind}", contents.rendered(one, kind, dpi)) for one in found for kind in formats]
+        files = [
+            (file, contents.rendered(one, kind, dpi))
+            for one, of in zip(found, places(out, formats, [one.file for one in found]), strict=True)
+            for file, kind in of
+        ]
     missing = [name for name in names if name not in {one.name for one in found}]
     for file, content in files:
         keep_file(file, content, force=force)
@@ -129,7 +132,6 @@ def _panels(paths: tuple[Path, ...], against: str | None, request: PanelRequest)
 
     with analysed(paths, against) as analysis:
         chosen = panels.environment(analysis, request.environment)
-        for name in request.names:
-            places = request.places(name)
+        for name, of in zip(request.names, places(request.output, request.formats, list(request.names)), strict=True):
             figure = panels.panel_figure(chosen, name, request.size)
-            yield from ((file, contents.rendered(figure, form, request.dpi)) for file, form in places)
+            yield from ((file, contents.rendered(figure, form, request.dpi)) for file, form in of)

@@ -13,7 +13,6 @@ from coband.simulator.cli import tables
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.results import Best, Entry, Results, Spread, Stopped
-    from coband.simulator.experiments.runs.timeline import Snapshot
     from coband.simulator.metrics import Metric
 
 WITH_SERVER = {
@@ -87,19 +86,22 @@ def _show_closest(entry: Entry) -> None:
 def _show_timeline(directory: Path, labels: list[str]) -> None:
     """What each algorithm has reached at the same simulated times."""
     from coband.simulator.experiments.runs.timeline import timeline
+    from coband.simulator.experiments.statistics.numerals import column
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(directory) as stored:
-        rows = [
-            [tables.number(round(at.time, 2)), at.label, *map(tables.number, _reached(at))]
-            for at in timeline(stored, labels)
-        ]
+        found = list(timeline(stored, labels))
+    columns = [
+        column([at.time for at in found], digits=5),
+        [at.label for at in found],
+        [f"{at.turns:,.0f}" for at in found],
+        column([at.regret for at in found]),
+        column([at.regret_per_turn for at in found]),
+        [f"{at.scalars:,.0f}" for at in found],
+    ]
     click.echo("at the same simulated time (means over replications):")
-    tables.show(["time", "label", "turns", "regret", "regret/turn", "scalars"], rows, left=2)
-
-
-def _reached(at: Snapshot) -> tuple[float | None, ...]:
-    return round(at.turns), round(at.regret, 1), at.regret_per_turn, round(at.scalars)
+    header = ["time", "label", "turns", "regret", "regret/turn", "scalars"]
+    tables.show(header, list(zip(*columns, strict=True)), left=2)
 
 
 def _cells(entry: Entry, columns: Iterable[str]) -> list[str]:

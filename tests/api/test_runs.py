@@ -218,9 +218,16 @@ def test_bad_requests(tmp_path: Path) -> None:
         coband.run(STUDY, only="Asynk")
     with pytest.raises(coband.ScenarioError, match=r"coband sweep"):
         coband.run({**STUDY, "grid": {"agents.count": [2, 3]}})
-    for workers in (0, 1.5, float("nan")):
-        with pytest.raises(coband.RunError, match=rf"workers={workers}: at least one is needed, a whole number\."):
+    for workers in (0, 1.5, float("nan"), "2"):
+        with pytest.raises(coband.RunError, match=rf"workers={workers!r}: at least one is needed, a whole number\."):
             coband.run(STUDY, workers=workers)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"callbacks: <built-in function print> is no coband\.Callback; derive a class"):
+        coband.run(STUDY, callbacks=[print], out=tmp_path / "none")  # type: ignore[list-item]
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(
+        coband.ScenarioError, match="'n_kernel_ucbb' is not a known algorithm; did you mean n_kernel_ucb"
+    ):
+        coband.run(STUDY, algorithms="n_kernel_ucbb")
     with pytest.raises(TypeError, match=r"a scenario is a file, a name, .*, not list$"):
         coband.run([STUDY])  # type: ignore[arg-type]
     with pytest.raises(coband.RunError, match="workers= or cluster=, not both"):

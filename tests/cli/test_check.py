@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.runs.expectations import compare
+from coband.simulator.cli import check
+from coband.simulator.experiments.runs.expectations import Comparison, compare
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fakes import FakeExpect, FakeScenario
 
@@ -107,6 +108,12 @@ def test_a_single_replication_has_no_interval(coband: Program) -> None:
     status, output, _ = coband("check", "x.yaml", "--workers", 1, "--replication", 0)
     assert status == 1
     assert output.splitlines()[1].split()[-1] == "differs"
+
+
+def test_what_more_replications_would_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    check._show([Comparison("A", "regret", None, "at most 12 on average", 10.0, False, (5.0, 15.0), open=True)])
+    told = "0 of 1 counts are as expected; 1 undecided, which more --replications would tell\n"
+    assert capsys.readouterr().out.endswith(told)
 
 
 def test_bounds_hold_for_all_of_an_interval() -> None:

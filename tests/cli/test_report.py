@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from coband.simulator.analysis.report.tables import ReportTable
+from coband.simulator.cli.compare import _show_differences
 from coband.simulator.experiments.store.files import OutputError, keep_file
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fake_runs import perform
@@ -35,6 +37,20 @@ def test_compare(coband: Program, run: Path) -> None:
         [cell.strip() for cell in line if cell.strip()] for line in lines
     ]
     assert "Often − Seldom" in output
+
+
+def test_what_all_differences_have_in_common_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    header = ("difference", "mean", "relative", "95 % t interval", "95 % bootstrap interval", "n", "verdict")
+    names = (("A − B", "1"), ("A − C", "2"))
+    rows = tuple((name, "3", "+1 %", t, "needs 8 pairs", "2 pairs", "B lower") for name, t in names)
+    _show_differences("regret", ReportTable("Differences.", header, rows, 1))
+    _, title, common, head, *shown = capsys.readouterr().out.splitlines()
+    assert (title, common) == (
+        "regret: Differences.",
+        "in all rows: 95 % bootstrap interval: needs 8 pairs; n: 2 pairs",
+    )
+    assert head.split("  ") == ["difference", "verdict", "mean", "relative", "95 % t interval"]
+    assert [line.split()[-1] for line in shown] == ["1", "2"]
 
 
 def test_compare_as_json(coband: Program, run: Path) -> None:
@@ -91,6 +107,9 @@ def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
     assert (tmp_path / "two" / "communication.pdf").read_bytes() == files[2].read_bytes(), (
         "the same run gives the same bytes"
     )
+    alone = tmp_path / "alone.svg"
+    assert coband("plot", run, "--figure", "communication", "--out", alone)[:2] == (0, f"{alone}\n")
+    assert alone.read_bytes() == files[1].read_bytes()
     sizes = []
     for dpi in (50, 100):
         coband("plot", run, "--figure", "communication", "--format", "png", "--dpi", dpi, "--out", tmp_path / str(dpi))
@@ -132,17 +151,18 @@ def test_plot_one_panel_in_the_size_of_a_column(coband: Program, run: Path, tmp_
         (["--panel", "regrets"], "there is no panel 'regrets' for these runs; there is regret, regret-scalars,"),
         (
             ["--panel", "regret", "--out", "x.gif"],
-            "x.gif: a panel is drawn as pdf, svg, png, by the ending of its file.",
+            "x.gif: a drawing is pdf, svg, png, by the ending of its file.",
         ),
         (
             ["--panel", "regret", "--panel", "turns-time", "--out", "x.pdf"],
-            "is one file for 2 panels; give a",
+            "is one file for 2 drawings: regret, turns-time. Name one, or a directory.",
         ),
         (["--panel", "regret", "--figure", "regret"], "give either --figure or --panel."),
         (["--panel", "regret", "--environment", "noise=1"], "a single run has no environments"),
         (["--panel", "regret", "--width", "0.6", "--height", "0.7"], "0.6 x 0.7 inches has no room for 'regret'"),
         (["--width", "3"], "are for single panels; name one with --panel."),
-        (["--out", "x.pdf"], "is to be a directory"),
+        (["--out", "x.pdf"], "is one file for 5 drawings: results, regret, trade_off, communication, differences."),
+        (["--figure", "regret", "--out", "x.gif"], "x.gif: a drawing is pdf, svg, png, by the ending of its file."),
     ],
 )
 def test_bad_panels(coband: Program, run: Path, options: list[str], message: str) -> None:

@@ -61,18 +61,24 @@ def note(
     _NOTED.setdefault(axis, []).append(Noted(label, colour, _floats(x), _floats(y), ends, names, across))
 
 
-def values(figure: Figure) -> list[dict[str, Any]]:
-    """The panels of a drawn figure that have curves: their places in SVG units and the values of the curves."""
-    panels = [(axis, _NOTED[axis]) for axis in figure.axes if axis in _NOTED]
-    curves = sum(len(noted) for _, noted in panels) or 1
+def values(figure: Figure, moves: Sequence[tuple[float, float]] = ()) -> list[dict[str, Any]]:
+    """The panels of a drawn figure that have curves: their places in SVG units and the values of the curves.
+
+    Args:
+        moves: by how much each panel moves on a narrow screen; empty if none does.
+    """
+    panels = [(number, axis, _NOTED[axis]) for number, axis in enumerate(figure.axes) if axis in _NOTED]
+    curves = sum(len(noted) for _, _, noted in panels) or 1
     points = max(2, min(MAX_POINTS, MAX_VALUES // curves))
     width, height = (float(side) * POINTS for side in figure.get_size_inches())
     found = []
-    for axis, noted in panels:
+    for number, axis, noted in panels:
         place = axis.get_position()
         box = [place.x0 * width, (1 - place.y1) * height, place.x1 * width, (1 - place.y0) * height]
         across = noted[0].across or axis.get_xlabel()
-        shown = {"box": [round(side, 1) for side in box], "x": across}
+        shown: dict[str, Any] = {"box": [round(side, 1) for side in box], "x": across}
+        if moves:
+            shown["move"] = [round(by, 1) for by in moves[number]]
         found.append({**shown, "curves": [_curve(axis, one, points, height) for one in noted]})
     return found
 

@@ -14,7 +14,17 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from coband.simulator.analysis.report import contents, critical, diagram, hover, multiples, provenance, tables, times
+from coband.simulator.analysis.report import (
+    contents,
+    critical,
+    diagram,
+    hover,
+    multiples,
+    narrow,
+    provenance,
+    tables,
+    times,
+)
 from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP
 from coband.simulator.analysis.report.embedding import json_text
@@ -74,9 +84,12 @@ class Sheet:
         """Name of a figure -> its drawings: one, one for each environment, or none."""
         found: dict[str, list[Inlined]] = {name: [] for name in contents.NAMES}
         for order, one in enumerate(contents.figures(self.analysis, environments=MAX_ENVIRONMENTS)):
-            title = f"{one.title} {one.environment}".strip()
-            drawn = Markup(inline(one.figure, f"f{order}", title))
-            values = hover.values(one.figure)
+            title, name = f"{one.title} {one.environment}".strip(), f"f{order}"
+            narrow.mark(one.figure)
+            broad = inline(one.figure, name, title)
+            below, moves = narrow.narrow(one.figure, name, title)
+            drawn = Markup(broad.replace("<svg", '<svg class="broad"', 1) + below if below else broad)
+            values = hover.values(one.figure, moves)
             found[one.name].append(Inlined(one.environment, drawn, Markup(json_text(values)) if values else None))
         return found
 

@@ -60,11 +60,17 @@ def contradictions(suite: Suite, submission: Submission) -> Iterator[str]:
             yield f"{name} is not installed here ({origin}), so that it cannot be run again"
         elif origin_of(name) != origin:
             yield f"{name} is {origin_of(name)} here, and {origin} in the file"
+        elif (told := sorted(known[name].facts)) != (said := sorted(submission.knows.get(name, ()))):
+            yield f"{name} is told {_listed(told)} here, and {_listed(said)} in the file"
     for scenario, label, test in _outcomes(submission):
         for what in _contradictions(suite, submission, scenario, label, test):
             yield f"{scenario}, {label}: {what}"
     if submission.seed != submission.expected_seed:
         yield f"the seed is {submission.seed}, but what is submitted gives {submission.expected_seed}"
+
+
+def _listed(facts: list[str]) -> str:
+    return ", ".join(facts) or "nothing beside arms and rewards"
 
 
 def _contradictions(suite: Suite, submission: Submission, scenario: str, label: str, test: Outcome) -> Iterator[str]:

@@ -214,9 +214,7 @@ class Host:
         """The method of the node that has handled a packet."""
         if packet.timer or packet.expired:
             return "on_timer" if packet.timer else "undelivered"
-        marked = getattr(self.node, "_handlers", {})
-        places = ((what, type(packet.message)) for what in ("on", "late"))
-        return next((str(marked[place][0]) for place in places if place in marked), "receive")
+        return self.node.handled_by(packet.message)
 
     def _went_back(self, version: int, cause: int) -> None:
         text = f"node {self.address} went back from model version {self._model} to {version}"

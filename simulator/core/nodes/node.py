@@ -78,6 +78,10 @@ class Node(ABC):
     def receive(self, message: Message, source: Address) -> Outbox:
         """A message has arrived; learn from it and answer."""
 
+    def handled_by(self, message: Message) -> str:
+        """Name of the method that answers such messages, for texts about it."""
+        return "receive"
+
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
         """The transport has given up a message of this node's: ``recipient`` has not got it and never will."""
         return []

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
+from typing import ClassVar
 
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.mistakes import NodeMistake
@@ -13,6 +11,7 @@ from coband.simulator.core.nodes.node import Client, Node, Server
 from coband.simulator.core.nodes.outbox import SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.core.nodes.timers import OutOfPatience, Overdue, Resend, Silence
 from coband.simulator.core.talks.question import Conversation, Declined, Kinds, Question, Reason, Steps
+from coband.simulator.core.talks.trouble import Trouble
 
 Recipients = Recipient | list[Address]
 FOREIGN = "await only what `ask`, `gather`, `hear` and `enter` return, and each once; a new message asks again"
@@ -30,27 +29,6 @@ class Talking(Node):
     @abstractmethod
     def rest(self) -> None:
         """Nothing is under way."""
-
-
-class Trouble:
-    """What a node knows of messages that did not come through; most nodes never have any.
-
-    Attributes:
-        kept: what is sent to nodes that cannot be reached as soon as they are heard of.
-        tries: how often what was given up has been sent again.
-        newest: what was told last, by kind and node or None: all.
-        missed: nodes of which something did not come when nobody waited for them.
-        patient: what waited for a node at its last silence.
-        undo: of messages for which nobody waits any more, if they have not arrived.
-    """
-
-    def __init__(self) -> None:
-        self.kept: dict[Address, list[Resend]] = {}
-        self.tries: dict[tuple[int, Address], int] = {}
-        self.newest: dict[tuple[type, Address | None], int] = {}
-        self.missed: set[Address] = set()
-        self.patient: dict[Address, list[Question]] = {}
-        self.undo: WeakKeyDictionary[Message, Callable[[Any], None]] = WeakKeyDictionary()
 
 
 class Conversations:

@@ -291,6 +291,10 @@ class Talks(Talking):
                     raise NodeMistake(f"{type(self).__name__}.main sends before it waits; begin with `await self.hear`")
         return talks
 
+    def handled_by(self, message: Message) -> str:
+        places = ((what, type(message)) for what in ("on", "late"))
+        return next((self._handlers[place][0] for place in places if place in self._handlers), "receive")
+
     def handled(self, what: str, message: Message, source: Address) -> bool:
         """Call the method that is marked for its kind, and see to what it returns; False if there is none."""
         if (handler := self._handlers.get((what, type(message)))) is None:

@@ -171,47 +171,93 @@ class Defended:
 
     def __init__(self, defence: BaseDefence) -> None:
         self._defence = defence
-        self._open: dict[Place, Any] = {}  # of a field of whole statistics: the round that they are of
-        self._held: dict[Place, FloatArray] = {}  # of a field and an agent whose newest change the server keeps
-        self._statistics: dict[Place, dict[Address, FloatArray]] = {}
-        self._total: dict[Place, FloatArray] = {}
+        self._fields: dict[Place, News] = {}
 
     def taken(self, source: Address, message: Message, fields: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         """What the server hears in each field that adds up: the change of n times the robust mean."""
-        return {name: self._change(source, message, name, values) for name, values in fields.items()}
-
-    def _change(self, source: Address, message: Message, name: str, values: FloatArray) -> FloatArray:
-        place, declared = (type(message), name), message.declared(name)
-        newest, own = declared["adds"] == "newest", (type(message), name, source)
-        if declared["adds"] != "news":
-            since, about = own if newest else place, (message.round, getattr(message, "step", 0))
-            if about < self._open.get(since, about):
-                return values  # it is late, and the server has no use for it
-            if not newest and about != self._open.get(since):
-                self._statistics[place] = {}
-                self._total.pop(place, None)
-            self._open[since] = about
-            self._statistics.get(place, {}).pop(source, None)
-        before, self._total[place] = self._total.get(place), self.total(place, source, values, declared["symmetric"])
-        change = self._total[place] if before is None else self._total[place] - before
-        if newest:
-            self._held[own] = change = change + self._held.get(own, 0.0)
-        return change
+        found = {}
+        for name, values in fields.items():
+            place, declared = (type(message), name), message.declared(name)
+            if place not in self._fields:
+                self._fields[place] = SUMMED[declared["adds"]](self._defence, declared["symmetric"])
+            about = message.round, getattr(message, "step", 0)
+            found[name] = self._fields[place].change(source, about, values)
+        return found
 
     def total(self, place: Place, source: Address, news: FloatArray, symmetric: bool = False) -> FloatArray:
         """n times the robust mean, when the statistics of an agent have grown by these.
 
         In a basis that has grown, earlier statistics are zero in what is new.
         """
-        known = self._statistics.setdefault(place, {})
-        known[source] = news + _padded(known[source], news.shape) if source in known else news
-        return self.robust([_padded(known[agent], news.shape) for agent in sorted(known)], symmetric)
+        return self._fields.setdefault(place, News(self._defence, symmetric)).total(source, news)
 
     def robust(self, statistics: Sequence[FloatArray], symmetric: bool = False) -> FloatArray:
         """n times the robust mean of statistics of one shape; of symmetric matrices, positive semidefinite."""
-        stack = np.stack([own.ravel() for own in statistics])
-        total = (len(stack) * self._defence.mean(stack)).reshape(statistics[0].shape)
-        return semidefinite(total) if symmetric and total.ndim == 2 else total
+        return robust_sum(self._defence, statistics, symmetric)
+
+
+class News:
+    """A field of which each message has what is new: an agent's statistics are the sum of all that it has sent."""
+
+    def __init__(self, defence: BaseDefence, symmetric: bool) -> None:
+        self._defence, self._symmetric = defence, symmetric
+        self._statistics: dict[Address, FloatArray] = {}
+        self._total: FloatArray | None = None
+
+    def change(self, source: Address, about: tuple[int, int], values: FloatArray) -> FloatArray:
+        """The change of n times the robust mean by a message of an agent about a round and a step of it."""
+        before, after = self._total, self.total(source, values)
+        self._total = after
+        return after if before is None else after - before
+
+    def total(self, source: Address, news: FloatArray) -> FloatArray:
+        """n times the robust mean, when the statistics of an agent have grown by these."""
+        known = self._statistics
+        known[source] = news + _padded(known[source], news.shape) if source in known else news
+        statistics = [_padded(known[agent], news.shape) for agent in sorted(known)]
+        return robust_sum(self._defence, statistics, self._symmetric)
+
+
+class OfARound(News):
+    """A field with whole statistics of a round, which begins anew with the next; late ones are of no use."""
+
+    _about = (-1, 0)
+
+    def change(self, source: Address, about: tuple[int, int], values: FloatArray) -> FloatArray:
+        if about < self._about:
+            return values
+        if about > self._about:
+            self._about, self._statistics, self._total = about, {}, None
+        self._statistics.pop(source, None)
+        return super().change(source, about, values)
+
+
+class Newest(News):
+    """A field with whole statistics of an agent; the server keeps the newest change, and late ones are of no use."""
+
+    def __init__(self, defence: BaseDefence, symmetric: bool) -> None:
+        super().__init__(defence, symmetric)
+        self._held: dict[Address, tuple[tuple[int, int], FloatArray]] = {}
+
+    def change(self, source: Address, about: tuple[int, int], values: FloatArray) -> FloatArray:
+        last, held = self._held.get(source, (about, 0.0))
+        if about < last:
+            return values
+        self._statistics.pop(source, None)
+        change = super().change(source, about, values) + held
+        self._held[source] = about, change
+        return change
+
+
+SUMMED: Mapping[str, type[News]] = {"news": News, "all": OfARound, "newest": Newest}
+"""How fields add up (``payload(adds=...)``) that the server itself need not bring to one basis."""
+
+
+def robust_sum(defence: BaseDefence, statistics: Sequence[FloatArray], symmetric: bool) -> FloatArray:
+    """n times the robust mean of statistics of one shape; of symmetric matrices, positive semidefinite."""
+    stack = np.stack([own.ravel() for own in statistics])
+    total = (len(stack) * defence.mean(stack)).reshape(statistics[0].shape)
+    return semidefinite(total) if symmetric and total.ndim == 2 else total
 
 
 def _padded(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:

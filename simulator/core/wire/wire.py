@@ -21,15 +21,12 @@ from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary, Liars
 from coband.simulator.core.wire.config import MessagesConfig
-from coband.simulator.core.wire.defences import SUM, BaseDefence, Defended
+from coband.simulator.core.wire.defences import SUM, SUMMED, BaseDefence, Defended
 from coband.simulator.core.wire.layout import Field, Layout, Limits
 from coband.simulator.core.wire.listening import Listening
 from coband.simulator.core.wire.noising import Noising
 from coband.simulator.core.wire.senders import Encoded, Sender
 from coband.simulator.core.wire.values import Fields, of_the_form, reals, replaced
-
-SUMMED = ("news", "all", "newest")
-"""How fields add up that the server itself need not bring to one basis."""
 
 
 class Watch(Protocol):

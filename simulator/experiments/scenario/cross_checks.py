@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.clock.schedule import SCHEDULES, Recorded
 from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
@@ -22,6 +22,8 @@ MOST = 2**63 - 1
 """The largest whole number of 64 bits."""
 ANY = ("seed",)
 """Keys of numbers that nothing is computed with."""
+MOST_NAMES = 12
+"""Largest number of algorithms that a message names."""
 
 
 def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
@@ -60,7 +62,7 @@ def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Ite
         yield _at(root, path, message)
     for index, name, _ in _entries(root):
         if name is not None and name in registry.algorithms:
-            yield from _needs(root, valid, registry.algorithms[name], index)
+            yield from _needs(root, valid, registry, registry.algorithms[name], index)
 
 
 def _weights(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
@@ -185,7 +187,9 @@ def _counted(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterat
                 break
 
 
-def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: int) -> Iterator[InputProblem]:
+def _needs(
+    root: Node, valid: Mapping[str, Any], registry: Registry, algorithm: Algorithm, index: int
+) -> Iterator[InputProblem]:
     name, needs, place = algorithm.name, algorithm.needs, ("algorithms", index, "algorithm")
     problem, network, schedule = valid.get("problem"), valid.get("network"), valid.get("schedule")
     if problem is not None and needs.problems and problem.kind not in needs.problems:
@@ -210,7 +214,10 @@ def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: in
         yield _at(root, place, f"{name} must know the number of turns; {remedy}")
     if network is None:
         return
-    yield from _topology(root, network, name, needs.topologies, place)
+    if not _links(needs, network):
+        fitting = _fitting(registry, network, problem, schedule)
+        kind, allowed = _topology(network), ", ".join(needs.topologies)
+        yield _at(root, place, f"{name} cannot run on network.topology {kind}; it runs on: {allowed}{fitting}")
     if network.transport == "datagram":
         yield from _datagrams(root, valid, algorithm, place)
 
@@ -237,14 +244,28 @@ def _datagrams(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, place
         yield _at(root, place, f"{name} needs messages in order, but datagrams overtake each other; {remedy}")
 
 
-def _topology(
-    root: Node, network: NetworkConfig, name: str, topologies: tuple[str, ...], place: KeyPath
-) -> Iterator[InputProblem]:
-    graph = network.graph
-    kind = "star" if graph is None else f"{{kind: {graph.kind}}}"  # type: ignore[attr-defined]
-    if ("star" if graph is None else "graph") not in topologies and kind not in topologies:
-        allowed = ", ".join(topologies)
-        yield _at(root, place, f"{name} cannot run on network.topology {kind}; it runs on: {allowed}")
+def _topology(network: NetworkConfig) -> str:
+    return "star" if network.graph is None else f"{{kind: {network.graph.kind}}}"  # type: ignore[attr-defined]
+
+
+def _links(needs: Needs, network: NetworkConfig) -> bool:
+    """Whether an algorithm can run on the topology of a network."""
+    kinds = {"star"} if network.graph is None else {"graph", network.graph.kind}  # type: ignore[attr-defined]
+    return not kinds.isdisjoint(needs.topologies)
+
+
+def _fitting(registry: Registry, network: NetworkConfig, problem: Any, schedule: Any) -> str:
+    """The algorithms that run on a topology, with this problem and schedule, in words; those of it alone come first."""
+    algorithms = sorted(registry.algorithms.items(), key=lambda pair: (len(pair[1].needs.topologies), pair[0]))
+    found = [
+        name
+        for name, needs in ((name, one.needs) for name, one in algorithms)
+        if _links(needs, network)
+        and (problem is None or not needs.problems or problem.kind in needs.problems)
+        and (schedule is None or _like(schedule.kind) in needs.schedules)
+    ]
+    more = f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else ""
+    return f". On {_topology(network)} run: {', '.join(found[:MOST_NAMES])}{more}" if found else ""
 
 
 def _reorders(network: NetworkConfig) -> bool:

@@ -18,6 +18,13 @@ def number(value: float | int | None) -> str:
     return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.5g}"
 
 
+def column(values: Sequence[float | None], digits: int = 4) -> list[str]:
+    """Numbers below each other, all with the decimals that give the largest this many digits; "-" for None."""
+    most = max((abs(value) for value in values if value is not None), default=0.0)
+    decimals = max(0, digits - 1 - math.floor(math.log10(most))) if most else 0
+    return ["-" if value is None else f"{value:,.{decimals}f}" for value in values]
+
+
 def between(mean: float | None, bounds: Sequence[float] | None) -> str:
     """A mean ± half the width of its interval; the half width has two digits, the mean as many decimals."""
     if mean is None or bounds is None:

@@ -182,6 +182,10 @@ def test_a_private_search_is_found(ran: tuple[Suite, Submission], tmp_path: Path
     assert len(said := list(verification.contradictions(found, forged))) == 2
     assert "are not those that tuning found best" in said[0]
     assert said[1] == "ideal, fed_lin_ucb: the 2 public settings were not tried once each, in their order"
+    boasting = submission.model_copy(update={"knows": submission.knows | {"fed_lin_ucb": ["horizon"]}})
+    assert list(verification.contradictions(found, boasting)) == [
+        "fed_lin_ucb is told nothing beside arms and rewards here, and horizon in the file"
+    ]
     short = submission.model_copy(deep=True)
     short.tests["ideal"]["fed_lin_ucb"].fingerprints.pop()
     short.tests["lossy"]["fed_lin_ucb"].candidates[0].fingerprints.append("x")

@@ -81,7 +81,9 @@ MISTAKES: list[tuple[list[str], str]] = [
     (
         ["network.topology=star"],
         "HERE/x.yaml:12:17: algorithms[0].algorithm: eager_kernel_ucb cannot run on network.topology star; it runs "
-        "on: graph",
+        "on: graph. On star run: approx_dis_kernel_ucb, async_kernel_ucb, async_lin_ucb, async_lin_ucb_am, delb, "
+        "dis_kernel_ucb, dis_lin_ucb, discounted_dis_lin_ucb, dp_fts, dp_fts_de, fed_glb_ucb, fed_lin_ucb and "
+        "20 more",
     ),
     (
         ["algorithms.0.hops=0"],

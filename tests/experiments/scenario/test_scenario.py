@@ -333,6 +333,11 @@ def test_topologies() -> None:
     ring = Registry({"async_kernel_ucb": _with_needs(Needs(topologies=("ring",)))}, PROBLEMS)
     with pytest.raises(ScenarioError, match=r"async_kernel_ucb cannot run on network.topology star; it runs on: ring"):
         loads(SCENARIO, registry=ring)
+    graph = loads(SCENARIO.replace("network:\n", "network:\n  topology: {kind: ring}\n"), registry=ring)
+    assert graph.network.graph is not None
+    both = Registry({"async_kernel_ucb": _with_needs(Needs(topologies=("ring",))), "stars": ASYNC}, PROBLEMS)
+    with pytest.raises(ScenarioError, match=r"it runs on: ring\. On star run: stars\n"):
+        loads(SCENARIO, registry=both)
 
 
 def _with_needs(needs: Needs) -> Any:

@@ -17,6 +17,7 @@ from coband.simulator.experiments.statistics.estimates import (
     unpaired_difference,
     wilson,
 )
+from coband.simulator.experiments.statistics.numerals import column
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20), st.floats(0.5, 0.999))
@@ -117,3 +118,18 @@ def test_the_bootstrap_resamples_the_values() -> None:
     assert draws.std() == pytest.approx(np.std([1.0, 2.0, 6.0]) / np.sqrt(3), abs=0.05)
     assert (draws.min(), draws.max()) == (1.0, 6.0)
     assert percentile_interval(np.arange(101.0), 0.9) == pytest.approx((5.0, 95.0))
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([0.27865, 0.060993, 0.03724, None], ["0.2787", "0.0610", "0.0372", "-"]),
+        ([109.2, 60.7, 0.0], ["109.2", "60.7", "0.0"]),
+        ([123456.0, 7.4], ["123,456", "7"]),
+        ([-1234.5, 10.0], ["-1,234", "10"]),
+        ([0.0, None], ["0", "-"]),
+        ([], []),
+    ],
+)
+def test_numbers_of_a_column_have_the_same_decimals(values: list[float | None], shown: list[str]) -> None:
+    assert column(values) == shown

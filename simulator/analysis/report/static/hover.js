@@ -104,6 +104,12 @@
     });
   }
 
+  /* A panel where it stands on a narrow screen. */
+  function moved({ move: [right, down], box, curves, ...panel }) {
+    return { ...panel, box: box.map((side, i) => side + (i % 2 ? down : right)), curves: curves.map((curve) => (
+      { ...curve, at: curve.at.map((one) => one + right), level: curve.level.map((one) => one + down) })) };
+  }
+
   /* What is wider than the page says that it scrolls. */
   const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) =>
     target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1)));
@@ -111,6 +117,9 @@
 
   document.querySelectorAll("figure").forEach((figure) => {
     const source = figure.querySelector("script.values");
-    if (source) attach(figure.querySelector("svg"), JSON.parse(source.textContent));
+    if (!source) return;
+    const panels = JSON.parse(source.textContent), narrow = figure.querySelector("svg.narrow");
+    attach(figure.querySelector("svg"), panels);
+    if (narrow) attach(narrow, panels.map(moved));
   });
 })();
