@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,6 @@ from coband.simulator.live.codec import WireError, pack, unpack
 from coband.simulator.live.terms import LiveError
 
 HEAD = struct.Struct(">dI")
-
-
-def _for_its_owner(file: str, flags: int) -> int:
-    """Open a file that nobody else may read."""
-    return os.open(file, flags, 0o600)
 
 
 class Journal:
@@ -31,7 +27,8 @@ class Journal:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._stream = open(file, "ab", buffering=0, opener=_for_its_owner)  # noqa: SIM115, closed by close
+        for_its_owner = partial(os.open, mode=0o600)
+        self._stream = open(file, "ab", buffering=0, opener=for_its_owner)  # noqa: SIM115, closed by close
 
     @property
     def begun(self) -> bool:
