@@ -99,7 +99,6 @@ class Timing:
 
     @property
     def all_rounds(self) -> list[Round]:
-        """The rounds of all replications."""
         return [one for found in self.rounds for one in found]
 
     @property
@@ -213,7 +212,6 @@ class Analysis:
 
     @property
     def replications(self) -> list[int]:
-        """Number of replications of each contender."""
         return [len(one.records) for one in self.contenders]
 
     @cached_property

@@ -133,7 +133,6 @@ def pack(events: Events) -> dict[str, Any]:
 
 
 def _tick(events: Events) -> float:
-    """Simulated time of a tick."""
     return float(events["time"].max(initial=0.0)) / TICKS or 1.0
 
 

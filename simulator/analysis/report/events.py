@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coband.simulator.arrays import IntArray
 from coband.simulator.experiments.store.store import StoredJob
 
-SERVER, EVERYONE, NOBODY, NONE = -1, -2, -3, -1
+SERVER, NONE = -1, -1
 COLUMNS = {
     "time": "f8",
     "event": "i4",
@@ -69,8 +69,3 @@ def read(job: StoredJob) -> Events:
         tuple(row[0] for row in words),
         tuple(row[0] for row in names),
     )
-
-
-def node_name(node: int) -> str:
-    """The name of a node."""
-    return {SERVER: "server", EVERYONE: "everyone", NOBODY: ""}.get(node, f"agent {node}")

@@ -26,17 +26,15 @@ from coband.simulator.analysis.report.drawing import (
 from coband.simulator.analysis.report.environments import combinations, named
 from coband.simulator.analysis.report.figures import same_height
 from coband.simulator.analysis.report.hover import note
+from coband.simulator.analysis.report.multiples import COLUMNS, MAX_ENVIRONMENTS
 from coband.simulator.analysis.report.palette import LineStyle, line_style
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import StoredRun
 from coband.simulator.experiments.store.variants import StoredVariant, variants
 
-COLUMNS = 6
 CHARACTERS = 120
 """Number of characters of the names at all axes of a line of panels."""
-MAX_ENVIRONMENTS = 12
-"""Largest number of environments with panels of their own in a figure."""
 MAX_HEAT_MAPS = 36
 ASIDE = 0.04
 MIDDLE = 0.45
