@@ -182,7 +182,6 @@ class Audit:
         self._plan: Plan = plan(scenario, entry.ties, "off")
 
     def verdict(self, confidence: float) -> Verdict:
-        """Attack, and say what that proves."""
         with one_thread():
             see = self._pull if self._privacy.mechanism.local else self._messages
             messages = 1 if self._privacy.mechanism.local else len(self._sent)

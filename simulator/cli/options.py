@@ -163,21 +163,18 @@ class Request:
         return ["coband", "run", str(self.file), *settings, *counted, *checks]
 
     def load(self) -> Any:
-        """The scenario."""
         from coband.simulator.experiments.scenario import loading
 
         warn_of_plugins()
         return loading.load(self.file, self.overrides())
 
     def study(self) -> Study:
-        """What there is to run."""
         from coband.simulator.experiments.runs.study import load_run
 
         warn_of_plugins()
         return load_run(self.file, self.overrides(), self.only, self.numbers)
 
     def execute(self, study: Study, out: Path | None, listener: Listener) -> Report:
-        """Run what is asked for."""
         from coband.simulator.experiments.runs import executors, memory
         from coband.simulator.experiments.runs.driver import drive
         from coband.simulator.experiments.runs.reporting import Commands

@@ -61,7 +61,6 @@ class Bar:
         return verbosity() != "quiet" and (sys.stderr.isatty() or in_notebook())
 
     def _console(self) -> Console:
-        """Where to draw."""
         from rich.console import Console
 
         return Console() if in_notebook() else Console(file=terminal.raw(sys.stderr))

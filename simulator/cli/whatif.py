@@ -90,7 +90,6 @@ def whatif(
 def _study(
     run: StoredRun, split: bool, changes: dict[str, Any], label: str | None, replication: int | None
 ) -> WhatIfStudy:
-    """What is to be run."""
     from coband.simulator.analysis.whatif.question import Question
     from coband.simulator.analysis.whatif.split import split_study
     from coband.simulator.analysis.whatif.study import study_of

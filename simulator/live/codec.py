@@ -173,7 +173,6 @@ class Codec:
         self._dimension = dimension
 
     def encode(self, message: Message) -> bytes:
-        """A message as bytes."""
         name = type(message).__name__
         if self._kinds.get(name) is not type(message):
             raise UnsupportedScenario(

@@ -151,7 +151,6 @@ class Hub:
             trace.flush()
 
     async def close(self) -> None:
-        """Close all connections."""
         self._ended.cancel()
         self._pump.stop()
         for handle in self._losses.values():
@@ -192,7 +191,6 @@ class Hub:
             self._lost(peer, writer)
 
     def _welcome(self, peer: Peer) -> schema.Welcome:
-        """What a station is told."""
         job = self._job
         return schema.Welcome(
             scenario=self._scenario.to_yaml(),

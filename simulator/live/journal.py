@@ -32,11 +32,9 @@ class Journal:
 
     @property
     def begun(self) -> bool:
-        """Whether there is a first entry."""
         return self._file.stat().st_size > 0
 
     def begin(self, facts: Any) -> None:
-        """Write the first entry."""
         self.write(0.0, pack(facts))
 
     def write(self, now: float, frame: bytes = b"") -> None:
@@ -74,5 +72,4 @@ class Journal:
             raise LiveError(f"{self._file} is no journal of this version of coband; give another --journal") from None
 
     def close(self) -> None:
-        """Close the file."""
         self._stream.close()

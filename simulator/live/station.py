@@ -259,7 +259,6 @@ class Station:
         self._session.post(schema.Failed("failed", text[: schema.LONGEST_TEXT]))
 
     def _report(self) -> None:
-        """Send what was recorded."""
         assert self._machine is not None
         self._finished = True
         report, rows = report_of(self._machine), self._machine.rows

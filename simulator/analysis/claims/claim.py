@@ -38,7 +38,6 @@ class ClaimedStudy(_Strict):
         return tuple(f"{key}={dump(value, indented=False).strip()}" for key, value in {**self.set, **more}.items())
 
     def changed(self, changes: Mapping[str, Setting]) -> ClaimedStudy:
-        """The study with further changes."""
         return self.model_copy(update={"set": {**self.set, **changes}})
 
 
@@ -169,7 +168,6 @@ class Claim(_Strict):
         return self.model_copy(update={"studies": {name: one.changed(changes) for name, one in self.studies.items()}})
 
     def terms(self) -> list[Term]:
-        """What the conditions are about."""
         return [term for condition in self.conditions for term in condition.terms()]
 
     def study_of(self, term: Term) -> ClaimedStudy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -43,11 +43,7 @@ def short_name(key: str) -> str:
     return "agents" if key == "agents.count" else key.rpartition(".")[2]
 
 
-def _term(given: Any) -> Any:
-    return {"label": given} if isinstance(given, str) else given
-
-
-AnyTerm = Annotated[Term, BeforeValidator(_term)]
+AnyTerm = Annotated[Term, BeforeValidator(lambda given: {"label": given} if isinstance(given, str) else given)]
 Find = Callable[[Term], Sequence[Sample]]
 """The samples of a term, in order of replication."""
 
@@ -146,16 +142,13 @@ class BaseCondition(BaseModel):
         if not rows:
             return Finding(self.describe(), None, None, None, 0, UNKNOWN, given=self.given)
         columns = np.array(rows, dtype=np.float64).T
-        requirements = [replace(one, coarse=self._is_coarse(), test=self.test) for one in self._requirements(columns)]
+        metric = Registry.installed().metrics.get(getattr(self, "of", ""))
+        coarse = metric is not None and metric.proportion
+        requirements = [replace(one, coarse=coarse, test=self.test) for one in self._requirements(columns)]
         estimate, interval = self._estimate(columns)
         evidence = together(requirements, [replace(one, test=self.test) for one in self._margins(columns)])
         effect = _effect(requirements)
         return Finding(self.describe(), estimate, interval, effect, len(rows), evidence, rows, given=self.given)
-
-    def _is_coarse(self) -> bool:
-        """Whether the metric is declared to be 0 or 1 in every replication."""
-        metric = Registry.installed().metrics.get(getattr(self, "of", ""))
-        return metric is not None and metric.proportion
 
 
 def _effect(requirements: Sequence[Requirement]) -> float | None:

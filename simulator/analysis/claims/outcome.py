@@ -58,7 +58,6 @@ class Outcome:
     before: Verdict | Literal[""] = ""
 
     def parts(self) -> dict[str, list[Finding]]:
-        """The findings at each setting."""
         found: dict[str, list[Finding]] = {}
         for one in self.findings:
             found.setdefault(one.setting, []).append(one)

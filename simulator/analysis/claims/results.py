@@ -53,7 +53,8 @@ def write(where: Path, outcomes: Iterable[Outcome], figures: Mapping[str, list[d
 
 def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any]] | None) -> Path:
     earlier = _content(path) if path.is_file() else {"claims": {}, "figures": [], "jobs": {}}
-    claims = {**earlier["claims"], **{key: _without_jobs(outcome) for key, outcome in found.items()}}
+    new = {key: {**one.to_json(), "fingerprints": sorted(one.fingerprints)} for key, one in found.items()}
+    claims = {**earlier["claims"], **new}  # with the names of studies alone, whose fingerprints the file has once
     jobs = {study: dict(variants) for study, variants in earlier["jobs"].items()}
     for outcome in found.values():
         for study, variants in outcome.fingerprints.items():
@@ -86,11 +87,6 @@ def _joined(earlier: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any
 
 def _weight(line: Mapping[str, Any]) -> tuple[int, int]:
     return len(line["x"]), line["replications"]
-
-
-def _without_jobs(outcome: Outcome) -> dict[str, Any]:
-    """The outcome with the names of its studies alone, whose fingerprints the file has once."""
-    return {**outcome.to_json(), "fingerprints": sorted(outcome.fingerprints)}
 
 
 def _compact(content: Mapping[str, Any]) -> str:

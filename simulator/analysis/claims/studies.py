@@ -132,5 +132,4 @@ def _restricted(sweep: Sweep, terms: Sequence[Term]) -> Sweep:
 
 
 def _numbered(variants: Iterable[Variant]) -> tuple[Variant, ...]:
-    """Variants with numbers from 0 on."""
     return tuple(replace(variant, number=number) for number, variant in enumerate(variants))

@@ -63,7 +63,8 @@ def sample(claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], count
     """
     with_jobs = [one for one in claims if one.key in outcomes and outcomes[one.key].fingerprints]
     sizes = {outcomes[one.key].size for one in with_jobs}
-    studies = {size: _by_name([(one, outcomes[one.key]) for one in with_jobs], size) for size in sizes}
+    tried = [one for placed in with_jobs for _, one in settings_of(placed.claim, outcomes[placed.key].chosen)]
+    studies = {size: {one.name: one for one in needed(tried, size).values()} for size in sizes}  # which claims share
     groups: dict[tuple[str, str, int], list[Job]] = {}
     for placed in with_jobs:
         outcome = outcomes[placed.key]
@@ -146,17 +147,8 @@ def _alike(one: Finding, other: Finding) -> bool:
     return one.count == other.count and bool(np.allclose(first, second, rtol=1e-6))
 
 
-def _by_name(claims: Sequence[tuple[PlacedClaim, Outcome]], size: Size) -> dict[str, Needed]:
-    """The studies of all claims, each with the variants that any of them needs: claims share the jobs of a study."""
-    tried = [one for placed, outcome in claims for _, one in settings_of(placed.claim, outcome.chosen)]
-    return {study.name: study for study in needed(tried, size).values()}
-
-
 def verify(
-    jobs: Sequence[Job],
-    place: Path,
-    pool: WorkerPool,
-    told: Callable[[Checked], None] | None = None,
+    jobs: Sequence[Job], place: Path, pool: WorkerPool, told: Callable[[Checked], None] | None = None
 ) -> list[Checked]:
     """Run jobs again in an empty directory, and compare fingerprints."""
     found = []
