@@ -93,23 +93,13 @@ def _remember(context: click.Context, parameter: click.Parameter, given: bool) -
         context.meta[VERBOSITY] = parameter.name
 
 
+def _loudness(name: str, text: str) -> Decorator:
+    return click.option(name, is_flag=True, is_eager=True, expose_value=False, callback=_remember, help=text)
+
+
 loud = options(
-    click.option(
-        "--quiet",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_remember,
-        help="No progress and no notes: warnings, errors and results alone.",
-    ),
-    click.option(
-        "--verbose",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_remember,
-        help="A line for each job that ends.",
-    ),
+    _loudness("--quiet", "No progress and no notes: warnings, errors and results alone."),
+    _loudness("--verbose", "A line for each job that ends."),
 )
 """How much is said while jobs run."""
 
@@ -147,12 +137,7 @@ class Request:
 
     def overrides(self) -> tuple[str, ...]:
         """Settings in the scenario's own terms."""
-        named = {
-            "replications": self.replications,
-            "seed": self.seed,
-            "trace": self.trace,
-            "checks": self.check,
-        }
+        named = {"replications": self.replications, "seed": self.seed, "trace": self.trace, "checks": self.check}
         return (*self.settings, *(f"{key}={value}" for key, value in named.items() if value is not None))
 
     def replay(self) -> list[str]:

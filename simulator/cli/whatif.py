@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 @settings()
 @choice
 @click.option(
-    "--drop",
-    "drops",
-    type=int,
-    multiple=True,
-    metavar="EVENT",
-    help="Lose the message of this event; repeatable.",
+    "--drop", "drops", type=int, multiple=True, metavar="EVENT", help="Lose the message of this event; repeatable."
 )
 @click.option("--for-good", is_flag=True, help="Give a lost message up instead of sending it again.")
 @click.option(
@@ -52,11 +47,7 @@ if TYPE_CHECKING:
     metavar="AGENT KEY=VALUE",
     help="Change the speed, compute or handling of one agent, such as 13 speed=1; repeatable.",
 )
-@click.option(
-    "--split",
-    is_flag=True,
-    help="Split the regret by cause: losses, delays, slow agents, the threshold.",
-)
+@click.option("--split", is_flag=True, help="Split the regret by cause: losses, delays, slow agents, the threshold.")
 @workers("Processes.", 1)
 @loud
 @out_directory("Run directory, new or empty; by default runs/<name>-what-if-<number>.")
