@@ -85,9 +85,7 @@ class Search(Study):
         allowed = self.budget.candidates(self.spaces)
         tracks = [
             Track(
-                space,
-                explorer(space, most, len(self.chosen), self.request.sampler, self.scenario_seed + number),
-                most,
+                space, explorer(space, most, len(self.chosen), self.request.sampler, self.scenario_seed + number), most
             )
             for number, (space, most) in enumerate(zip(self.spaces, allowed, strict=True))
         ]

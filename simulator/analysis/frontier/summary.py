@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coband.simulator.analysis.frontier import objectives
 from coband.simulator.analysis.frontier.choice import choices
 from coband.simulator.analysis.frontier.planner import FrontierPlanner
-from coband.simulator.analysis.frontier.space import Space
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.results import Entry, Failure, Results, Spread
 from coband.simulator.experiments.runs.variant import FRESH, Variant
@@ -19,28 +18,11 @@ from coband.simulator.experiments.sweep.planner import TUNING
 from coband.simulator.experiments.sweep.summary import entry, estimated, parameters
 from coband.simulator.metrics import Metric
 
-
-class Searched(Protocol):
-    """What a summary needs of a search (`experiments.frontier.study.Search`)."""
-
-    @property
-    def name(self) -> str:
-        """The scenario's name."""
-
-    @property
-    def variants(self) -> Sequence[Variant]:
-        """What has been tried."""
-
-    @property
-    def chosen(self) -> Sequence[Metric]:
-        """The objectives."""
-
-    @property
-    def spaces(self) -> Sequence[Space]:
-        """What is searched."""
+if TYPE_CHECKING:
+    from coband.simulator.analysis.frontier.study import Search
 
 
-def summary(search: Searched, planner: FrontierPlanner, failures: Sequence[Failure]) -> Results:
+def summary(search: Search, planner: FrontierPlanner, failures: Sequence[Failure]) -> Results:
     """The object that ``coband frontier --json`` prints and results.json holds.
 
     It is that of a sweep with tuning, and ``frontier`` beside: the objectives, what was searched, all ``candidates``
@@ -80,7 +62,7 @@ def _estimates(chosen: Sequence[Metric], planner: FrontierPlanner, variant: Vari
     return {metric.name: estimated(results.numbers(metric.name, records)) for metric in chosen}
 
 
-def _points(search: Searched, planner: FrontierPlanner) -> list[dict[str, Any]]:
+def _points(search: Search, planner: FrontierPlanner) -> list[dict[str, Any]]:
     """The finalists, with as much of their fresh replications as there is."""
     variants = [search.variants[number] for number in planner.finalists]
     fresh = [objectives.values(search.chosen, planner.records(one.number, FRESH)) for one in variants]

@@ -65,7 +65,5 @@ def read(job: StoredJob) -> Events:
     words = job.part.execute("SELECT name FROM event_names ORDER BY code")
     names = job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))
     return Events(
-        np.fromiter(rows, dtype=list(COLUMNS.items())),
-        tuple(row[0] for row in words),
-        tuple(row[0] for row in names),
+        np.fromiter(rows, dtype=list(COLUMNS.items())), tuple(row[0] for row in words), tuple(row[0] for row in names)
     )
