@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from coband.simulator.analysis.claims.outcome import Outcome
 from coband.simulator.experiments.runs.results import dump
 from coband.simulator.scenario_errors import RequestError
@@ -110,7 +112,7 @@ def _outcomes(path: Path) -> dict[str, Outcome]:
             key: Outcome.from_json({**value, "fingerprints": {study: jobs[study] for study in value["fingerprints"]}})
             for key, value in content["claims"].items()
         }
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValidationError) as error:
         raise ResultsError(f"{path} is not a results file of claims: {error}.") from error
 
 
