@@ -145,7 +145,7 @@ def load_search(
         request=asked,
         spaces=tuple(candidates.checked(space) for space in found),
         candidates=candidates,
-        chosen=objectives(asked.objectives, aim, scenario.metrics, "--objectives"),
+        chosen=objectives(asked.objectives, aim, scenario.metrics),
         budget=Budget(asked.jobs, min(asked.trials, fresh), fresh),
         scenario_seed=scenario.seed,
     )
