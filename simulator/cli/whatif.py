@@ -74,7 +74,7 @@ def whatif(
     with opened(path) as run:
         study = _study(run, split, changes, label, replication)
         report = perform(study, out, workers)
-        (_print_split if split else _print)(run, report, study, as_json)
+        _print(run, report, study, split, as_json)
     context.exit(progress.exit_code(report))
 
 
@@ -104,19 +104,24 @@ def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
     return report
 
 
-def _print(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
+def _print(run: StoredRun, report: Report, study: WhatIfStudy, split: bool, as_json: bool) -> None:
     from coband.simulator.analysis.whatif.answer import answers
+    from coband.simulator.analysis.whatif.split import splits
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(report.directory) as changed:
-        found = [answer for answer in answers(run, changed, study.of) if answer.replications]
+        parts = list(splits(run, changed, study)) if split else []
+        found = [] if split else [answer for answer in answers(run, changed, study.of) if answer.replications]
         if as_json:
-            listed = [answer.as_json() for answer in found]
-            tables.show_json({**study.about, "directory": str(report.directory), "answers": listed})
+            listed = [part.as_json() for part in parts] or [answer.as_json() for answer in found]
+            key = "splits" if split else "answers"
+            tables.show_json({**study.about, "directory": str(report.directory), key: listed})
             return
         declared = frozenset(name for name, metric in changed.metrics.items() if metric.better)
         for answer in found:
             _show(answer, declared, changed.labels)
+    for part in parts:
+        _show_split(part)
     click.echo(f"run directory: {report.directory}")
 
 
@@ -151,21 +156,6 @@ def _show_parting(where: str, parting: TraceComparison, algorithms: Mapping[str,
     )
     if algorithms is not None:
         show_events(parting, ("stored", "what if"), algorithms)
-
-
-def _print_split(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
-    from coband.simulator.analysis.whatif.split import splits
-    from coband.simulator.experiments.store.store import open_run
-
-    with open_run(report.directory) as changed:
-        found = list(splits(run, changed, study))
-    if as_json:
-        listed = [split.as_json() for split in found]
-        tables.show_json({**study.about, "directory": str(report.directory), "splits": listed})
-        return
-    for split in found:
-        _show_split(split)
-    click.echo(f"run directory: {report.directory}")
 
 
 def _show_split(split: Split) -> None:
