@@ -53,6 +53,6 @@ def path(environment: str, timing: Timing, found: Round) -> CriticalPath:
 def _step(events: Events, index: int) -> str:
     """An event in words, such as "12.5: agent 3 sends upload to server"."""
     word, kind = events.words[int(events["event"][index])], int(events["kind"][index])
-    node, peer = (address_name(int(events[name][index])) for name in ("node", "peer"))
+    node, peer = (address_name(int(events[name][index])) or "" for name in ("node", "peer"))
     head = f"{float(events['time'][index]):,.6g}: {node} {VERBS.get(word, word)}"
     return head if kind < 0 else f"{head} {events.names[kind]} {'to' if word == 'send' else 'from'} {peer}"
