@@ -9,12 +9,17 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from coband.simulator.analysis.claims.condition import Strict
-from coband.simulator.analysis.claims.conditions import AnyTerm, Condition, Term
+from coband.simulator.analysis.claims.comparisons import Difference, Equal, Gaps, Order, Ratio, Share, Value
+from coband.simulator.analysis.claims.condition import AnyTerm, Strict, Term
+from coband.simulator.analysis.claims.curves import Below, Growth, Slope
 from coband.simulator.analysis.claims.samples import AXES, HEIGHTS
 
 Size = Literal["full", "quick", "toy"]
 Setting = str | int | float | bool | None | list[Any] | dict[str, Any]
+Condition = Annotated[
+    Difference | Ratio | Equal | Order | Gaps | Value | Slope | Growth | Share | Below, Field(discriminator="kind")
+]
+"""Each becomes inequalities on means or shares over replications, which tests decide."""
 ONLY = "main"
 """The name of a study that is the only one."""
 

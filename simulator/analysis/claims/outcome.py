@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from coband.simulator.analysis.claims.claim import Size
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.experiments.statistics.anytime import closed_ebh
 from coband.simulator.experiments.statistics.evidence import ENOUGH, mean_of_logs
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from coband.simulator.analysis.claims import drawing, reading, results, wording
 from coband.simulator.analysis.claims.claim import Claim, OpenSpace, Paper, PlacedClaim
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.outcome import Outcome, Verdict, verdicts
 from coband.simulator.analysis.claims.settings import is_of_other_settings
 from coband.simulator.experiments.statistics import numerals

@@ -12,7 +12,7 @@ from typing import Any
 
 from coband.simulator.analysis.claims import trials
 from coband.simulator.analysis.claims.claim import Claim, PlacedClaim, Size
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.jobs import Jobs
 from coband.simulator.analysis.claims.outcome import Outcome, Verdict, fails_of, holds_of, pursued, verdicts
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from coband.simulator.analysis.claims.claim import Claim, PlacedClaim, Size
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.jobs import JOBS
 from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
 from coband.simulator.analysis.claims.progress import StudyProgress

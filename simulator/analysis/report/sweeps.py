@@ -195,7 +195,8 @@ def _responses(
         axis.set_xlim(-0.3, len(panel.values) - 0.7)
         axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
     same_height(drawn.axes)
-    add_legend(drawn, [one for one in _handles(surface) if one.get_label() in entries])
+    looks = [(entry, style.look) for style, _, entry in _styled(surface) if entry in entries]
+    add_legend(drawn, [Line2D([], [], markersize=5, label=entry, **look) for entry, look in looks])
     return drawn
 
 
@@ -210,10 +211,6 @@ def _styled(surface: ResponseSurface) -> list[tuple[LineStyle, float, str]]:
     middle = 0.5 * (len(surface.entries) - 1)
     step = min(ASIDE, 0.3 / max(1.0, middle))
     return [(surface.style(entry), step * (place - middle), entry) for place, entry in enumerate(surface.entries)]
-
-
-def _handles(surface: ResponseSurface) -> list[Line2D]:
-    return [Line2D([], [], markersize=5, label=entry, **style.look) for style, _, entry in _styled(surface)]
 
 
 def _draw_response(
