@@ -94,7 +94,7 @@ class Search(Study):
     def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
         """The object that ``coband frontier --json`` prints and results.json holds."""
         assert isinstance(planner, FrontierPlanner)
-        return summary(self, planner, failures)
+        return summary(self, self.chosen, self.spaces, planner, failures)
 
 
 def load_search(
