@@ -144,17 +144,10 @@ def _row(change: Change) -> list[str]:
 
 
 def _show_parting(where: str, parting: TraceComparison, algorithms: Mapping[str, str] | None) -> None:
-    from coband.simulator.cli.trace.diff import show_events
+    from coband.simulator.cli.trace.diff import in_words, show_events
 
-    if parting.same:
-        click.echo(f"{where}the traces are the same, {parting.common:,} events")
-        return
-    event = parting.here or parting.there
-    assert event is not None
-    click.echo(
-        f"{where}the traces part at {event.node} at time {parting.time:.12g}, after {parting.common:,} common events"
-    )
-    if algorithms is not None:
+    click.echo(where + in_words(parting, "the traces are the same", "the traces part"))
+    if algorithms is not None and not parting.same:
         show_events(parting, ("stored", "what if"), algorithms)
 
 
