@@ -154,17 +154,7 @@ def _judged(seen: Seen, worlds: Sequence[FloatArray], confidence: float) -> Verd
 
 
 class Audit:
-    """The audit of the noise on the wire of one algorithm.
-
-    Args:
-        scenario: with a section ``messages.privacy``.
-        entry: of the algorithm.
-        trials: how often each world is seen in the test, and as often before it to learn.
-
-    Raises:
-        RequestError: there is nothing to audit.
-        UnsupportedScenario: the scenario cannot run.
-    """
+    """The audit of the noise on the wire of one algorithm; see `audited`."""
 
     def __init__(self, scenario: Scenario, entry: ScenarioEntry, trials: int) -> None:
         privacy = scenario.messages.privacy

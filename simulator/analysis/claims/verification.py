@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -147,9 +147,7 @@ def _alike(one: Finding, other: Finding) -> bool:
     return one.count == other.count and bool(np.allclose(first, second, rtol=1e-6))
 
 
-def verify(
-    jobs: Sequence[Job], place: Path, pool: WorkerPool, told: Callable[[Checked], None] | None = None
-) -> list[Checked]:
+def verify(jobs: Sequence[Job], place: Path, pool: WorkerPool) -> list[Checked]:
     """Run jobs again in an empty directory, and compare fingerprints."""
     found = []
     for number, (study, variant, replication, stored) in enumerate(jobs):
@@ -166,6 +164,4 @@ def verify(
             else:
                 missing = "the job broke off"
         found.append(Checked(study.name, variant, replication, stored, fresh, missing))
-        if told is not None:
-            told(found[-1])
     return found
