@@ -19,7 +19,6 @@ from coband.agents.messages.synchronisation import (
     Sample,
     SharedDictionary,
     SyncRequest,
-    SyncStart,
 )
 from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.server.synchronisation import SynchronousServer
@@ -51,8 +50,7 @@ class ApproxDisKernelUCBServer(SynchronousServer):
 
     async def synchronise(self) -> bool:
         """Unite the samples in the order of the agents; sum A_i and b_i over this dictionary."""
-        start = SyncStart(round=self.round, version=self.version)
-        samples = await self.gather(start, reply=Sample, **self.wait)
+        samples = await self.asked(Sample)
         if not samples:
             return False
         before = self.points, self.statistics

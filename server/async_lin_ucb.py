@@ -81,7 +81,6 @@ class AsyncLinUCBServer(Talks, Server):
         return float(np.linalg.slogdet(W + self.context.config.lam * np.eye(len(W)))[1])
 
     def report(self) -> dict[str, float | int]:
-        """How many downloads there were."""
         return {"downloads": self.downloads}
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:

@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
 
 import numpy as np
 
 from coband.agents.messages.epochs import BatchRewards, RewardSums
-from coband.server.in_step import InStepServer
-from coband.simulator.arrays import FloatArray, IndexArray
+from coband.server.in_step import TrimmingServer
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
 from coband.simulator.maths.exploration.bpe import Batch
 from coband.simulator.maths.linalg.caches import VersionCache
-from coband.simulator.maths.posteriors.domain import Domain
 
 
-class BpeServer(InStepServer):
-    """Broadcasts the sums of rewards of every batch, and trims the active set as the agents do.
-
-    Attributes:
-        active: numbers of the points that are not eliminated, ascending.
-    """
+class BpeServer(TrimmingServer):
+    """Broadcasts the sums of rewards of every batch, and trims the active set as the agents do."""
 
     hears = (BatchRewards,)
-    noted: ClassVar[Mapping[str, str]] = {"apply": "points left in the active set"}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.config = config = context.config
-        points = context.domain
-        assert points is not None
-        self._domain = context.sharing.get("domain", lambda: Domain(config.kernel, points))
         self._shared: VersionCache[Batch] = context.sharing.get("batches", lambda: VersionCache(2))
-        self._lengths = config.lengths(context)
-        self._beta = config.width(len(points), len(self._lengths))
-        self.active: IndexArray = np.arange(len(points))
+        self._lengths = self.config.lengths(context)
+        self._beta = self.config.width(len(self.active), len(self._lengths))
         self._sums: FloatArray = np.zeros(0)
-        self._points, self._before = 0, len(points)
+        self._points = 0
 
     def conclude(self, found: Mapping[Address, BatchRewards]) -> None:
         """Sums of rewards by point, place n + N k being the k-th pull of agent n; then trim as the agents do."""
@@ -51,12 +39,6 @@ class BpeServer(InStepServer):
         self.rounds += 1
         self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
         self.tell(ALL_AGENTS, RewardSums(sums=self._sums, version=self.rounds, round=self.rounds))
-
-    def broken_invariants(self) -> Iterator[str]:
-        """The active set never becomes empty and never grows."""
-        if not 0 < len(self.active) <= self._before:
-            yield f"{len(self.active)} points of {self._before} are left in version {self.rounds}"
-        self._before = len(self.active)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The sums of the last batch add up to the rewards that were sent for it."""

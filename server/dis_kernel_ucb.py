@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncStart
+from coband.agents.messages.synchronisation import MissingPoints, NewPoints
 from coband.server.synchronisation import SynchronousServer
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext
@@ -29,8 +29,7 @@ class DisKernelUCBServer(SynchronousServer):
 
     async def synchronise(self) -> bool:
         """Line up the points in the order of the agents, and send each agent all points but its own."""
-        start = SyncStart(round=self.round, version=self.version)
-        uploads = await self.gather(start, reply=NewPoints, **self.wait)
+        uploads = await self.asked(NewPoints)
         if not uploads:
             return False
         for agent, upload in uploads.items():

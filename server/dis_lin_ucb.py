@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coband.agents.messages.linear import LinearModel, LinearUpload
-from coband.agents.messages.synchronisation import SyncStart
 from coband.server.sums import LinearSums
 from coband.server.synchronisation import SynchronousServer
 from coband.simulator.core.nodes.message import Message
@@ -26,8 +25,7 @@ class DisLinUCBServer(SynchronousServer):
 
         In the order of the agents, so that the sums do not depend on the order of arrival.
         """
-        start = SyncStart(round=self.round, version=self.version)
-        uploads = await self.gather(start, reply=LinearUpload, **self.wait)
+        uploads = await self.asked(LinearUpload)
         if not uploads:
             return False
         for upload in [*self._late, *uploads.values()]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coband.agents.messages.linear import DiscountedModel, DiscountedUpload
-from coband.agents.messages.synchronisation import SyncStart
 from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.server.synchronisation import SynchronousServer
 from coband.simulator.core.nodes.message import Message
@@ -30,8 +29,7 @@ class DiscountedDisLinUCBServer(SynchronousServer):
 
         In the order of the agents, so that the sums do not depend on the order of arrival.
         """
-        start = SyncStart(round=self.round, version=self.version)
-        uploads = await self.gather(start, reply=DiscountedUpload, **self.wait)
+        uploads = await self.asked(DiscountedUpload)
         if not uploads:
             self._clock.append(self._clock[-1])
             return False

@@ -4,14 +4,13 @@ points."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
 from coband.agents.messages.synchronisation import SyncAbandoned
-from coband.server.in_step import InStepServer
+from coband.server.in_step import TrimmingServer
 from coband.server.sums import SquaresCheck
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.nodes.message import Message
@@ -19,37 +18,30 @@ from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
 from coband.simulator.core.talks import late, on
 from coband.simulator.maths.exploration.duets import Induced, ridge_solve
 from coband.simulator.maths.linalg.caches import VersionCache
-from coband.simulator.maths.posteriors.domain import Domain, exact_variance
+from coband.simulator.maths.posteriors.domain import exact_variance
 
 
-class DuetsServer(InStepServer):
+class DuetsServer(TrimmingServer):
     """Samples the inducing set of an epoch, adds up projected rewards, and trims the active set as the agents do.
 
     Attributes:
-        active: indices of the points that are not eliminated, ascending.
         sizes: sizes of the inducing sets so far.
     """
 
-    noted: ClassVar[Mapping[str, str]] = {"apply": "points left in the active set"}
-
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.config = config = context.config
-        points = context.domain
-        assert points is not None
-        self._domain = context.sharing.get("domain", lambda: Domain(config.kernel, points))
+        config, points = self.config, len(self.active)
         self._shared: VersionCache[Induced] = context.sharing.get("induced", lambda: VersionCache(2))
         horizon = config.turns(context)
         self._epochs = config.epochs(context)
-        self._beta = config.width(len(points), context.agents, horizon)
-        self._p0 = config.rate(len(points), context.agents, horizon)
+        self._beta = config.width(points, context.agents, horizon)
+        self._p0 = config.rate(points, context.agents, horizon)
         self._coins = [context.open_coin(agent) for agent in range(context.agents)]
-        self.active: IndexArray = np.arange(len(points))
         self._plan = self._epochs.begin(config.split(context, self.active))
         self.sizes: list[int] = []
         self._skipped = 0
         self._gram, self._vbar = np.zeros((0, 0)), np.zeros(0)
-        self._check, self._before = SquaresCheck("Z^T Z"), len(points)
+        self._check = SquaresCheck("Z^T Z")
 
     async def step(self) -> bool:
         """An epoch: when the first agent has ended it, ask all for their rewards on its inducing set."""
@@ -114,9 +106,7 @@ class DuetsServer(InStepServer):
     def broken_invariants(self) -> Iterator[str]:
         """Z^T Z is symmetric and positive semidefinite; the active set never becomes empty and never grows."""
         yield from self._check.violations(self._gram, self.rounds)
-        if not 0 < len(self.active) <= self._before:
-            yield f"{len(self.active)} points of {self._before} are left in version {self.rounds}"
-        self._before = len(self.active)
+        yield from super().broken_invariants()
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """(lam I + Z^T Z) vbar is the sum of the projections of the last finished epoch."""

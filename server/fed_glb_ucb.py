@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages.linear import Gradient, Iterate, PointsUpload, RegressionModel
-from coband.agents.messages.synchronisation import SyncStart
 from coband.server.sums import LinearSums
 from coband.server.synchronisation import SynchronousServer
 from coband.simulator.arrays import FloatArray
@@ -43,8 +42,7 @@ class FedGlbUCBServer(SynchronousServer):
 
     async def synchronise(self) -> bool:
         """Sum the uploads, descend from the estimate of the last synchronisation, and broadcast the new model."""
-        start = SyncStart(round=self.round, version=self.version)
-        uploads = await self.gather(start, reply=PointsUpload)
+        uploads = await self.asked(PointsUpload)
         if not uploads:
             return False
         for upload in [*self._late, *uploads.values()]:

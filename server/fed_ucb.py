@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages.linear import PrivateModel, PrivateSums
-from coband.agents.messages.synchronisation import SyncStart
 from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.server.synchronisation import SynchronousServer
 from coband.simulator.arrays import FloatArray
@@ -29,8 +28,7 @@ class FedUcbServer(SynchronousServer):
 
     async def synchronise(self) -> bool:
         """Every agent's newest sums, rho_min I of one that has not been heard."""
-        start = SyncStart(round=self.round, version=self.version)
-        uploads = await self.gather(start, reply=PrivateSums, **self.wait)
+        uploads = await self.asked(PrivateSums)
         if not uploads:
             return False
         for agent, upload in uploads.items():

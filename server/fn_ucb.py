@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
-from coband.agents.messages.synchronisation import SyncStart
 from coband.server.sums import GrowthCheck, sum_mismatch
 from coband.server.synchronisation import SynchronousServer
 from coband.simulator.arrays import FloatArray
@@ -39,8 +38,7 @@ class FnUcbServer(SynchronousServer):
 
     async def synchronise(self) -> bool:
         """Lines 2 to 6: ask all agents for their uploads, and broadcast the new model."""
-        start = SyncStart(round=self.round, version=self.version)
-        uploads = list((await self.gather(start, reply=NeuralUpload, **self.wait)).values())  # lines 2-3
+        uploads = list((await self.asked(NeuralUpload)).values())  # lines 2-3
         if not uploads:
             return False
         theta, alpha = self._theta(uploads), min(upload.alpha for upload in uploads)  # line 4

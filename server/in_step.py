@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.sums import sum_mismatch
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import ALL_AGENTS, Address, Server
+from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext, Server
 from coband.simulator.core.talks import Talks, on
+from coband.simulator.maths.posteriors.domain import Domain
 
 M = TypeVar("M", bound=Message)
 
@@ -81,3 +82,28 @@ class InStepServer(Talks, Server):
 
     def _end(self) -> SyncAbandoned:
         return SyncAbandoned(round=self.rounds + 1, version=self.rounds)
+
+
+class TrimmingServer(InStepServer):
+    """A server that eliminates points of the domain, as its agents do.
+
+    Attributes:
+        active: numbers of the points that are not eliminated, ascending.
+    """
+
+    noted: ClassVar[Mapping[str, str]] = {"apply": "points left in the active set"}
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config = config = context.config
+        points = context.domain
+        assert points is not None
+        self._domain = context.sharing.get("domain", lambda: Domain(config.kernel, points))
+        self.active: IndexArray = np.arange(len(points))
+        self._before = len(points)
+
+    def broken_invariants(self) -> Iterator[str]:
+        """The active set never becomes empty and never grows."""
+        if not 0 < len(self.active) <= self._before:
+            yield f"{len(self.active)} points of {self._before} are left in version {self.rounds}"
+        self._before = len(self.active)

@@ -40,5 +40,4 @@ class PlsServer(InStepServer):
         return self.resummed("the sum of levels", kept, uploads, EstimateLevels, lambda agent, one: one.levels)
 
     def report(self) -> dict[str, float | int]:
-        """What has been sent."""
         return {"levels_down": self._sent, "signs_down": self._signs}

@@ -76,5 +76,4 @@ class RclbServer(DealtServer):
         return self.resummed("the sum of estimates", kept, heard, PhaseEstimate, lambda agent, one: one.theta)
 
     def report(self) -> dict[str, float | int]:
-        """What has been sent."""
         return {"arms_named": self._named}

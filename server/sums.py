@@ -96,7 +96,6 @@ class LinearSums:
         return self._gram.matrix
 
     def add(self, W: Gram, b: FloatArray | None = None) -> None:
-        """Add an upload."""
         self._gram.add_matrix(W)
         if b is not None:
             self.b = self.b + b

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypedDict, TypeVar
 
-from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest
+from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext, Server
-from coband.simulator.core.talks import Talks
+from coband.simulator.core.talks import Answers, Talks
 
 M = TypeVar("M", bound=Message)
 
@@ -64,6 +64,10 @@ class SynchronousServer(Talks, Server):
     @abstractmethod
     async def synchronise(self) -> bool:
         """One synchronisation; False if nothing came of it."""
+
+    def asked(self, kind: type[M]) -> Awaitable[Answers[M]]:
+        """Ask for what a synchronisation is of, and wait for it as the scenario says; to be awaited."""
+        return self.gather(SyncStart(round=self.round, version=self.version), reply=kind, **self.wait)
 
     def taken_in(self, uploads: Sequence[tuple[Address, Message]], kind: type[M], late: Iterable[M]) -> list[M]:
         """The uploads of a kind that are in the model: neither ``late`` nor of an unfinished synchronisation."""

@@ -20,7 +20,6 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.nodes.outbox import Address, Recipient
@@ -33,7 +32,7 @@ from coband.simulator.core.wire.private_world import PrivateWorld
 from coband.simulator.core.wire.values import of_the_form, reals, replaced
 from coband.simulator.core.wire.wire import Wire
 from coband.simulator.experiments.runs.blas import one_thread
-from coband.simulator.experiments.runs.job import graph_and_world, plan
+from coband.simulator.experiments.runs.job import engine_of, plan
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.scenario_errors import RequestError
 
@@ -117,10 +116,7 @@ def audited(scenario: Scenario, entry: ScenarioEntry, trials: int, confidence: f
     private = entry.algorithm.private
     if scenario.messages.privacy is not None or private is None:
         return Audit(scenario, entry, trials).verdict(confidence)
-    streams = Streams(scenario.seed)
-    graph, world = graph_and_world(scenario, streams)
-    engine = Engine(plan(scenario, entry.ties, "off"), entry.algorithm, entry.config, world, streams, graph=graph)
-    noise = private(engine.agents[0].context)
+    noise = private(engine_of(scenario, entry, "off").agents[0].context)
 
     def see(trial: int, canary: int) -> list[float]:
         rng = Streams(scenario.seed, 2 * trial + canary)("wire", 0, "audit")
@@ -158,17 +154,7 @@ def _judged(seen: Seen, worlds: Sequence[FloatArray], confidence: float) -> Verd
 
 
 class Audit:
-    """The audit of the noise on the wire of one algorithm.
-
-    Args:
-        scenario: with a section ``messages.privacy``.
-        entry: of the algorithm.
-        trials: how often each world is seen in the test, and as often before it to learn.
-
-    Raises:
-        RequestError: there is nothing to audit.
-        UnsupportedScenario: the scenario cannot run.
-    """
+    """The audit of the noise on the wire of one algorithm; see `audited`."""
 
     def __init__(self, scenario: Scenario, entry: ScenarioEntry, trials: int) -> None:
         privacy = scenario.messages.privacy
@@ -182,7 +168,6 @@ class Audit:
         self._plan: Plan = plan(scenario, entry.ties, "off")
 
     def verdict(self, confidence: float) -> Verdict:
-        """Attack, and say what that proves."""
         with one_thread():
             see = self._pull if self._privacy.mechanism.local else self._messages
             messages = 1 if self._privacy.mechanism.local else len(self._sent)
@@ -206,10 +191,8 @@ class Audit:
     @cached_property
     def _sent(self) -> list[tuple[Address, Recipient, Message]]:
         """The noised messages of one sender in a run of the scenario, as its node sends them."""
-        scenario, entry, found = self._scenario, self._entry, list[tuple[Address, Recipient, Message]]()
-        streams = Streams(scenario.seed)
-        graph, world = graph_and_world(scenario, streams)
-        engine = Engine(self._plan, entry.algorithm, entry.config, world, streams, graph=graph)
+        found = list[tuple[Address, Recipient, Message]]()
+        engine = engine_of(self._scenario, self._entry, "off")
         wire = engine.wire
         assert wire is not None
         leave = wire.leave
@@ -222,7 +205,9 @@ class Audit:
         engine.run()
         noised = [one for one in found if one[0] in self._senders and self._privacy.noised(type(one[2]))]
         if not noised:
-            raise RequestError(f"{entry.label}: nothing is sent that the adversary sees; there is nothing to audit")
+            raise RequestError(
+                f"{self._entry.label}: nothing is sent that the adversary sees; there is nothing to audit"
+            )
         first = noised[0][0]
         return [one for one in noised if one[0] == first][:MOST_MESSAGES]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -61,7 +62,9 @@ def runs(context: click.Context, incomplete: str) -> Found:
 
 def labels(context: click.Context, incomplete: str) -> Found:
     """Labels and algorithms of the scenario, or of the runs, that the command line has; else all algorithms."""
-    found = [word for path in _typed() for word in (*_of_scenario(path), *_of_run(path))]
+    # click does not read arguments before an option without its value
+    typed = map(Path, split_arg_string(os.environ.get("COMP_WORDS", "")))
+    found = [word for path in typed for word in (*_of_scenario(path), *_of_run(path))]
     return _starting(dict.fromkeys(found or _installed("algorithms")), incomplete)
 
 
@@ -69,14 +72,8 @@ def names(context: click.Context, incomplete: str) -> Found:
     """Names that ``coband describe`` knows; keys and kinds only if no other name fits, since they take longer."""
     from coband.simulator.experiments.scenario.shipped import paths
 
-    cheap = [
-        *_installed("algorithms"),
-        *_installed("problems"),
-        *_installed("kernels"),
-        *_installed("rewards"),
-        *paths(),
-    ]
-    return _starting(sorted({*cheap}), incomplete) or _starting(sorted(_keys()), incomplete)
+    groups = map(_installed, ("algorithms", "problems", "kernels", "rewards"))
+    return _starting(sorted({*chain(*groups), *paths()}), incomplete) or _starting(sorted(_keys()), incomplete)
 
 
 def datasets(context: click.Context, incomplete: str) -> Found:
@@ -110,11 +107,6 @@ def _installed(group: str) -> list[str]:
     from coband.simulator.plugins.entry_points import installed
 
     return sorted(installed(f"coband.{group}").names)
-
-
-def _typed() -> list[Path]:
-    """The words of the command line; click does not read arguments before an option without its value."""
-    return [Path(word) for word in split_arg_string(os.environ.get("COMP_WORDS", ""))]
 
 
 def _of_scenario(path: Path) -> Iterator[str]:

@@ -33,14 +33,7 @@ QUICK = "_quick"
 @out_directory("Directory; what is finished there does not run again.", default=Path("runs/figures"))
 @click.pass_context
 def figures(
-    context: click.Context,
-    /,
-    names: tuple[str, ...],
-    listed: bool,
-    quick: bool,
-    form: str,
-    out: Path,
-    **place: Any,
+    context: click.Context, /, names: tuple[str, ...], listed: bool, quick: bool, form: str, out: Path, **place: Any
 ) -> None:
     """Run the scenarios behind the figures of the papers, and draw them.
 

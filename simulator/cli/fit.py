@@ -65,7 +65,7 @@ def _population(path: Path, as_json: bool) -> None:
     header = ("of", "what", "held out", "generator", "difference", "by chance", f"within {LIMIT}")
     rows = []
     for one in found:
-        numbers = (f"{one.held:.4g}", f"{one.drawn:.4g}", f"{one.difference:+.3f}", f"{one.chance:.3f}")
+        numbers = (f"{one.held_out:.4g}", f"{one.drawn:.4g}", f"{one.difference:+.3f}", f"{one.chance:.3f}")
         rows.append((one.of, one.what, *numbers, one.verdict))
     tables.show(header, rows, left=2)
     if (dropped := scenario.agents.population.dropped) != "":

@@ -82,7 +82,8 @@ def _named(files: dict[str, str], name: str | None) -> dict[str, str]:
     if name is None or name == old:
         return files
     if f"{old}.py" in files:
-        pairs = [(how(old), how(name)) for how in (str, _class, _hyphens)]
+        spellings = ((one, one.title().replace("_", ""), one.replace("_", "-")) for one in (old, name))
+        pairs = list(zip(*spellings, strict=True))
         return {_replaced(file, pairs): _replaced(text, pairs) for file, text in files.items()}
     changed = {"scenario.yaml": scenario.replace(f"\nname: {old}\n", f"\nname: {name}\n", 1)}
     return {**files, **changed, "README.md": files["README.md"].replace(f"/{old}", f"/{name}")}
@@ -108,14 +109,6 @@ def _files(template: str) -> dict[str, str]:
         ".gitignore": "runs/\nsweeps/\n__pycache__/\n",
         ".github/workflows/coband.yml": WORKFLOW.format(steps=steps),
     }
-
-
-def _class(name: str) -> str:
-    return name.title().replace("_", "")
-
-
-def _hyphens(name: str) -> str:
-    return name.replace("_", "-")
 
 
 def _replaced(text: str, pairs: list[tuple[str, str]]) -> str:

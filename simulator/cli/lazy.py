@@ -21,30 +21,29 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are called.
 
     Args:
-        places: name of each command -> (``module:attribute``, its help in one line).
+        package: where each command has a module of its name.
+        helps: name of each command -> its help in one line.
     """
 
-    def __init__(self, *args: Any, places: Mapping[str, tuple[str, str]], **keywords: Any) -> None:
+    def __init__(self, *args: Any, package: str, helps: Mapping[str, str], **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        self._places = places
+        self._package, self._helps = package, helps
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise ReaderGoneError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands."""
-        return list(self._places)
+        return list(self._helps)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command."""
-        if cmd_name not in self._places:
+        if cmd_name not in self._helps:
             return None
-        module, _, attribute = self._places[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        name = cmd_name.replace("-", "_")
+        module = vars(importlib.import_module(f"{self._package}.{name}"))
+        command: click.Command = module.get(name) or module[f"{name}_"]  # where the name is one of Python's own
         if ctx.resilient_parsing:  # a shell completes
             from coband.simulator.cli.completion import complete_parameters
 
@@ -55,7 +54,7 @@ class LazyGroup(click.Group):
         """Commands and options that begin so; unlike the inherited method, without importing commands."""
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name, help=text) for name, (_, text) in self._places.items()]
+        found = [CompletionItem(name, help=text) for name, text in self._helps.items()]
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [item for item in found if item.value.startswith(incomplete)] + options
 
@@ -64,13 +63,13 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest the most similar name."""
         name = args[0]
-        if name not in self._places and not name.startswith("-"):
-            near = difflib.get_close_matches(name, list(self._places), n=1)
-            advice = f"did you mean {near[0]}?" if near else f"commands: {', '.join(self._places)}"
+        if name not in self._helps and not name.startswith("-"):
+            near = difflib.get_close_matches(name, list(self._helps), n=1)
+            advice = f"did you mean {near[0]}?" if near else f"commands: {', '.join(self._helps)}"
             ctx.fail(f"there is no command {name!r}; {advice}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands; unlike the inherited method, without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self._places.items()])
+            formatter.write_dl(list(self._helps.items()))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from coband.simulator.cli.types import FOLDER, AtLeast, Finite
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.reporting import Report
-    from coband.simulator.live.pool import LiveStudy
+    from coband.simulator.experiments.runs.study import Study
     from coband.simulator.live.terms import Terms
 
 EXPOSED = (
@@ -25,42 +25,6 @@ EXPOSED = (
     "it can take over the run. Unless you trust the network, leave --host out and let stations come through ssh "
     "(ssh -L) or a VPN"
 )
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where and how fast a live run goes, as the command line says."""
-
-    speed: float
-    agents_per_process: int | None
-    host: str
-    port: int
-    token: str | None
-    join: bool
-    rejoin: float
-    max_frame: int
-    journal: Path | None
-
-    def terms(self, agents: int) -> Terms:
-        """The same for a number of agents: as many processes as there are cores, if nothing else is said."""
-        import secrets
-
-        from coband.simulator.experiments.runs.executors import cores
-        from coband.simulator.live.terms import Terms
-
-        share = self.agents_per_process or -(-agents // cores())
-        token = self.token or secrets.token_urlsafe(24)
-        return Terms(
-            self.speed,
-            share,
-            token,
-            self.rejoin,
-            self.max_frame << 20,
-            self.host,
-            self.port,
-            start=not self.join,
-            journals=self.journal,
-        )
 
 
 @click.command(epilog=SHIPPED)
@@ -104,31 +68,49 @@ class Place:
 )
 @out_directory("Run directory, new or empty; by default runs/<name>-<number>.")
 @click.pass_context
-def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
+def live(
+    context: click.Context,
+    /,
+    speed: float,
+    agents_per_process: int | None,
+    host: str,
+    port: int,
+    token: str | None,
+    join: bool,
+    rejoin: float,
+    max_frame: int,
+    journal: Path | None,
+    out: Path | None,
+    **options: Any,
+) -> None:
     """Run the scenario in FILE with the server and its agents in several processes, over TCP.
 
     Compute times, latencies, bandwidth and loss are those of the scenario, in real time; arms and noise are those of
     the simulator. The run directory is like that of `coband run`; times in it are measured. Processes talk on this
     machine alone, unless --host says otherwise.
     """
-    fields = tuple(Place.__dataclass_fields__)
-    place = Place(**{name: options.pop(name) for name in fields})
     request = Request(**options)
     with extra("live", "msgpack"):
         from coband.simulator.live import pool  # noqa: F401, needs the extra
+    from coband.simulator.experiments.runs.executors import cores
     from coband.simulator.live.refusals import refuse
+    from coband.simulator.live.terms import Terms
 
     study = request.study()
     refuse(study)
-    if place.journal is not None and study.jobs > 1:
+    if journal is not None and study.jobs > 1:
         raise BadInput(f"--journal is for one job, and these are {study.jobs}; add --only LABEL --replication 0")
-    report = _run(request, study, place, out)
+    share = agents_per_process or -(-study.variants[0].scenario.agents.count // cores())
+    known = token or secrets.token_urlsafe(24)
+    terms = Terms(speed, share, known, rejoin, max_frame << 20, host, port, start=not join, journals=journal)
+    report = _run(request, study, terms, out, drawn=token is None)
     progress.warn(report)
     show(report, study)
     context.exit(progress.exit_code(report))
 
 
-def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report:
+def _run(request: Request, study: Study, terms: Terms, out: Path | None, *, drawn: bool) -> Report:
+    """Run it; a token that was ``drawn`` is told to whom others are to join."""
     from coband.simulator.experiments.runs.driver import drive
     from coband.simulator.experiments.runs.reporting import Commands
     from coband.simulator.experiments.runs.workers import check_open_files
@@ -136,17 +118,16 @@ def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report
     from coband.simulator.live.pool import LivePool, LiveStudy
     from coband.simulator.live.terms import check_token, is_exposed
 
-    agents = study.variants[0].scenario.agents.count
-    terms = place.terms(agents)
     check_token(terms.host, terms.token)
     if is_exposed(terms.host):
         click.echo(EXPOSED.format(host=terms.host), err=True)
-    if place.join and place.token is None:
+    if drawn and not terms.start:
         click.echo(f"token: {terms.token}", err=True)
-    live_study: LiveStudy = LiveStudy.of(study, terms)
-    check_open_files(-(-agents // terms.share), "processes", "give each more agents (--agents-per-process)")
+    processes = -(-study.variants[0].scenario.agents.count // terms.share)
+    check_open_files(processes, "processes", "give each more agents (--agents-per-process)")
     progress.announce(study)
     with progress.Bar(study.name) as bar:
         pool = LivePool(terms, lambda line: click.echo(line, err=True))
         commands = Commands(["coband", "live", *request.replay()[2:]], sys.argv)
-        return drive(live_study, directory.create(study.name, out), workers=pool, commands=commands, listener=bar)
+        of, where = LiveStudy.of(study, terms), directory.create(study.name, out)
+        return drive(of, where, workers=pool, commands=commands, listener=bar)

@@ -28,37 +28,37 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 YOUNG_OBJECTS = 100_000
 """So many new objects are made before the garbage collector looks at them; imports make many, and no garbage."""
 
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "run": ("coband.simulator.cli.run:run", "Run a scenario and keep its results."),
-    "init": ("coband.simulator.cli.init:init", "Write a project that runs at once."),
-    "check": ("coband.simulator.cli.check:check", "Run a scenario and check its expectations."),
-    "sweep": ("coband.simulator.cli.sweep:sweep", "Run a scenario at every point of its grid, here or on a cluster."),
-    "frontier": ("coband.simulator.cli.frontier:frontier", "Search for the Pareto front of regret and communication."),
-    "reproduce": ("coband.simulator.cli.reproduce:reproduce", "Try what papers claim, with intervals and verdicts."),
-    "figures": ("coband.simulator.cli.figures:figures", "Run what is behind the figures of papers, and draw them."),
-    "suite": ("coband.simulator.cli.suite:suite", "Compare algorithms on frozen scenarios, tuned alike."),
-    "hunt": ("coband.simulator.cli.hunt:hunt", "Search for faults that make the algorithms of a scenario fail."),
-    "audit": ("coband.simulator.cli.audit:audit", "Attack the privacy that a scenario promises."),
-    "live": ("coband.simulator.cli.live:live", "Run a scenario with processes that talk over sockets."),
-    "live-agent": ("coband.simulator.cli.live_agent:live_agent", "Take agents of a live run into this process."),
-    "validate": ("coband.simulator.cli.validate:validate", "Check scenario files for mistakes."),
-    "list": ("coband.simulator.cli.list:list_", "List algorithms, problems, datasets and scenarios."),
-    "describe": ("coband.simulator.cli.describe:describe", "Describe an algorithm, problem, dataset or scenario."),
-    "schema": ("coband.simulator.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
-    "show": ("coband.simulator.cli.show:show", "Print the results of a stored run again."),
-    "trace": ("coband.simulator.cli.trace:trace", "Analyse the events of a run, and export them."),
-    "whatif": ("coband.simulator.cli.whatif:whatif", "Run a stored run again with one thing changed."),
-    "cite": ("coband.simulator.cli.cite:cite", "Print BibTeX for the algorithms and data of a run."),
-    "counts": ("coband.simulator.cli.counts:counts", "Keep communication counts in a lock file and check them."),
-    "fit": ("coband.simulator.cli.fit:fit", "Estimate the delays and losses of a scenario from a run."),
-    "compare": ("coband.simulator.cli.compare:compare", "Compare the algorithms of one or several runs."),
-    "report": ("coband.simulator.cli.report:report", "Write an HTML report about one or several runs."),
-    "export": ("coband.simulator.cli.export:export", "Export a run to MLflow or TensorBoard."),
-    "plot": ("coband.simulator.cli.plot:plot", "Draw the figures of a report as PDF, SVG or PNG."),
-    "ui": ("coband.simulator.cli.ui:ui", "Browse all runs on a page that only this machine can open."),
-    "data": ("coband.simulator.cli.data:data", "Fetch public datasets and list them."),
+COMMANDS: Mapping[str, str] = {
+    "run": "Run a scenario and keep its results.",
+    "init": "Write a project that runs at once.",
+    "check": "Run a scenario and check its expectations.",
+    "sweep": "Run a scenario at every point of its grid, here or on a cluster.",
+    "frontier": "Search for the Pareto front of regret and communication.",
+    "reproduce": "Try what papers claim, with intervals and verdicts.",
+    "figures": "Run what is behind the figures of papers, and draw them.",
+    "suite": "Compare algorithms on frozen scenarios, tuned alike.",
+    "hunt": "Search for faults that make the algorithms of a scenario fail.",
+    "audit": "Attack the privacy that a scenario promises.",
+    "live": "Run a scenario with processes that talk over sockets.",
+    "live-agent": "Take agents of a live run into this process.",
+    "validate": "Check scenario files for mistakes.",
+    "list": "List algorithms, problems, datasets and scenarios.",
+    "describe": "Describe an algorithm, problem, dataset or scenario.",
+    "schema": "Print the JSON Schema of scenario files, for editors.",
+    "show": "Print the results of a stored run again.",
+    "trace": "Analyse the events of a run, and export them.",
+    "whatif": "Run a stored run again with one thing changed.",
+    "cite": "Print BibTeX for the algorithms and data of a run.",
+    "counts": "Keep communication counts in a lock file and check them.",
+    "fit": "Estimate the delays and losses of a scenario from a run.",
+    "compare": "Compare the algorithms of one or several runs.",
+    "report": "Write an HTML report about one or several runs.",
+    "export": "Export a run to MLflow or TensorBoard.",
+    "plot": "Draw the figures of a report as PDF, SVG or PNG.",
+    "ui": "Browse all runs on a page that only this machine can open.",
+    "data": "Fetch public datasets and list them.",
 }
-"""Command -> (its module and attribute, its help in one line); the help is here so that ``--help`` imports nothing."""
+"""Command -> its help in one line, which is here so that ``--help`` imports nothing."""
 
 COMPUTING = frozenset(COMMANDS) - {"init", "list", "describe", "schema", "cite", "data"}
 """The commands that import numpy and scipy."""
@@ -74,7 +74,8 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
 
 @click.group(
     cls=LazyGroup,
-    places=COMMANDS,
+    package="coband.simulator.cli",
+    helps=COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

@@ -93,23 +93,13 @@ def _remember(context: click.Context, parameter: click.Parameter, given: bool) -
         context.meta[VERBOSITY] = parameter.name
 
 
+def _loudness(name: str, text: str) -> Decorator:
+    return click.option(name, is_flag=True, is_eager=True, expose_value=False, callback=_remember, help=text)
+
+
 loud = options(
-    click.option(
-        "--quiet",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_remember,
-        help="No progress and no notes: warnings, errors and results alone.",
-    ),
-    click.option(
-        "--verbose",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_remember,
-        help="A line for each job that ends.",
-    ),
+    _loudness("--quiet", "No progress and no notes: warnings, errors and results alone."),
+    _loudness("--verbose", "A line for each job that ends."),
 )
 """How much is said while jobs run."""
 
@@ -147,12 +137,7 @@ class Request:
 
     def overrides(self) -> tuple[str, ...]:
         """Settings in the scenario's own terms."""
-        named = {
-            "replications": self.replications,
-            "seed": self.seed,
-            "trace": self.trace,
-            "checks": self.check,
-        }
+        named = {"replications": self.replications, "seed": self.seed, "trace": self.trace, "checks": self.check}
         return (*self.settings, *(f"{key}={value}" for key, value in named.items() if value is not None))
 
     def replay(self) -> list[str]:
@@ -163,21 +148,18 @@ class Request:
         return ["coband", "run", str(self.file), *settings, *counted, *checks]
 
     def load(self) -> Any:
-        """The scenario."""
         from coband.simulator.experiments.scenario import loading
 
         warn_of_plugins()
         return loading.load(self.file, self.overrides())
 
     def study(self) -> Study:
-        """What there is to run."""
         from coband.simulator.experiments.runs.study import load_run
 
         warn_of_plugins()
         return load_run(self.file, self.overrides(), self.only, self.numbers)
 
     def execute(self, study: Study, out: Path | None, listener: Listener) -> Report:
-        """Run what is asked for."""
         from coband.simulator.experiments.runs import executors, memory
         from coband.simulator.experiments.runs.driver import drive
         from coband.simulator.experiments.runs.reporting import Commands

@@ -28,7 +28,13 @@ VERBOSITY = "coband.verbosity"
 
 
 class Bar:
-    """Follows a run; silent where there is no terminal and no notebook."""
+    """Follows a run; silent where there is no terminal and no notebook.
+
+    Attributes:
+        percent: whether it says how many percent are done.
+    """
+
+    percent = True
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -41,6 +47,7 @@ class Bar:
             return
         if self._progress is None:
             self._progress = self._started()
+            self._progress.add_task(escaped(self._title), note="")
         done = status.ended + status.under_way
         self._progress.update(self._progress.task_ids[0], total=status.total, completed=done, note=time_left(status))
 
@@ -61,23 +68,16 @@ class Bar:
         return verbosity() != "quiet" and (sys.stderr.isatty() or in_notebook())
 
     def _console(self) -> Console:
-        """Where to draw."""
         from rich.console import Console
 
         return Console() if in_notebook() else Console(file=terminal.raw(sys.stderr))
 
     def _started(self) -> Progress:
-        from rich.markup import escape
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[note]}"),
-        )
+        percent = [TaskProgressColumn()] if self.percent else []
+        columns = (TextColumn("{task.description}"), BarColumn(), *percent, TextColumn("{task.fields[note]}"))
         bars = Progress(*columns, console=self._console(), transient=True)
-        bars.add_task(escape(visible(self._title)), note="")
         bars.start()
         return bars
 
@@ -104,6 +104,13 @@ class Bar:
     def __exit__(self, *error: object) -> None:
         if self._progress is not None:
             self._progress.stop()
+
+
+def escaped(title: str) -> str:
+    """A title as rich shows it."""
+    from rich.markup import escape
+
+    return escape(visible(title))
 
 
 def in_notebook() -> bool:

@@ -61,7 +61,6 @@ class _Readable:
         return super().repr_failure(info)  # type: ignore[misc]
 
     def reportinfo(self: Any) -> tuple[Path, None, str]:
-        """Where the test is."""
         return self.path, None, self.name
 
 
@@ -84,7 +83,6 @@ class ScenarioFile(_Readable, pytest.File):
 
     @property
     def scenario(self) -> Any:
-        """The validated scenario."""
         return self.study.variants[0].scenario
 
     @cached_property
@@ -115,7 +113,6 @@ class Expectation(_Readable, pytest.Item):
         self._key = key
 
     def runtest(self) -> None:
-        """Compare it in every replication."""
         assert isinstance(self.parent, ScenarioFile)
         wrong = [
             f"replication {item.replication}: {item.expected} expected, got {item.got}"
@@ -146,7 +143,6 @@ class LockedScenario(_Readable, pytest.Item):
         self._lock = lock
 
     def runtest(self) -> None:
-        """Count and compare."""
         from coband.simulator.analysis.counts import counting
 
         file = self._lock.scenario(self.name)

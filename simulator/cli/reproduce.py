@@ -186,17 +186,16 @@ def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
         entries = [{**one.to_json(), "verdict": verdict} for one, verdict in zip(outcomes, found, strict=True)]
         tables.show_json({"claims": entries})
         return
-    rows = [_row(one, verdict) for one, verdict in zip(outcomes, found, strict=True)]
+    rows = [
+        [one.claim, verdict, str(one.replications), f"{one.cpu_hours:.2g}", remark(one, verdict)]
+        for one, verdict in zip(outcomes, found, strict=True)
+    ]
     tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2, keys=1)
     counts = ", ".join(f"{found.count(one)} {one}" for one in dict.fromkeys(found))
     click.echo(
         f"{len(found)} claim{'' if len(found) == 1 else 's'}: {counts}; "
         "at most 5 % of the verdicts on claims of this table are expected to be wrong (closed e-BH)"
     )
-
-
-def _row(outcome: Outcome, verdict: Verdict) -> list[str]:
-    return [outcome.claim, verdict, str(outcome.replications), f"{outcome.cpu_hours:.2g}", remark(outcome, verdict)]
 
 
 def remark(outcome: Outcome, verdict: Verdict) -> str:

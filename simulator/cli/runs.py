@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,13 +34,10 @@ class RunPath(click.Path):
 
 RUN = click.argument("path", metavar="RUN", type=RunPath())
 RUNS = click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=RunPath())
+against = click.option("--against", metavar="LABEL", help="Compare every label with this one only.")
+"""Selects the reference of differences."""
 
 REPORT_LIBRARIES = ("matplotlib", "jinja2", "markupsafe")
-
-
-def against(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that selects the reference of differences."""
-    return click.option("--against", metavar="LABEL", help="Compare every label with this one only.")(command)
 
 
 @contextmanager

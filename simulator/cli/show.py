@@ -35,15 +35,11 @@ def show(path: Path, as_json: bool) -> None:
 
             show_search(found["frontier"], path, {})
         elif is_sweep(run):
-            results.show_sweep(found, path, several_sizes=_has_several_sizes(run))
+            query = "SELECT count(DISTINCT text) FROM parameters WHERE key = 'agents.count'"
+            results.show_sweep(found, path, several_sizes=run.connection.execute(query).fetchone()[0] > 1)
         else:
             results.show_run(found, run.metrics, path)
         _say_state(run)
-
-
-def _has_several_sizes(run: StoredRun) -> bool:
-    query = "SELECT count(DISTINCT text) FROM parameters WHERE key = 'agents.count'"
-    return int(run.connection.execute(query).fetchone()[0]) > 1
 
 
 def _say_state(run: StoredRun) -> None:

@@ -41,12 +41,7 @@ if TYPE_CHECKING:
 @ONLY
 @trace(default="off")
 @placed
-@click.option(
-    "--status",
-    type=RunPath(),
-    metavar="DIR",
-    help="Say how far the sweep in DIR is, and do nothing else.",
-)
+@click.option("--status", type=RunPath(), metavar="DIR", help="Say how far the sweep in DIR is, and do nothing else.")
 @RESUME
 @out_directory("Sweep directory; by default runs/<name>-<number>.")
 @JSON

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.experiments.visible import visible
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import TaskID
 
     from coband.simulator.experiments.runs.results import Failure
     from coband.simulator.experiments.runs.status import Status
@@ -30,6 +29,8 @@ STATES = {
 
 class View(progress.Bar):
     """Follows a sweep: a bar for each algorithm on a terminal, elsewhere a line a minute."""
+
+    percent = False
 
     def __init__(self, title: str) -> None:
         super().__init__(title)
@@ -68,20 +69,10 @@ class View(progress.Bar):
         self._bar(self._title, status.total, status.ended + status.under_way, line(status))
 
     def _bar(self, name: str, total: int, ended: float, note: str) -> None:
-        from rich.markup import escape
-
         assert self._progress is not None
         if name not in self._bars:
-            self._bars[name] = self._progress.add_task(escape(visible(name)), note="")
+            self._bars[name] = self._progress.add_task(progress.escaped(name), note="")
         self._progress.update(self._bars[name], total=total, completed=ended, note=note)
-
-    def _started(self) -> Progress:
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
-        bars = Progress(*columns, console=self._console(), transient=True)
-        bars.start()
-        return bars
 
 
 def line(status: Status) -> str:

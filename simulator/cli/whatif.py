@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 @settings()
 @choice
 @click.option(
-    "--drop",
-    "drops",
-    type=int,
-    multiple=True,
-    metavar="EVENT",
-    help="Lose the message of this event; repeatable.",
+    "--drop", "drops", type=int, multiple=True, metavar="EVENT", help="Lose the message of this event; repeatable."
 )
 @click.option("--for-good", is_flag=True, help="Give a lost message up instead of sending it again.")
 @click.option(
@@ -52,11 +47,7 @@ if TYPE_CHECKING:
     metavar="AGENT KEY=VALUE",
     help="Change the speed, compute or handling of one agent, such as 13 speed=1; repeatable.",
 )
-@click.option(
-    "--split",
-    is_flag=True,
-    help="Split the regret by cause: losses, delays, slow agents, the threshold.",
-)
+@click.option("--split", is_flag=True, help="Split the regret by cause: losses, delays, slow agents, the threshold.")
 @workers("Processes.", 1)
 @loud
 @out_directory("Run directory, new or empty; by default runs/<name>-what-if-<number>.")
@@ -83,14 +74,13 @@ def whatif(
     with opened(path) as run:
         study = _study(run, split, changes, label, replication)
         report = perform(study, out, workers)
-        (_print_split if split else _print)(run, report, study, as_json)
+        _print(run, report, study, split, as_json)
     context.exit(progress.exit_code(report))
 
 
 def _study(
     run: StoredRun, split: bool, changes: dict[str, Any], label: str | None, replication: int | None
 ) -> WhatIfStudy:
-    """What is to be run."""
     from coband.simulator.analysis.whatif.question import Question
     from coband.simulator.analysis.whatif.split import split_study
     from coband.simulator.analysis.whatif.study import study_of
@@ -114,19 +104,24 @@ def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
     return report
 
 
-def _print(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
+def _print(run: StoredRun, report: Report, study: WhatIfStudy, split: bool, as_json: bool) -> None:
     from coband.simulator.analysis.whatif.answer import answers
+    from coband.simulator.analysis.whatif.split import splits
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(report.directory) as changed:
-        found = [answer for answer in answers(run, changed, study.of) if answer.replications]
+        parts = list(splits(run, changed, study)) if split else []
+        found = [] if split else [answer for answer in answers(run, changed, study.of) if answer.replications]
         if as_json:
-            listed = [answer.as_json() for answer in found]
-            tables.show_json({**study.about, "directory": str(report.directory), "answers": listed})
+            listed = [part.as_json() for part in parts] or [answer.as_json() for answer in found]
+            key = "splits" if split else "answers"
+            tables.show_json({**study.about, "directory": str(report.directory), key: listed})
             return
         declared = frozenset(name for name, metric in changed.metrics.items() if metric.better)
         for answer in found:
             _show(answer, declared, changed.labels)
+    for part in parts:
+        _show_split(part)
     click.echo(f"run directory: {report.directory}")
 
 
@@ -149,33 +144,11 @@ def _row(change: Change) -> list[str]:
 
 
 def _show_parting(where: str, parting: TraceComparison, algorithms: Mapping[str, str] | None) -> None:
-    from coband.simulator.cli.trace.diff import show_events
+    from coband.simulator.cli.trace.diff import in_words, show_events
 
-    if parting.same:
-        click.echo(f"{where}the traces are the same, {parting.common:,} events")
-        return
-    event = parting.here or parting.there
-    assert event is not None
-    click.echo(
-        f"{where}the traces part at {event.node} at time {parting.time:.12g}, after {parting.common:,} common events"
-    )
-    if algorithms is not None:
+    click.echo(where + in_words(parting, "the traces are the same", "the traces part"))
+    if algorithms is not None and not parting.same:
         show_events(parting, ("stored", "what if"), algorithms)
-
-
-def _print_split(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
-    from coband.simulator.analysis.whatif.split import splits
-    from coband.simulator.experiments.store.store import open_run
-
-    with open_run(report.directory) as changed:
-        found = list(splits(run, changed, study))
-    if as_json:
-        listed = [split.as_json() for split in found]
-        tables.show_json({**study.about, "directory": str(report.directory), "splits": listed})
-        return
-    for split in found:
-        _show_split(split)
-    click.echo(f"run directory: {report.directory}")
 
 
 def _show_split(split: Split) -> None:

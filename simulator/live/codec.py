@@ -139,7 +139,7 @@ def _gram(parts: Any) -> Gram:
     if not isinstance(parts, tuple) or len(parts) != 3 or not isinstance(parts[0], bool):
         raise WireError("a sum of squares without its parts")
     down, rows, base = parts
-    if not _is_floats(rows, 2) or not (base is None or isinstance(base, float) or _is_floats(base, 2)):
+    if not _is_matrix(rows) or not (base is None or isinstance(base, float) or _is_matrix(base)):
         raise WireError("a sum of squares that is not made of matrices")
     if rows.shape[1] > LARGEST_SIDE:
         raise WireError(f"a sum of squares of {rows.shape[1]} columns, where {LARGEST_SIDE} are allowed")
@@ -150,8 +150,8 @@ def _gram(parts: Any) -> Gram:
     return (Downdate if down else Gram)(rows, base)
 
 
-def _is_floats(value: Any, rank: int) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == DTYPES["f"] and value.ndim == rank
+def _is_matrix(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == DTYPES["f"] and value.ndim == 2
 
 
 class Codec:
@@ -173,7 +173,6 @@ class Codec:
         self._dimension = dimension
 
     def encode(self, message: Message) -> bytes:
-        """A message as bytes."""
         name = type(message).__name__
         if self._kinds.get(name) is not type(message):
             raise UnsupportedScenario(

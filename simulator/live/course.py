@@ -54,7 +54,6 @@ class Course:
 
     @property
     def reported(self) -> bool:
-        """Whether all stations have reported."""
         return self.finishing and all(peer.report is not None for peer in self.peers)
 
     def do(self, now: float, action: Sequence[Any]) -> None:

@@ -83,12 +83,7 @@ class Stations:
 
 
 async def deploy(
-    job: Job,
-    scenario: Scenario,
-    terms: Terms,
-    sink: Sink | None,
-    on_pull: OnPull | None,
-    say: Callable[[str], None],
+    job: Job, scenario: Scenario, terms: Terms, sink: Sink | None, on_pull: OnPull | None, say: Callable[[str], None]
 ) -> RunResult:
     """Run a job on this machine's stations, or on those that join from elsewhere.
 

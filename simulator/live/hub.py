@@ -17,7 +17,7 @@ from coband.simulator.core.audit.trace import Sink, Trace
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import Job, OnPull
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.live import frames
+from coband.simulator.live import frames, schema
 from coband.simulator.live.codec import WireError, pack, unpack
 from coband.simulator.live.course import Course
 from coband.simulator.live.door import Door, part
@@ -27,19 +27,6 @@ from coband.simulator.live.merging import MergedTrace, Part, result_of
 from coband.simulator.live.peers import Peer
 from coband.simulator.live.pump import Pump
 from coband.simulator.live.reports import report_of
-from coband.simulator.live.schema import (
-    Bye,
-    Frame,
-    Hello,
-    Over,
-    Ping,
-    Pong,
-    Ready,
-    Refused,
-    Status,
-    Task,
-    Welcome,
-)
 from coband.simulator.live.terms import LiveError, Terms
 
 LAST_SECONDS = 3.0
@@ -110,7 +97,7 @@ class Hub:
         now = self._pump.now if now is None else now
         if self._journal is not None:
             *words, last = action
-            self._journal.write(now, pack((*words, *parts(last)) if isinstance(last, Frame) else action))
+            self._journal.write(now, pack((*words, *parts(last)) if isinstance(last, schema.Frame) else action))
         self._course.do(now, action)
         if self._course.failure is not None:
             self.fail(self._course.failure)
@@ -148,10 +135,9 @@ class Hub:
         return result_of(self._course.machine, self._parts(), sink)
 
     def _parts(self) -> list[Part]:
-        machine = self._course.machine
-        own = report_of(machine)
-        stations = [Part(peer.rows, peer.report) for peer in self._course.peers if peer.report is not None]
-        return [Part(machine.rows, own), *stations]
+        machine, peers = self._course.machine, self._course.peers
+        own = Part(machine.rows, report_of(machine))
+        return [own, *(Part(peer.rows, peer.report) for peer in peers if peer.report is not None)]
 
     async def _keep_what_there_is(self, sink: Sink | None) -> None:
         """Store the trace of a run that was interrupted, as far as stations still send theirs."""
@@ -165,7 +151,6 @@ class Hub:
             trace.flush()
 
     async def close(self) -> None:
-        """Close all connections."""
         self._ended.cancel()
         self._pump.stop()
         for handle in self._losses.values():
@@ -179,17 +164,17 @@ class Hub:
         if not self._ended.done():
             self._ended.set_exception(error)
             for peer in self._course.peers:
-                peer.session.say(Bye() if self._terms.start else Over(str(error).partition("\n")[0]))
+                peer.session.say(schema.Bye() if self._terms.start else schema.Over(str(error).partition("\n")[0]))
 
     # --- connections
 
-    async def _attend(self, hello: Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _attend(self, hello: schema.Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection of a station."""
         try:
             wanted = self._course.peers.wanted(hello)
         except LiveError as refusal:
             self._say(f"a station was refused: {refusal}")
-            writer.write(written(Refused(str(refusal))))
+            writer.write(written(schema.Refused(str(refusal))))
             return
         if isinstance(wanted, int):
             self._act("peer", wanted, hello.name)
@@ -205,13 +190,12 @@ class Hub:
         finally:
             self._lost(peer, writer)
 
-    def _welcome(self, peer: Peer) -> Welcome:
-        """What a station is told."""
+    def _welcome(self, peer: Peer) -> schema.Welcome:
         job = self._job
-        return Welcome(
+        return schema.Welcome(
             scenario=self._scenario.to_yaml(),
             base=str(self._scenario.base),
-            task=Task(job.id, job.label, job.algorithm, job.replication, job.seed, job.trace, job.entry),
+            task=schema.Task(job.id, job.label, job.algorithm, job.replication, job.seed, job.trace, job.entry),
             origin=peer.origin,
             agents=peer.agents,
             speed=self._terms.speed,
@@ -223,15 +207,15 @@ class Hub:
     async def _listen_to(self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             number, frame = FROM_STATION.read(await frames.read(reader, self._terms.largest))
-            if isinstance(frame, Ping):
-                writer.write(written(Pong(asyncio.get_running_loop().time())))
+            if isinstance(frame, schema.Ping):
+                writer.write(written(schema.Pong(asyncio.get_running_loop().time())))
                 await writer.drain()
-            elif isinstance(frame, Ready) and not peer.ready:
+            elif isinstance(frame, schema.Ready) and not peer.ready:
                 peer.session.resume(writer, frame.received)
                 self._joined(peer)
-            elif not peer.ready or isinstance(frame, Ready | Hello):
+            elif not peer.ready or isinstance(frame, schema.Ready | schema.Hello):
                 raise WireError(f"{named(frame)} {'after' if peer.ready else 'before'} the station was ready")
-            elif isinstance(frame, Status):
+            elif isinstance(frame, schema.Status):
                 self._take_status(peer, frame)
             else:
                 self._act("frame", peer.origin, number, frame)
@@ -269,7 +253,7 @@ class Hub:
 
     # --- how far everybody is
 
-    def _take_status(self, peer: Peer, status: Status) -> None:
+    def _take_status(self, peer: Peer, status: schema.Status) -> None:
         if status.sent != peer.session.received:
             raise WireError(f"a status after {status.sent} frames, where {peer.session.received} have come")
         peer.session.settle(status.handled)
@@ -309,6 +293,6 @@ class Hub:
 
     def _end(self) -> None:
         for peer in self._course.peers:
-            peer.session.say(Bye())
+            peer.session.say(schema.Bye())
         if not self._ended.done():
             self._ended.set_result(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,6 @@ from coband.simulator.live.codec import WireError, pack, unpack
 from coband.simulator.live.terms import LiveError
 
 HEAD = struct.Struct(">dI")
-
-
-def _for_its_owner(file: str, flags: int) -> int:
-    """Open a file that nobody else may read."""
-    return os.open(file, flags, 0o600)
 
 
 class Journal:
@@ -31,15 +27,14 @@ class Journal:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._stream = open(file, "ab", buffering=0, opener=_for_its_owner)  # noqa: SIM115, closed by close
+        for_its_owner = partial(os.open, mode=0o600)
+        self._stream = open(file, "ab", buffering=0, opener=for_its_owner)  # noqa: SIM115, closed by close
 
     @property
     def begun(self) -> bool:
-        """Whether there is a first entry."""
         return self._file.stat().st_size > 0
 
     def begin(self, facts: Any) -> None:
-        """Write the first entry."""
         self.write(0.0, pack(facts))
 
     def write(self, now: float, frame: bytes = b"") -> None:
@@ -77,5 +72,4 @@ class Journal:
             raise LiveError(f"{self._file} is no journal of this version of coband; give another --journal") from None
 
     def close(self) -> None:
-        """Close the file."""
         self._stream.close()

@@ -252,7 +252,6 @@ class Machine:
 
     @property
     def pulls(self) -> int:
-        """Pulls that its agents have made."""
         return self.progress.made
 
 

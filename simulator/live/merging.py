@@ -13,7 +13,6 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import Audit, Copies, check_pulls
@@ -21,7 +20,7 @@ from coband.simulator.core.audit.ledger import Entry, Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Outbox
+from coband.simulator.core.nodes.node import Address, BatchAgent, Client, NodeContext, Outbox
 from coband.simulator.core.result import Ended, RunResult
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.experiments.runs.job import entry_of
@@ -39,7 +38,6 @@ class Part:
 
     Attributes:
         rows: events, with numbers of their own and codes of ``report.names``.
-        report: of ``Machine.report``.
     """
 
     rows: Sequence[tr.PlainRow]
@@ -132,12 +130,9 @@ class Ending(ClosestDecision):
 class Reported(Client):
     """An agent as its process has reported it at the end."""
 
-    facts: AgentFacts
-
-    def told(self, facts: AgentFacts) -> Reported:
-        """The same with what was reported."""
+    def __init__(self, context: NodeContext, facts: AgentFacts) -> None:
+        super().__init__(context)
         self.facts, self.rounds, self.unshared = facts, facts.rounds, facts.unshared
-        return self
 
     def report(self) -> dict[str, float | int]:
         return dict(self.facts.report)
@@ -152,22 +147,12 @@ class Reported(Client):
         raise AssertionError("the run has ended")
 
 
-class ReportedAgent(Reported, Agent):
-    """An agent that acted turn by turn."""
-
-    def choose(self, arms: ArmSet) -> int:
-        raise AssertionError("the run has ended")
-
-    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        raise AssertionError("the run has ended")
-
-
 class ReportedBatchAgent(Reported, BatchAgent):
     """An agent that acted phase by phase."""
 
-    def told(self, facts: AgentFacts) -> Reported:
+    def __init__(self, context: NodeContext, facts: AgentFacts) -> None:
+        super().__init__(context, facts)
         self.answer = facts.answer
-        return super().told(facts)
 
     def request(self) -> IntArray:
         raise AssertionError("the run has ended")
@@ -293,8 +278,9 @@ def _progress(machine: Machine, parts: Sequence[Part], merged: MergedTrace, ledg
 def _agents(machine: Machine, parts: Sequence[Part]) -> list[Client]:
     facts = sorted((agent for part in parts for agent in part.report.agents), key=lambda facts: facts.agent)
     closest = Ending([agent.closest for agent in facts])
-    made: list[Client] = []
-    for client, said in zip(machine.agents, facts, strict=True):
-        kind = ReportedBatchAgent if isinstance(client, BatchAgent) else ReportedAgent
-        made.append(kind(replace(client.context, closest=closest)).told(said))
-    return made
+    return [
+        (ReportedBatchAgent if isinstance(client, BatchAgent) else Reported)(
+            replace(client.context, closest=closest), said
+        )
+        for client, said in zip(machine.agents, facts, strict=True)
+    ]

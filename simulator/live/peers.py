@@ -89,7 +89,6 @@ class Peers:
         return iter(self._peers)
 
     def of(self, node: Address) -> Peer:
-        """The station with an agent."""
         return self._at[node]
 
     @property
@@ -98,7 +97,6 @@ class Peers:
         return not self._free and all(peer.ready for peer in self._peers)
 
     def with_origin(self, origin: int) -> Peer:
-        """The station with this number."""
         return self._peers[origin - 1]
 
     def add(self, count: int, name: str) -> None:
@@ -110,7 +108,6 @@ class Peers:
 
     @property
     def newest(self) -> Peer:
-        """The station that has joined last."""
         return self._peers[-1]
 
     def wanted(self, hello: Hello) -> int | Peer:

@@ -32,14 +32,12 @@ class LivePool(InProcess):
         self._terms, self._say = terms, say
 
     def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
-        """Run the job now."""
         return executors.Serial().submit(work, item, on_pull, self._run)
 
     def _run(self, job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:
         return asyncio.run(deploy(job, scenario, self._terms, sink, on_pull, self._say))
 
     def describe(self) -> str:
-        """How many processes there are."""
         return "live processes"
 
 

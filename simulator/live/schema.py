@@ -284,24 +284,9 @@ class Over(NamedTuple):
     why: Text
 
 
-Frame = (
-    Passing
-    | Hello
-    | Ping
-    | Ready
-    | Status
-    | Failed
-    | Rows
-    | Report
-    | Welcome
-    | Refused
-    | Pong
-    | Start
-    | Advance
-    | Finish
-    | Bye
-    | Over
-)
+Outside = Hello | Ping | Ready | Status | Welcome | Refused | Pong | Bye | Over
+Within = Failed | Rows | Report | Start | Advance | Finish
+Frame = Passing | Outside | Within
 Kinds = tuple[type[Frame], ...]
 PASSING: Kinds = (Copy, Ack, Skip, Skipped, Silence)
 FROM_STATION: tuple[Kinds, Kinds] = ((Hello, Ping, Ready, Status), (*PASSING, Failed, Rows, Report))

@@ -29,7 +29,6 @@ class Session:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection now."""
         return self._writer is not None
 
     def post(self, frame: Frame) -> None:
@@ -76,5 +75,4 @@ class Session:
             writer.write(raw)
 
     def broken(self) -> None:
-        """The connection is lost."""
         self._writer = None

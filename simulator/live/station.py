@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.nodes.node import Address
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.breaking_off import told
 from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.live import frames, greeting
+from coband.simulator.live import frames, greeting, schema
 from coband.simulator.live.codec import WireError, pack, unpack
 from coband.simulator.live.failures import TELLING
 from coband.simulator.live.frames import FROM_HUB, named, parts, written
@@ -24,26 +23,6 @@ from coband.simulator.live.journal import Journal
 from coband.simulator.live.machine import Machine, Share
 from coband.simulator.live.pump import Pump
 from coband.simulator.live.reports import report_of
-from coband.simulator.live.schema import (
-    LONGEST_TEXT,
-    ROWS,
-    Advance,
-    Bye,
-    Failed,
-    Finish,
-    Frame,
-    Hello,
-    Over,
-    Passing,
-    Ping,
-    Pong,
-    Ready,
-    Refused,
-    Rows,
-    Start,
-    Status,
-    Welcome,
-)
 from coband.simulator.live.session import Session
 from coband.simulator.live.terms import LiveError
 
@@ -80,8 +59,8 @@ class Station:
         self._session = Session()
         self._machine: Machine | None = None
         self._pump: Pump | None = None
-        self._facts: Welcome | None = None
-        self._said: Status | None = None
+        self._facts: schema.Welcome | None = None
+        self._said: schema.Status | None = None
         self._finished = self._done = False
         self._until = math.inf  # when it gives up, unless it gets somewhere
 
@@ -147,13 +126,13 @@ class Station:
         ahead = await self._ahead(reader, writer)
         if facts.epoch is not None:
             self._pump.epoch = facts.epoch - ahead
-        writer.write(written(Ready(self._session.received)))
+        writer.write(written(schema.Ready(self._session.received)))
         self._session.resume(writer, facts.received)
         self._said = None
         self._pump.drain()
         while not self._done:
             number, frame = await self._next(reader, facts.largest)
-            if isinstance(frame, Bye):
+            if isinstance(frame, schema.Bye):
                 self._done = True
             elif not number:
                 raise WireError(f"{named(frame)} that was not due")
@@ -161,20 +140,20 @@ class Station:
                 self._session.received += 1
                 self._take(frame, ahead)
 
-    async def _next(self, reader: asyncio.StreamReader, largest: int) -> tuple[int, Frame]:
+    async def _next(self, reader: asyncio.StreamReader, largest: int) -> tuple[int, schema.Frame]:
         """The next frame, and its number.
 
         Raises:
             LiveError: the hub says that this is the end.
         """
         number, frame = FROM_HUB.read(await frames.read(reader, largest))
-        if isinstance(frame, Over):
+        if isinstance(frame, schema.Over):
             raise LiveError(f"the run has come to an early end: {frame.why}")
-        if isinstance(frame, Refused):
+        if isinstance(frame, schema.Refused):
             raise LiveError(f"the hub refuses: {frame.why}")
         return number, frame
 
-    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Welcome:
+    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> schema.Welcome:
         try:
             async with asyncio.timeout(max(self._invitation.patience, greeting.SECONDS)):
                 await greeting.enter(reader, writer, self._invitation.token)
@@ -184,9 +163,9 @@ class Station:
             raise LiveError("the hub has closed the connection: the token may be wrong, or the run has ended") from None
         name = f"process {os.getpid()} on {socket.gethostname()}"
         origin = None if self._facts is None else self._facts.origin
-        writer.write(written(Hello(source_digest(), name, self._invitation.agents, origin)))
+        writer.write(written(schema.Hello(source_digest(), name, self._invitation.agents, origin)))
         _, frame = await self._next(reader, frames.LARGEST)
-        if not isinstance(frame, Welcome):
+        if not isinstance(frame, schema.Welcome):
             raise WireError(f"{named(frame)} instead of a welcome")
         return frame
 
@@ -195,15 +174,15 @@ class Station:
         loop, found = asyncio.get_running_loop(), list[tuple[float, float]]()
         for _ in range(PINGS):
             begun = loop.time()
-            writer.write(written(Ping()))
+            writer.write(written(schema.Ping()))
             _, frame = await self._next(reader, frames.GREETING)
-            if not isinstance(frame, Pong):
+            if not isinstance(frame, schema.Pong):
                 raise WireError(f"{named(frame)} instead of a pong")
             ended = loop.time()
             found.append((ended - begun, frame.time - (begun + ended) / 2))
         return min(found)[1]
 
-    def _build(self, facts: Welcome) -> None:
+    def _build(self, facts: schema.Welcome) -> None:
         """Make the machine that the hub has asked for.
 
         Raises:
@@ -218,11 +197,9 @@ class Station:
             raise WireError(f"a welcome to {label[:80]!r}, which its scenario does not have")
         if not set(facts.agents) <= set(range(scenario.agents.count)):
             raise WireError("a welcome of agents that its scenario does not have")
-        self._machine = Machine(Share(scenario, job, facts.origin, frozenset(facts.agents)), self._post)
+        share = Share(scenario, job, facts.origin, frozenset(facts.agents))
+        self._machine = Machine(share, lambda node, frame: self._session.post(frame))
         self._pump = Pump(self._machine, facts.speed, self._tell, self._fail, self._journal)
-
-    def _post(self, node: Address, frame: Passing) -> None:
-        self._session.post(frame)
 
     def _replay(self) -> None:
         """Do again what the journal says was done.
@@ -237,7 +214,7 @@ class Station:
             return
         try:
             facts = FROM_HUB.again(told)
-            if not isinstance(facts, Welcome):
+            if not isinstance(facts, schema.Welcome):
                 raise WireError(f"it begins with {named(facts)}")
             self._build(facts)
             self._facts = facts
@@ -253,48 +230,47 @@ class Station:
             return
         self._session.received += 1
         frame = FROM_HUB.again(unpack(raw))
-        if isinstance(frame, Passing | Start | Advance):
+        if isinstance(frame, schema.Passing | schema.Start | schema.Advance):
             self._machine.take(now, frame, self._machine.check(frame))
         else:
             self._report()
 
-    def _take(self, frame: Frame, ahead: float) -> None:
+    def _take(self, frame: schema.Frame, ahead: float) -> None:
         """A frame of the session, in its turn."""
         assert self._pump is not None
-        if isinstance(frame, Finish):
+        if isinstance(frame, schema.Finish):
             if self._finished:
                 raise WireError("a second finish")
             if self._journal is not None:
                 self._journal.write(self._pump.now, pack(parts(frame)))
             self._report()
             return
-        assert isinstance(frame, Passing | Start | Advance)
-        if isinstance(frame, Start):
+        assert isinstance(frame, schema.Passing | schema.Start | schema.Advance)
+        if isinstance(frame, schema.Start):
             self._pump.epoch = frame.epoch - ahead
         self._pump.frame(frame)
 
     def _fail(self, error: Exception) -> None:
         """An event has raised an exception: the run is over."""
         if isinstance(error, InvariantViolation):
-            self._session.post(Failed("violated", str(error)[:LONGEST_TEXT]))
+            self._session.post(schema.Failed("violated", str(error)[: schema.LONGEST_TEXT]))
             return
         text = str(error) if isinstance(error, TELLING) else told(error)
-        self._session.post(Failed("failed", text[:LONGEST_TEXT]))
+        self._session.post(schema.Failed("failed", text[: schema.LONGEST_TEXT]))
 
     def _report(self) -> None:
-        """Send what was recorded."""
         assert self._machine is not None
         self._finished = True
         report, rows = report_of(self._machine), self._machine.rows
-        for start in range(0, len(rows), ROWS):
-            self._session.post(Rows(tuple(rows[start : start + ROWS])))
+        for start in range(0, len(rows), schema.ROWS):
+            self._session.post(schema.Rows(tuple(rows[start : start + schema.ROWS])))
         self._session.post(report)
 
     def _tell(self) -> None:
         """Say how far it is, if that has changed."""
         assert self._machine is not None
         session, machine = self._session, self._machine
-        status = Status(session.received, session.sent, machine.next_due, machine.pulls)
+        status = schema.Status(session.received, session.sent, machine.next_due, machine.pulls)
         if status != self._said and session.connected:
             self._said = status
             session.say(status)

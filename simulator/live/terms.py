@@ -13,8 +13,6 @@ from coband.simulator.scenario_errors import RequestError
 
 PROTOCOL = 3
 """Version of what hub and stations say to each other."""
-
-
 SHORTEST_TOKEN = 16
 """Characters of a token where other machines can connect."""
 

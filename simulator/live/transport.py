@@ -138,17 +138,7 @@ class OverSockets(Transport):
         """
         message = self._codec.decode(frame.message, frame.source)
         kind = self._trace.names[message.kind]
-        return Packet(
-            message,
-            frame.id,
-            frame.source,
-            frame.destination,
-            frame.number,
-            frame.send,
-            kind,
-            message.scalars,
-            attempts=frame.attempts,
-        )
+        return Packet(message, frame.id, *frame[:3], frame.send, kind, message.scalars, attempts=frame.attempts)
 
     def take(self, packet: Packet) -> None:
         """A copy has come from another process."""

@@ -8,15 +8,13 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
-from importlib import resources
 from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from coband.simulator.analysis.report import data, tables, theory_table
 from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.embedding import templates
 from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import StoredRun, open_run
@@ -65,19 +63,12 @@ class Pages:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
-        self._environment = Environment(
-            loader=PackageLoader(PACKAGE),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.globals |= {"number": number, "states": STATES, "root": str(catalogue.root)}
+        self._templates = templates(PACKAGE, number=number, states=STATES, root=str(catalogue.root))
         self._reports: OrderedDict[object, str] = OrderedDict()
         self._rendering = Lock()
 
     def _page(self, template: str, **content: Any) -> str:
-        return visible(self._environment.get_template(f"{template}.html.jinja").render(**content)) + "\n"
+        return visible(self._templates.get_template(f"{template}.html.jinja").render(**content)) + "\n"
 
     # --- pages
 
@@ -169,7 +160,6 @@ class Pages:
             )
 
     def message(self, title: str, text: str) -> str:
-        """A page with nothing but a message."""
         return self._page("message", title=title, text=text)
 
     def entered(self) -> str:
@@ -198,11 +188,6 @@ class Pages:
     def _opened(self, entries: Sequence[Entry]) -> Iterator[list[StoredRun]]:
         with ExitStack() as stack:
             yield [stack.enter_context(open_run(entry.path)) for entry in entries]
-
-
-def static(name: str) -> str:
-    """The text of a style sheet or a script."""
-    return resources.files(PACKAGE).joinpath("static", name).read_text(encoding="utf-8")
 
 
 def _first(query: Query, name: str) -> str:

@@ -15,9 +15,10 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from coband.simulator.analysis.report.embedding import static
 from coband.simulator.scenario_errors import RequestError, ScenarioError
 from coband.simulator.ui.catalogue import Catalogue
-from coband.simulator.ui.pages import PageError, Pages, Query, static
+from coband.simulator.ui.pages import PACKAGE, PageError, Pages, Query
 
 LOOPBACK = "127.0.0.1"
 TOKEN = "token"
@@ -141,7 +142,7 @@ class RunServer(ThreadingHTTPServer):
         """The answer to somebody who may see everything."""
         folder, _, name = path.removeprefix("/").partition("/")
         if folder == "static" and name in STATIC:
-            return Answer(static(name), kind=f"{STATIC[name]}; charset=utf-8")
+            return Answer(static(PACKAGE, name), kind=f"{STATIC[name]}; charset=utf-8")
         if path not in self.routes:
             return self._message("There is no such page", "Go back to the list.", HTTPStatus.NOT_FOUND)
         make, policy = self.routes[path]

@@ -9,20 +9,22 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from coband.simulator.analysis.claims.conditions import AnyTerm, Condition, Term
+from coband.simulator.analysis.claims.comparisons import Difference, Equal, Gaps, Order, Ratio, Share, Value
+from coband.simulator.analysis.claims.condition import AnyTerm, Strict, Term
+from coband.simulator.analysis.claims.curves import Below, Growth, Slope
 from coband.simulator.analysis.claims.samples import AXES, HEIGHTS
 
 Size = Literal["full", "quick", "toy"]
 Setting = str | int | float | bool | None | list[Any] | dict[str, Any]
+Condition = Annotated[
+    Difference | Ratio | Equal | Order | Gaps | Value | Slope | Growth | Share | Below, Field(discriminator="kind")
+]
+"""Each becomes inequalities on means or shares over replications, which tests decide."""
 ONLY = "main"
 """The name of a study that is the only one."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ClaimedStudy(_Strict):
+class ClaimedStudy(Strict):
     """A scenario or sweep that a claim is about, at three sizes."""
 
     scenario: str = Field(description="name of a shipped scenario, such as duets/h1")
@@ -38,11 +40,10 @@ class ClaimedStudy(_Strict):
         return tuple(f"{key}={dump(value, indented=False).strip()}" for key, value in {**self.set, **more}.items())
 
     def changed(self, changes: Mapping[str, Setting]) -> ClaimedStudy:
-        """The study with further changes."""
         return self.model_copy(update={"set": {**self.set, **changes}})
 
 
-class Replications(_Strict):
+class Replications(Strict):
     """How often the studies of a claim run: until it is decided, or dearer than it is worth."""
 
     first: int = Field(default=5, ge=2, description="replications before the first verdict")
@@ -58,7 +59,7 @@ class Replications(_Strict):
         return self
 
 
-class OpenSpace(_Strict):
+class OpenSpace(Strict):
     """Values that the paper leaves open, each of which is tried."""
 
     set: list[str] = Field(min_length=1, description="key paths of the studies that take the value together")
@@ -66,7 +67,7 @@ class OpenSpace(_Strict):
     why: str = Field(description="what the paper says of it")
 
 
-class Tuning(_Strict):
+class Tuning(Strict):
     """How ``quantifier: tuned`` chooses: each label alone, all with the same trials, on seeds that test nothing."""
 
     by: str = Field(default="regret", description="the metric whose mean decides")
@@ -75,7 +76,7 @@ class Tuning(_Strict):
     seed: int = Field(default=777_001, ge=0, description="of the studies")
 
 
-class AtEqual(_Strict):
+class AtEqual(Strict):
     """How ``quantifier: at_equal`` compares: where the mean of a metric is the same for all labels."""
 
     metric: str = Field(default="regret", description="what is equal")
@@ -92,7 +93,7 @@ def _named(given: Any) -> Any:
     return {ONLY: given} if isinstance(given, Mapping) and "scenario" in given else given
 
 
-class Claim(_Strict):
+class Claim(Strict):
     """One claim; a file below ``scenarios/claims/<paper>/``."""
 
     title: str = Field(description="the claim in a few words")
@@ -169,7 +170,6 @@ class Claim(_Strict):
         return self.model_copy(update={"studies": {name: one.changed(changes) for name, one in self.studies.items()}})
 
     def terms(self) -> list[Term]:
-        """What the conditions are about."""
         return [term for condition in self.conditions for term in condition.terms()]
 
     def study_of(self, term: Term) -> ClaimedStudy:
@@ -192,7 +192,7 @@ class BlendedClaim(Claim):
         return [(weight, self.at(setting, term.label).study_of(term)) for weight, setting in blend]
 
 
-class Panel(_Strict):
+class Panel(Strict):
     """One panel of a figure: curves of several labels, or a metric against a parameter."""
 
     title: str
@@ -219,7 +219,7 @@ class Panel(_Strict):
         return self
 
 
-class Figure(_Strict):
+class Figure(Strict):
     """A figure of a paper, drawn with its axes from our runs."""
 
     title: str
@@ -227,12 +227,12 @@ class Figure(_Strict):
     panels: list[Panel] = Field(min_length=1)
 
 
-class Paper(_Strict):
+class Paper(Strict):
     """A paper: ``paper.yaml`` beside its claims."""
 
     title: str
     cites: str = Field(default="", description="its key in the bibliography; empty for studies of coband itself")
-    figures: list[Figure] = []
+    figures: list[Figure] = Field(default=[])
 
 
 class PlacedClaim(BaseModel):

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from coband.simulator.analysis.claims.condition import (
     MARGIN,
@@ -16,8 +16,11 @@ from coband.simulator.analysis.claims.condition import (
     MetricCondition,
     PairCondition,
     RangedCondition,
+    Strict,
     Term,
+    TermCondition,
     in_words,
+    least,
     metric_values,
     ratio_of,
     within,
@@ -47,7 +50,7 @@ class Difference(PairCondition):
         return [] if self.by else alike(columns, self.margin)
 
     def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
-        return _least(columns[:1] - columns[1:])
+        return least(columns[:1] - columns[1:])
 
 
 class Ratio(RangedCondition, PairCondition):
@@ -107,13 +110,11 @@ class Order(MetricCondition):
         return [one for pair in pairwise(columns) for one in alike(np.array(pair), self.margin)]
 
     def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
-        return _least(np.diff(columns, axis=0))
+        return least(np.diff(columns, axis=0))
 
 
-class Step(BaseModel):
+class Step(Strict):
     """A difference: by how much the metric of one term is below that of another."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     lower: AnyTerm
     upper: AnyTerm
@@ -138,38 +139,24 @@ class Gaps(MetricCondition):
         return [Requirement(growth) for growth in self._growths(columns).tolist()]
 
     def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
-        return _least(self._growths(columns))
+        return least(self._growths(columns))
 
 
-class Value(RangedCondition, MetricCondition):
+class Value(RangedCondition, MetricCondition, TermCondition):
     """The mean of a metric lies in a range."""
 
     kind: Literal["value"]
-    term: AnyTerm
-
-    def terms(self) -> list[Term]:
-        return [self.term]
 
     def describe(self) -> str:
         return f"{self.of}: {self.term} is {in_words(self.at_least, self.at_most)}"
 
-    def _requirements(self, columns: FloatArray) -> list[Requirement]:
-        return within(columns[0], 1.0, self.at_least, self.at_most)
 
-    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
-        return _least(columns)
-
-
-class Share(MetricCondition):
+class Share(MetricCondition, TermCondition):
     """The share of replications in which a metric reaches a value."""
 
     kind: Literal["share"]
-    term: AnyTerm
     reaches: float = Field(default=1.0, description="the value that counts as a success")
     at_least: float = Field(gt=0, lt=1, description="the share")
-
-    def terms(self) -> list[Term]:
-        return [self.term]
 
     def describe(self) -> str:
         share = f"at least {100 * self.at_least:g} %"
@@ -188,9 +175,3 @@ class Share(MetricCondition):
 def alike(columns: FloatArray, margin: float) -> list[Requirement]:
     """|E a - E b| <= margin E b, of two columns; by two one-sided tests (Schuirmann 1987)."""
     return within(columns[0], columns[1], 1 - margin, 1 + margin)
-
-
-def _least(rows: FloatArray) -> tuple[float, tuple[float, float] | None]:
-    """The smallest of several means, with its interval."""
-    found = min((estimates.estimate(row) for row in rows.tolist()), key=lambda one: one.mean)
-    return found.mean, found.interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -23,10 +23,14 @@ MARGIN = 0.05
 """A difference by a smaller share of the second mean makes no practical difference, unless a claim says otherwise."""
 
 
-class Term(BaseModel):
-    """A label of a study; in a sweep, with values of the grid's keys."""
+class Strict(BaseModel):
+    """A part of a claim's file, which has no other keys than these."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Term(Strict):
+    """A label of a study; in a sweep, with values of the grid's keys."""
 
     label: str
     at: dict[str, str | int | float] = Field(default={}, description="key of the grid -> value")
@@ -43,11 +47,7 @@ def short_name(key: str) -> str:
     return "agents" if key == "agents.count" else key.rpartition(".")[2]
 
 
-def _term(given: Any) -> Any:
-    return {"label": given} if isinstance(given, str) else given
-
-
-AnyTerm = Annotated[Term, BeforeValidator(_term)]
+AnyTerm = Annotated[Term, BeforeValidator(lambda given: {"label": given} if isinstance(given, str) else given)]
 Find = Callable[[Term], Sequence[Sample]]
 """The samples of a term, in order of replication."""
 
@@ -96,10 +96,8 @@ class Finding:
         return replace(self, evidence=evidence, count=self.count + old.start, before=old.before)
 
 
-class BaseCondition(BaseModel):
+class BaseCondition(Strict):
     """Something that a claim says about the metrics or the curves of terms."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     given: ClassVar[bool] = False
     test: Test = Field(default="mean", description="of means, or of the signs of the differences")
@@ -120,9 +118,9 @@ class BaseCondition(BaseModel):
     def _requirements(self, columns: FloatArray) -> list[Requirement]:
         """Its inequalities."""
 
-    @abstractmethod
     def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
-        """The number that it is about, with its interval."""
+        """The number that it is about, with its interval: the smallest mean."""
+        return least(columns)
 
     def _margins(self, columns: FloatArray) -> list[Requirement]:
         """The inequalities that say that there is no practical difference; none where no margin makes sense."""
@@ -146,16 +144,13 @@ class BaseCondition(BaseModel):
         if not rows:
             return Finding(self.describe(), None, None, None, 0, UNKNOWN, given=self.given)
         columns = np.array(rows, dtype=np.float64).T
-        requirements = [replace(one, coarse=self._is_coarse(), test=self.test) for one in self._requirements(columns)]
+        metric = Registry.installed().metrics.get(getattr(self, "of", ""))
+        coarse = metric is not None and metric.proportion
+        requirements = [replace(one, coarse=coarse, test=self.test) for one in self._requirements(columns)]
         estimate, interval = self._estimate(columns)
         evidence = together(requirements, [replace(one, test=self.test) for one in self._margins(columns)])
         effect = _effect(requirements)
         return Finding(self.describe(), estimate, interval, effect, len(rows), evidence, rows, given=self.given)
-
-    def _is_coarse(self) -> bool:
-        """Whether the metric is declared to be 0 or 1 in every replication."""
-        metric = Registry.installed().metrics.get(getattr(self, "of", ""))
-        return metric is not None and metric.proportion
 
 
 def _effect(requirements: Sequence[Requirement]) -> float | None:
@@ -178,6 +173,21 @@ def metric_values(samples: Sequence[Sample], name: str) -> list[float]:
     return [sample.metric(name) for sample in samples]
 
 
+def least(rows: FloatArray) -> tuple[float, tuple[float, float] | None]:
+    """The smallest of several means, with its interval."""
+    found = min((estimates.estimate(row) for row in rows.tolist()), key=lambda one: one.mean)
+    return found.mean, found.interval
+
+
+class TermCondition(BaseCondition):
+    """A condition on one term."""
+
+    term: AnyTerm
+
+    def terms(self) -> list[Term]:
+        return [self.term]
+
+
 class RangedCondition(BaseCondition):
     """A condition that a number lies in a range."""
 
@@ -192,6 +202,9 @@ class RangedCondition(BaseCondition):
         if low is not None and high is not None and low > high:
             raise ValueError(f"at_least(={low:g}) must be at most at_most(={high:g})")
         return self
+
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
+        return within(columns[0], 1.0, self.at_least, self.at_most)
 
 
 class MetricCondition(BaseCondition):

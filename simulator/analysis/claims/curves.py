@@ -10,29 +10,25 @@ import numpy as np
 from pydantic import Field
 
 from coband.simulator.analysis.claims.condition import (
-    AnyTerm,
     Find,
     PairCondition,
     RangedCondition,
     Term,
+    TermCondition,
     in_words,
     metric_values,
     short_name,
-    within,
 )
 from coband.simulator.analysis.claims.samples import SampleError
 from coband.simulator.arrays import FloatArray
-from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.statistics.evidence import Requirement
 
 PLACES = 20
 """Places of a range at which one curve is compared with another, or a line fitted to it."""
 
 
-class ExponentCondition(RangedCondition):
+class ExponentCondition(RangedCondition, TermCondition):
     """A condition on an exponent that is fitted in each replication."""
-
-    term: AnyTerm
 
     def _columns(self, find: Find) -> Sequence[Sequence[float]]:
         return [self._slopes(find)]
@@ -40,13 +36,6 @@ class ExponentCondition(RangedCondition):
     @abstractmethod
     def _slopes(self, find: Find) -> list[float]:
         """The exponents."""
-
-    def _requirements(self, columns: FloatArray) -> list[Requirement]:
-        return within(columns[0], 1.0, self.at_least, self.at_most)
-
-    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
-        found = estimates.estimate(columns[0].tolist())
-        return found.mean, found.interval
 
 
 class Slope(ExponentCondition):
@@ -81,9 +70,6 @@ class Growth(ExponentCondition):
     of: Literal["regret", "regret_per_agent", "scalars"] = "regret"
     against: Literal["turns", "turns_per_agent", "times"] = "turns"
     start: float = Field(default=0.1, gt=0, lt=1, description="where the fit begins, as a share of the axis")
-
-    def terms(self) -> list[Term]:
-        return [self.term]
 
     def describe(self) -> str:
         axis = self.against.replace("_", " ")
@@ -124,10 +110,6 @@ class Below(PairCondition):
 
     def _requirements(self, columns: FloatArray) -> list[Requirement]:
         return [Requirement(column) for column in columns.tolist()]
-
-    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
-        least = estimates.estimate(columns[int(columns.mean(axis=1).argmin())].tolist())
-        return least.mean, least.interval
 
 
 def _short(value: float) -> int | float:

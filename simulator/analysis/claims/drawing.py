@@ -8,10 +8,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from coband.simulator.analysis.claims.condition import short_name
-from coband.simulator.analysis.report.drawing import styled, tick
+from coband.simulator.analysis.report.drawing import plain, styled
 from coband.simulator.analysis.report.palette import LineStyle, variant_style
 from coband.simulator.analysis.report.svg import colours, inline
 
@@ -100,12 +99,8 @@ def _panel(panel: Mapping[str, Any], styles: Mapping[str, LineStyle]) -> tuple[F
             axes.fill_between(line["x"], line["low"], line["high"], color=style.colour, alpha=0.15, linewidth=0)
         elif line["low"] is not None:
             _bars(axes, line, style.colour)
-    axes.set_title(panel["title"])
-    axes.set_xlabel(AXIS_TITLES.get(panel["against"], short_name(panel["against"]).replace("_", " ")))
-    axes.set_ylabel(panel["of"].replace("_", " "))
-    axes.xaxis.set_major_formatter(FuncFormatter(tick))
-    axes.yaxis.set_major_formatter(FuncFormatter(tick))
-    axes.grid(visible=True)
+    across = AXIS_TITLES.get(panel["against"], short_name(panel["against"]).replace("_", " "))
+    plain(axes, panel["title"], across, panel["of"].replace("_", " "))
     return drawn, _legend(drawn)
 
 

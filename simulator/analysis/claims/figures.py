@@ -45,9 +45,8 @@ def of_papers(
 
     def made(figure: Figure) -> dict[str, Any]:
         change = {} if seed is None else {"seed": seed}
-        return _figure(
-            figure, [_samples(panel, panel.study.changed(change), size, load, finished) for panel in figure.panels]
-        )
+        panels = [_panel(one, _samples(one, one.study.changed(change), size, load, finished)) for one in figure.panels]
+        return {"title": figure.title, "where": figure.where, "panels": [one for one in panels if one["lines"]]}
 
     found = {name: list(map(made, known[name].figures)) for name in papers if name in known}
     return {name: [one for one in figures if one["panels"]] for name, figures in found.items()}
@@ -57,11 +56,6 @@ def _samples(
     panel: Panel, study: ClaimedStudy, size: Size, load: Callable[[Key], Sweep], finished: ResultCache
 ) -> StudySamples:
     return loaded(study, size, [(term.label, {**panel.at, **term.at}) for term in panel.labels], load).samples(finished)
-
-
-def _figure(figure: Figure, samples: Sequence[StudySamples]) -> dict[str, Any]:
-    panels = list(map(_panel, figure.panels, samples))
-    return {"title": figure.title, "where": figure.where, "panels": [panel for panel in panels if panel["lines"]]}
 
 
 def _panel(panel: Panel, samples: StudySamples) -> dict[str, Any]:

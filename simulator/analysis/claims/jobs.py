@@ -34,7 +34,6 @@ class Jobs:
         self._cache = ResultCache(place / JOBS)
 
     def read(self, progress: StudyProgress) -> None:
-        """Take in what is finished of a study."""
         progress.read(self._cache)
 
     def run(self, wanted: Iterable[tuple[ConditionProgress, int]], start: int | None = None) -> None:

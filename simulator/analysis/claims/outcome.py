@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from coband.simulator.analysis.claims.claim import Size
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.experiments.statistics.anytime import closed_ebh
-from coband.simulator.experiments.statistics.evidence import ENOUGH, Evidence, mean_of_logs
+from coband.simulator.experiments.statistics.evidence import ENOUGH, mean_of_logs
 
 Verdict = Literal["holds", "does not hold", "no practical difference", "undecided", "not run"]
 LEVEL = 0.05
@@ -58,7 +59,6 @@ class Outcome:
     before: Verdict | Literal[""] = ""
 
     def parts(self) -> dict[str, list[Finding]]:
-        """The findings at each setting."""
         found: dict[str, list[Finding]] = {}
         for one in self.findings:
             found.setdefault(one.setting, []).append(one)
@@ -165,23 +165,15 @@ class Outcome:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
-        """What :meth:`to_json` gave."""
-        findings = [
-            Finding(
-                one["text"],
-                one["estimate"],
-                None if one["interval"] is None else (one["interval"][0], one["interval"][1]),
-                one["effect"],
-                one["count"],
-                Evidence(**one["evidence"]),
-                one["rows"],
-                one["setting"],
-                one.get("given", False),
-                None if one.get("before") is None else Evidence(**one["before"]),
-            )
-            for one in data["findings"]
-        ]
-        return cls(**{**data, "findings": findings})
+        """What :meth:`to_json` gave.
+
+        Raises:
+            ValidationError: it is none of that.
+        """
+        return _ADAPTER.validate_python(data)
+
+
+_ADAPTER = TypeAdapter(Outcome)
 
 
 def holds_of(part: Sequence[Finding]) -> float:

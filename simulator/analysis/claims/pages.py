@@ -11,7 +11,7 @@ from typing import Any
 
 from coband.simulator.analysis.claims import drawing, reading, results, wording
 from coband.simulator.analysis.claims.claim import Claim, OpenSpace, Paper, PlacedClaim
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.outcome import Outcome, Verdict, verdicts
 from coband.simulator.analysis.claims.settings import is_of_other_settings
 from coband.simulator.experiments.statistics import numerals
@@ -110,7 +110,7 @@ def _index(
     for name, paper in papers.items():
         lines += ["", f"### {_short(paper)}", "", f"[{paper.title}]({name}.md)", ""]
         lines += [f"- {_line(one, outcomes, found)}" for one in placed if one.paper == name]
-    return "\n".join(lines) + "\n\n" + _toctree(papers)
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *papers, "```", ""])
 
 
 def _changes(placed: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], found: Mapping[str, Verdict]) -> list[str]:
@@ -138,10 +138,6 @@ def _line(placed: PlacedClaim, outcomes: Mapping[str, Outcome], found: Mapping[s
     words = verdict if outcome is None else wording.in_words(outcome, placed.claim, verdict)
     at = "" if words == verdict else f" · **{words}**"
     return f"{MARKS[verdict]} {link}{at}"
-
-
-def _toctree(papers: Mapping[str, Paper]) -> str:
-    return "\n".join(["```{toctree}", ":hidden:", "", *papers, "```", ""])
 
 
 def _paper(

@@ -35,11 +35,9 @@ class StudyProgress:
     usual: dict[int, float] = field(default_factory=dict)
 
     def read(self, cache: ResultCache) -> None:
-        """Take in what is finished."""
         self.samples = self.study.samples(cache, self.starts, self.samples)
 
     def found(self, number: int) -> Mapping[int, Sample]:
-        """The finished replications of a variant."""
         return {} if self.samples is None else self.samples.found.get(number, {})
 
     def done(self, number: int, start: int = 0) -> int:
@@ -72,5 +70,4 @@ class StudyProgress:
 
 @cache
 def _memories() -> Memories:
-    """What algorithms usually take."""
     return Memories()

@@ -12,7 +12,7 @@ from typing import Any
 
 from coband.simulator.analysis.claims import trials
 from coband.simulator.analysis.claims.claim import Claim, PlacedClaim, Size
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.jobs import Jobs
 from coband.simulator.analysis.claims.outcome import Outcome, Verdict, fails_of, holds_of, pursued, verdicts
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
@@ -113,8 +113,11 @@ class Reproduction:
                     saved([self._told(one) for one in self._sharing(chosen)])
 
     def outcomes(self) -> list[Outcome]:
-        """What is known of every claim."""
-        return [self._told(one) for one in self._claims] + [self._not_run(one) for one in self._skipped]
+        skipped = (
+            Outcome(one.key, self._size, [], 0, 0.0, one.claim.not_run or "", origin=self._origin)
+            for one in self._skipped
+        )
+        return [*map(self._told, self._claims), *skipped]
 
     def _told(self, placed: PlacedClaim) -> Outcome:
         """What is known of one claim, with what a verdict still takes."""
@@ -162,9 +165,6 @@ class Reproduction:
         )
         return found if earlier is None else found.joined(earlier)
 
-    def _not_run(self, placed: PlacedClaim) -> Outcome:
-        return Outcome(placed.key, self._size, [], 0, 0.0, placed.claim.not_run or "", origin=self._origin)
-
     def _same(self, placed: PlacedClaim, earlier: Mapping[str, Outcome]) -> Outcome | None:
         """The outcome of a results file, if it is about the same settings."""
         found = earlier.get(placed.key)
@@ -197,7 +197,8 @@ class Reproduction:
         known, leading, enough = outcome.parts(), outcome.leading, ENOUGH + math.log(len(parts))
         begun = [one for one in parts if all(condition.done() >= first for condition in one.conditions)]
         able = [one for one in parts if one.setting in leading or one not in begun]
-        return [one for one in able if not _stands(known.get(one.setting, ()), enough)] or parts
+        standing = {key for key, part in known.items() if max(holds_of(part), fails_of(part)) >= enough}
+        return [one for one in able if one.setting not in standing] or parts
 
     def _reason(self, placed: PlacedClaim) -> str:
         found = (trial.failure() for trial in self._parts(placed))
@@ -321,8 +322,3 @@ class Reproduction:
                     one.forget()
                 del self._earlier[placed.key]
                 return
-
-
-def _stands(part: Sequence[Finding], enough: float) -> bool:
-    """Whether a claim at one setting is decided by itself."""
-    return bool(part) and max(holds_of(part), fails_of(part)) >= enough

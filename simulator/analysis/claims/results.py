@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from coband.simulator.analysis.claims.outcome import Outcome
 from coband.simulator.experiments.runs.results import dump
 from coband.simulator.scenario_errors import RequestError
@@ -53,7 +55,8 @@ def write(where: Path, outcomes: Iterable[Outcome], figures: Mapping[str, list[d
 
 def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any]] | None) -> Path:
     earlier = _content(path) if path.is_file() else {"claims": {}, "figures": [], "jobs": {}}
-    claims = {**earlier["claims"], **{key: _without_jobs(outcome) for key, outcome in found.items()}}
+    new = {key: {**one.to_json(), "fingerprints": sorted(one.fingerprints)} for key, one in found.items()}
+    claims = {**earlier["claims"], **new}  # with the names of studies alone, whose fingerprints the file has once
     jobs = {study: dict(variants) for study, variants in earlier["jobs"].items()}
     for outcome in found.values():
         for study, variants in outcome.fingerprints.items():
@@ -88,11 +91,6 @@ def _weight(line: Mapping[str, Any]) -> tuple[int, int]:
     return len(line["x"]), line["replications"]
 
 
-def _without_jobs(outcome: Outcome) -> dict[str, Any]:
-    """The outcome with the names of its studies alone, whose fingerprints the file has once."""
-    return {**outcome.to_json(), "fingerprints": sorted(outcome.fingerprints)}
-
-
 def _compact(content: Mapping[str, Any]) -> str:
     """JSON with one line for each claim, study and figure, so that a change shows where it is."""
     claims = ",\n".join(f"  {json.dumps(key)}: {_line(value)}" for key, value in content["claims"].items())
@@ -114,7 +112,7 @@ def _outcomes(path: Path) -> dict[str, Outcome]:
             key: Outcome.from_json({**value, "fingerprints": {study: jobs[study] for study in value["fingerprints"]}})
             for key, value in content["claims"].items()
         }
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValidationError) as error:
         raise ResultsError(f"{path} is not a results file of claims: {error}.") from error
 
 

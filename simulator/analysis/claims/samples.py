@@ -58,7 +58,6 @@ class Sample:
         return np.where(index >= 0, heights[np.maximum(index, 0)], 0.0)
 
     def end(self, against: str) -> float:
-        """The end of a horizontal axis."""
         return float(self.series[-1][AXES[against]]) / self._unit(against) if len(self.series) else 0.0
 
     def _unit(self, axis: str) -> int:
@@ -101,7 +100,6 @@ class StudySamples:
         return self.found.get(matching[0].number, {})
 
     def matching(self, label: str, at: Mapping[str, Any]) -> list[Variant]:
-        """The variants with this label and these values."""
         return [variant for variant in self.variants if variant.entry == label and _fits(variant, at)]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Size
-from coband.simulator.analysis.claims.conditions import Term
+from coband.simulator.analysis.claims.condition import Term
 from coband.simulator.analysis.claims.samples import Sample, SampleError, StudySamples
 from coband.simulator.experiments.runs.code_version import sha256
 from coband.simulator.experiments.runs.variant import Variant
@@ -132,5 +132,4 @@ def _restricted(sweep: Sweep, terms: Sequence[Term]) -> Sweep:
 
 
 def _numbered(variants: Iterable[Variant]) -> tuple[Variant, ...]:
-    """Variants with numbers from 0 on."""
     return tuple(replace(variant, number=number) for number, variant in enumerate(variants))

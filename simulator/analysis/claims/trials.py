@@ -126,7 +126,6 @@ class Trial:
                 progress.starts.add(old.count)
 
     def forget(self) -> None:
-        """Begin anew."""
         self.prints = None
         for one in self.conditions:
             one.start, one.old = 0, None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from coband.simulator.analysis.claims.claim import Claim, PlacedClaim, Size
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.jobs import JOBS
 from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
 from coband.simulator.analysis.claims.progress import StudyProgress
@@ -63,7 +63,8 @@ def sample(claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], count
     """
     with_jobs = [one for one in claims if one.key in outcomes and outcomes[one.key].fingerprints]
     sizes = {outcomes[one.key].size for one in with_jobs}
-    studies = {size: _by_name([(one, outcomes[one.key]) for one in with_jobs], size) for size in sizes}
+    tried = [one for placed in with_jobs for _, one in settings_of(placed.claim, outcomes[placed.key].chosen)]
+    studies = {size: {one.name: one for one in needed(tried, size).values()} for size in sizes}  # which claims share
     groups: dict[tuple[str, str, int], list[Job]] = {}
     for placed in with_jobs:
         outcome = outcomes[placed.key]
@@ -146,18 +147,7 @@ def _alike(one: Finding, other: Finding) -> bool:
     return one.count == other.count and bool(np.allclose(first, second, rtol=1e-6))
 
 
-def _by_name(claims: Sequence[tuple[PlacedClaim, Outcome]], size: Size) -> dict[str, Needed]:
-    """The studies of all claims, each with the variants that any of them needs: claims share the jobs of a study."""
-    tried = [one for placed, outcome in claims for _, one in settings_of(placed.claim, outcome.chosen)]
-    return {study.name: study for study in needed(tried, size).values()}
-
-
-def verify(
-    jobs: Sequence[Job],
-    place: Path,
-    pool: WorkerPool,
-    told: Callable[[Checked], None] | None = None,
-) -> list[Checked]:
+def verify(jobs: Sequence[Job], place: Path, pool: WorkerPool) -> list[Checked]:
     """Run jobs again in an empty directory, and compare fingerprints."""
     found = []
     for number, (study, variant, replication, stored) in enumerate(jobs):
@@ -174,6 +164,4 @@ def verify(
             else:
                 missing = "the job broke off"
         found.append(Checked(study.name, variant, replication, stored, fresh, missing))
-        if told is not None:
-            told(found[-1])
     return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from coband.simulator.analysis.claims import trials
 from coband.simulator.analysis.claims.claim import Claim
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.outcome import LEVEL, Outcome, Verdict, fails_of, holds_of
 from coband.simulator.experiments.statistics.evidence import ENOUGH, PRIOR_GROWTH
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
@@ -35,7 +35,7 @@ class Measure:
     Attributes:
         of: the column, or two of them.
         what: quantile, tau, or hour.
-        held: of the rows that were held out.
+        held_out: of the rows that were held out.
         drawn: of devices of the generator.
         difference: between the two, for quantiles in proportion to that of the rows.
         chance: standard deviation of the difference between two halves of the rows.
@@ -43,7 +43,7 @@ class Measure:
 
     of: str
     what: str
-    held: float
+    held_out: float
     drawn: float
     difference: float
     chance: float
@@ -127,16 +127,4 @@ def _up(fleet: Fleet, day: float) -> FloatArray:
 
 def as_json_rows(measures: list[Measure]) -> list[Mapping[str, Any]]:
     """The list in JSON types."""
-    return [
-        {
-            "of": one.of,
-            "what": one.what,
-            "held_out": float(one.held),
-            "drawn": float(one.drawn),
-            "difference": float(one.difference),
-            "chance": float(one.chance),
-            "limit": LIMIT,
-            "verdict": one.verdict,
-        }
-        for one in measures
-    ]
+    return [{**asdict(one), "limit": LIMIT, "verdict": one.verdict} for one in measures]

@@ -54,14 +54,11 @@ def samples(reader: TraceReader) -> Samples:
         elif row.event == tr.DELIVER and row.cause in sends:
             sent, pair = sends[row.cause], (row.peer, row.node)
             if latest.get(pair, -np.inf) < sent and row.value == 1:
-                found.delays[_direction(*pair)].append((row.time - sent, row.scalars))
+                way = "down" if row.peer == SERVER else "up" if row.node == SERVER else "peer"
+                found.delays[way].append((row.time - sent, row.scalars))
             latest[pair] = row.time
         elif row.event == tr.RETRANSMIT:
             found.copies += 1
         elif row.event == tr.DROP and reader.names.get(row.reason) == LOSS:
             found.lost += 1
     return found
-
-
-def _direction(source: int, destination: int) -> str:
-    return "down" if source == SERVER else "up" if destination == SERVER else "peer"

@@ -16,20 +16,19 @@ ON_DEMAND = ("bits",)
 LEAST, MOST = 2, 4
 
 
-def objectives(names: Sequence[str], aim: str, metrics: Mapping[str, Metric], option: str) -> tuple[Metric, ...]:
+def objectives(names: Sequence[str], aim: str, metrics: Mapping[str, Metric]) -> tuple[Metric, ...]:
     """The metrics with these names.
 
     Args:
         names: of metrics that say which end is better; empty for the problem's aim and scalars.
         metrics: what results have, by name.
-        option: where the names were given, for messages.
 
     Raises:
         ScenarioError: a name is unknown or given twice, nobody is better for it, or there are too few or too many.
     """
     wanted = list(names) or [aim, DEFAULT_COST]
     allowed = [name for name, metric in metrics.items() if metric.better is not None or name in ON_DEMAND]
-    mark = Mark(option)
+    mark = Mark("--objectives")
     for name in wanted:
         if name not in allowed:
             near = did_you_mean(name, allowed)

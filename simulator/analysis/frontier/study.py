@@ -85,9 +85,7 @@ class Search(Study):
         allowed = self.budget.candidates(self.spaces)
         tracks = [
             Track(
-                space,
-                explorer(space, most, len(self.chosen), self.request.sampler, self.scenario_seed + number),
-                most,
+                space, explorer(space, most, len(self.chosen), self.request.sampler, self.scenario_seed + number), most
             )
             for number, (space, most) in enumerate(zip(self.spaces, allowed, strict=True))
         ]
@@ -96,7 +94,7 @@ class Search(Study):
     def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
         """The object that ``coband frontier --json`` prints and results.json holds."""
         assert isinstance(planner, FrontierPlanner)
-        return summary(self, planner, failures)
+        return summary(self, self.chosen, self.spaces, planner, failures)
 
 
 def load_search(
@@ -147,7 +145,7 @@ def load_search(
         request=asked,
         spaces=tuple(candidates.checked(space) for space in found),
         candidates=candidates,
-        chosen=objectives(asked.objectives, aim, scenario.metrics, "--objectives"),
+        chosen=objectives(asked.objectives, aim, scenario.metrics),
         budget=Budget(asked.jobs, min(asked.trials, fresh), fresh),
         scenario_seed=scenario.seed,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from coband.simulator.analysis.frontier.planner import FrontierPlanner
 from coband.simulator.analysis.frontier.space import Space
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.results import Entry, Failure, Results, Spread
+from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.statistics.dominance import Standing, standings
 from coband.simulator.experiments.sweep.planner import TUNING
@@ -20,27 +21,13 @@ from coband.simulator.experiments.sweep.summary import entry, estimated, paramet
 from coband.simulator.metrics import Metric
 
 
-class Searched(Protocol):
-    """What a summary needs of a search (`experiments.frontier.study.Search`)."""
-
-    @property
-    def name(self) -> str:
-        """The scenario's name."""
-
-    @property
-    def variants(self) -> Sequence[Variant]:
-        """What has been tried."""
-
-    @property
-    def chosen(self) -> Sequence[Metric]:
-        """The objectives."""
-
-    @property
-    def spaces(self) -> Sequence[Space]:
-        """What is searched."""
-
-
-def summary(search: Searched, planner: FrontierPlanner, failures: Sequence[Failure]) -> Results:
+def summary(
+    search: Study,
+    chosen: Sequence[Metric],
+    spaces: Sequence[Space],
+    planner: FrontierPlanner,
+    failures: Sequence[Failure],
+) -> Results:
     """The object that ``coband frontier --json`` prints and results.json holds.
 
     It is that of a sweep with tuning, and ``frontier`` beside: the objectives, what was searched, all ``candidates``
@@ -53,19 +40,18 @@ def summary(search: Searched, planner: FrontierPlanner, failures: Sequence[Failu
         if planner.records(variant.number, phase)
     ]
     report = results.report(search.name, entries, failures)
-    points = _points(search, planner)
+    points = _points(search, chosen, planner)
     report["frontier"] = {
-        "objectives": [{"name": metric.name, "better": metric.better} for metric in search.chosen],
+        "objectives": [{"name": metric.name, "better": metric.better} for metric in chosen],
         "searched": {
             space.label: {one.name: "all values" if one.range.count else "a range" for one in space.dimensions}
-            for space in search.spaces
+            for space in spaces
         },
         "candidates": [
-            {**_named(variant), "search": _estimates(search.chosen, planner, variant, TUNING)}
-            for variant in search.variants
+            {**_named(variant), "search": _estimates(chosen, planner, variant, TUNING)} for variant in search.variants
         ],
         "points": points,
-        "choices": choices(points, search.chosen),
+        "choices": choices(points, chosen),
     }
     return report
 
@@ -80,12 +66,12 @@ def _estimates(chosen: Sequence[Metric], planner: FrontierPlanner, variant: Vari
     return {metric.name: estimated(results.numbers(metric.name, records)) for metric in chosen}
 
 
-def _points(search: Searched, planner: FrontierPlanner) -> list[dict[str, Any]]:
+def _points(search: Study, chosen: Sequence[Metric], planner: FrontierPlanner) -> list[dict[str, Any]]:
     """The finalists, with as much of their fresh replications as there is."""
     variants = [search.variants[number] for number in planner.finalists]
-    fresh = [objectives.values(search.chosen, planner.records(one.number, FRESH)) for one in variants]
+    fresh = [objectives.values(chosen, planner.records(one.number, FRESH)) for one in variants]
     ready = [index for index, values in enumerate(fresh) if values]
-    searched = [objectives.values(search.chosen, planner.records(variants[i].number, TUNING)) for i in ready]
+    searched = [objectives.values(chosen, planner.records(variants[i].number, TUNING)) for i in ready]
     known: Mapping[int, Standing] = dict(zip(ready, standings([fresh[i] for i in ready], other=searched), strict=True))
     found = []
     for index, variant in enumerate(variants):
@@ -98,10 +84,10 @@ def _points(search: Searched, planner: FrontierPlanner) -> list[dict[str, Any]]:
                 "verdict": None if stands is None else stands.verdict,
                 "best_mean": None if stands is None else stands.best_mean,
                 "beaten_by": None if beater is None else variants[ready[beater]].label,
-                "fresh": _estimates(search.chosen, planner, variant, FRESH),
-                "search": _estimates(search.chosen, planner, variant, TUNING),
+                "fresh": _estimates(chosen, planner, variant, FRESH),
+                "search": _estimates(chosen, planner, variant, TUNING),
             }
         )
-    first = search.chosen[0].name
+    first = chosen[0].name
     order = [one["search"][first]["mean"] for one in found]
     return [found[i] for i in np.argsort([np.inf if mean is None else mean for mean in order], kind="stable")]

@@ -15,12 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import NoBestArm
-from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.experiments.runs.blas import one_thread
-from coband.simulator.experiments.runs.job import graph_and_world, plan
+from coband.simulator.experiments.runs.job import engine_of
 from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_document
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.wire_checks import untouched
@@ -145,8 +143,5 @@ class Attacks:
 
     def _run(self, document: dict[str, Any]) -> float:
         scenario = from_document(document, "attack", Path(self._base))
-        entry, streams = scenario.algorithms[0], Streams(scenario.seed)
-        graph, world = graph_and_world(scenario, streams)
         with one_thread():
-            engine = Engine(plan(scenario, entry.ties), entry.algorithm, entry.config, world, streams, graph=graph)
-            return float(engine.run().totals["honest_regret_per_agent"])
+            return float(engine_of(scenario, scenario.algorithms[0]).run().totals["honest_regret_per_agent"])

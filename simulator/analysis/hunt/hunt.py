@@ -18,11 +18,10 @@ import numpy as np
 
 from coband.simulator.analysis.hunt.swarm import Fault, draw
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.engine import Engine, RunResult
-from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.engine import RunResult
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.breaking_off import told
-from coband.simulator.experiments.runs.job import graph_and_world, plan
+from coband.simulator.experiments.runs.job import engine_of
 from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_document
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
@@ -186,8 +185,6 @@ class Hunt:
             InvariantViolation: an invariant is violated.
             Unfinished: agents wait or have turns left, or the run does not terminate.
         """
-        entry, streams = scenario.algorithms[0], Streams(scenario.seed)
-        graph, world = graph_and_world(scenario, streams)
         events = 0
 
         def count(rows: Sequence[Any], names: Sequence[str]) -> None:
@@ -196,9 +193,8 @@ class Hunt:
             if events > MOST_EVENTS:
                 raise Unfinished(f"more than {MOST_EVENTS} events and no end")
 
-        plan_ = plan(scenario, entry.ties, trace="protocol")
         with one_thread():
-            engine = Engine(plan_, entry.algorithm, entry.config, world, streams, sink=count, graph=graph)
+            engine = engine_of(scenario, scenario.algorithms[0], "protocol", count)
             try:
                 result = engine.run()
             finally:

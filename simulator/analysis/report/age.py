@@ -15,7 +15,7 @@ from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
 from coband.simulator.analysis.report.figures import BAND, MAX_BANDS
 from coband.simulator.analysis.report.hover import note
-from coband.simulator.analysis.report.multiples import MAX_CURVES, best_labels
+from coband.simulator.analysis.report.multiples import foremost_contenders
 from coband.simulator.analysis.report.palette import LineStyle
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates
@@ -41,8 +41,7 @@ class AgeCurve:
 
 def age_figure(analysis: Analysis) -> Figure | None:
     """Curves of both ages with 95 % bands, of many labels the best of each algorithm; None if no model has an age."""
-    named = best_labels(analysis) if len(analysis.labels) > MAX_CURVES else analysis.labels
-    shown = [pair for pair in zip(analysis.contenders, analysis.styles, strict=True) if pair[0].label in named]
+    shown = foremost_contenders(analysis)
     found = [age_curve(contender) for contender, _ in shown]
     if not any(found):
         return None

@@ -18,7 +18,7 @@ from coband.simulator.analysis.report.events import Events, read
 from coband.simulator.analysis.report.measures import Measure, measures
 from coband.simulator.analysis.report.palette import LineStyle, line_style, variant_style
 from coband.simulator.analysis.report.rounds import Round, Waits
-from coband.simulator.analysis.theory.growth import Growth, Measurement, growths
+from coband.simulator.analysis.theory.growth import Growth, growths
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
@@ -99,7 +99,6 @@ class Timing:
 
     @property
     def all_rounds(self) -> list[Round]:
-        """The rounds of all replications."""
         return [one for found in self.rounds for one in found]
 
     @property
@@ -195,12 +194,8 @@ class Analysis:
     @cached_property
     def growths(self) -> list[Growth]:
         """The bounds of theorems beside what was measured."""
-        return [found for one in self.contenders for found in growths(self._measurement(one))]
-
-    def _measurement(self, one: Contender) -> Measurement:
-        entry = one.own if one.variant is None else one.variant.entry
-        scenario = self.comparison.scenario_of(one)
-        return Measurement(one.label, entry, one.algorithm, scenario, one.series, one.jobs)
+        pairs = ((one, self.comparison.scenario_of(one)) for one in self.contenders)
+        return [found for one, scenario in pairs for found in growths(one, scenario)]
 
     @cached_property
     def flows(self) -> list[tuple[str, list[Flow]]]:
@@ -213,7 +208,6 @@ class Analysis:
 
     @property
     def replications(self) -> list[int]:
-        """Number of replications of each contender."""
         return [len(one.records) for one in self.contenders]
 
     @cached_property

@@ -233,14 +233,13 @@ def ranking(comparison: RunComparison, measure: Measure, found: Sequence[Differe
     best = order[0][1].mean
     leaders = [label for label, estimate in order if abs(estimate.mean - best) <= ROUNDING * abs(best)]
     others = [label for label, _ in order if label not in leaders]
-    undecided = tuple(label for label in others if not all(_is_certain(found, leader, label) for leader in leaders))
+    between = {frozenset((one.first, one.second)): one for one in found}
+    undecided = tuple(
+        label for label in others if not all(between[frozenset((one, label))].is_certain(one) for one in leaders)
+    )
     single = any(estimate.count < 2 for _, estimate in order)
     sentence = _sentence(measure, leaders, others, undecided, single)
     return Ranking(measure, order, tuple(leaders), undecided, sentence)
-
-
-def _is_certain(found: Sequence[Difference], leader: str, other: str) -> bool:
-    return next(one for one in found if {one.first, one.second} == {leader, other}).is_certain(leader)
 
 
 def _sentence(
@@ -264,8 +263,6 @@ def _sentence(
 
 
 def _few(labels: Sequence[str], what: str = "others") -> str:
-    return _list(labels) if len(labels) <= MAX_NAMED else f"{len(labels)} {what}"
-
-
-def _list(labels: Sequence[str]) -> str:
-    return labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]}"
+    if len(labels) > MAX_NAMED:
+        return f"{len(labels)} {what}"
+    return " and ".join(filter(None, (", ".join(labels[:-1]), labels[-1])))

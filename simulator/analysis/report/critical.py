@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from coband.simulator.analysis.report.analysis import Timing
 from coband.simulator.analysis.report.diagram import key_of, title_of
-from coband.simulator.analysis.report.events import Events, node_name
+from coband.simulator.analysis.report.events import Events
 from coband.simulator.analysis.report.rounds import Round
+from coband.simulator.analysis.traces.reading import address_name
 
 VERBS = {
     "turn": "starts a turn",
@@ -52,7 +53,6 @@ def path(environment: str, timing: Timing, found: Round) -> CriticalPath:
 def _step(events: Events, index: int) -> str:
     """An event in words, such as "12.5: agent 3 sends upload to server"."""
     word, kind = events.words[int(events["event"][index])], int(events["kind"][index])
-    head = f"{float(events['time'][index]):,.6g}: {node_name(int(events['node'][index]))} {VERBS.get(word, word)}"
-    if kind < 0:
-        return head
-    return f"{head} {events.names[kind]} {'to' if word == 'send' else 'from'} {node_name(int(events['peer'][index]))}"
+    node, peer = (address_name(int(events[name][index])) or "" for name in ("node", "peer"))
+    head = f"{float(events['time'][index]):,.6g}: {node} {VERBS.get(word, word)}"
+    return head if kind < 0 else f"{head} {events.names[kind]} {'to' if word == 'send' else 'from'} {peer}"

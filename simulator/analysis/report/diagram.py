@@ -102,16 +102,11 @@ def _embedded(analysis: Analysis, environment: str, contender: Contender, job: S
     end = contender.values("simulated_time").get(job.replication, 0.0)
     key, title = key_of(environment, contender, job.replication), title_of(environment, contender)
     packed = pack(read(job))
-    colours = [_colour(name, analysis) for name in packed["names"]]
+    coloured = (kind_colour(name, analysis.shared.kinds) for name in packed["names"])  # -1 without payload, or no kind
+    colours = [KINDS.index(one) if one in KINDS else NONE for one in coloured]
     return EmbeddedJob(
         title, job.replication, key, Markup(json_text({"label": key, "end": end, "colours": colours, **packed}))
     )
-
-
-def _colour(name: str, analysis: Analysis) -> int:
-    """The number of the colour of a kind of message; -1 for kinds without payload, and for names of other things."""
-    colour = kind_colour(name, analysis.shared.kinds)
-    return KINDS.index(colour) if colour in KINDS else NONE
 
 
 def pack(events: Events) -> dict[str, Any]:
@@ -133,7 +128,6 @@ def pack(events: Events) -> dict[str, Any]:
 
 
 def _tick(events: Events) -> float:
-    """Simulated time of a tick."""
     return float(events["time"].max(initial=0.0)) / TICKS or 1.0
 
 

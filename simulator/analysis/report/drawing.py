@@ -16,9 +16,11 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from coband.simulator.analysis.report.palette import INK, MUTED, RULE
 
+SIZE = 9.0
+"""Of the font, in points."""
 STYLE: Any = {
     "font.family": "DejaVu Sans",
-    "font.size": 9,
+    "font.size": SIZE,
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -40,7 +42,7 @@ STYLE: Any = {
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
     "legend.frameon": False,
-    "legend.fontsize": 9,
+    "legend.fontsize": SIZE,
     "hatch.linewidth": 0.6,
     "svg.fonttype": "none",
     "text.parse_math": False,
@@ -70,7 +72,7 @@ def styled() -> Iterator[None]:
         yield
 
 
-def legend_columns(labels: Sequence[str], width: float = WIDTH, size: float = 9.0) -> int:
+def legend_columns(labels: Sequence[str], width: float = WIDTH, size: float = SIZE) -> int:
     """Number of columns of a legend that fit side by side.
 
     Args:
@@ -82,10 +84,10 @@ def legend_columns(labels: Sequence[str], width: float = WIDTH, size: float = 9.
     return max(1, min(len(labels), int(width / entry)))
 
 
-def legend_height(labels: Sequence[str], width: float = WIDTH, size: float = 9.0) -> float:
+def legend_height(labels: Sequence[str]) -> float:
     """Height of a legend above the panels, in inches."""
-    lines = -(-len(labels) // legend_columns(labels, width, size))
-    return LEGEND_LINE * size / POINTS * lines + 0.1
+    lines = -(-len(labels) // legend_columns(labels))
+    return LEGEND_LINE * SIZE / POINTS * lines + 0.1
 
 
 def add_legend(drawn: Figure, handles: Sequence[Artist]) -> None:

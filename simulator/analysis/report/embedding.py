@@ -1,11 +1,28 @@
-"""JSON inside a page."""
+"""What pages are made of: templates and files of a package, and JSON inside them."""
 
 from __future__ import annotations
 
 import json
+from importlib import resources
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from coband.simulator.experiments.visible import visible
+
+
+def templates(package: str, **known: Any) -> Environment:
+    """The templates of a package; ``known``: what all of them know."""
+    found = Environment(
+        loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    found.globals |= known
+    return found
+
+
+def static(package: str, name: str) -> str:
+    """A file of a package's folder ``static``."""
+    return resources.files(package).joinpath("static", *name.split("/")).read_text(encoding="utf-8")
 
 
 def json_text(value: Any) -> str:

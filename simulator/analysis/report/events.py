@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coband.simulator.arrays import IntArray
 from coband.simulator.experiments.store.store import StoredJob
 
-SERVER, EVERYONE, NOBODY, NONE = -1, -2, -3, -1
+SERVER, NONE = -1, -1
 COLUMNS = {
     "time": "f8",
     "event": "i4",
@@ -65,12 +65,5 @@ def read(job: StoredJob) -> Events:
     words = job.part.execute("SELECT name FROM event_names ORDER BY code")
     names = job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))
     return Events(
-        np.fromiter(rows, dtype=list(COLUMNS.items())),
-        tuple(row[0] for row in words),
-        tuple(row[0] for row in names),
+        np.fromiter(rows, dtype=list(COLUMNS.items())), tuple(row[0] for row in words), tuple(row[0] for row in names)
     )
-
-
-def node_name(node: int) -> str:
-    """The name of a node."""
-    return {SERVER: "server", EVERYONE: "everyone", NOBODY: ""}.get(node, f"agent {node}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from coband.simulator.analysis.devices import Devices, devices_of
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.multiples import MAX_CURVES, best_labels
+from coband.simulator.analysis.report.multiples import foremost_contenders
 from coband.simulator.analysis.report.palette import LineStyle
 from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.arrays import FloatArray, IntArray
@@ -44,11 +44,10 @@ def found_in(analysis: Analysis) -> tuple[Devices | None, list[Fate]]:
 
 def _fates(analysis: Analysis) -> list[Fate]:
     """Those of all labels, of many the best of each algorithm, that have finished the first replication."""
-    named = best_labels(analysis) if len(analysis.labels) > MAX_CURVES else analysis.labels
     found = []
-    for one, style in zip(analysis.contenders, analysis.styles, strict=True):
+    for one, style in foremost_contenders(analysis):
         record = one.records.get(0)
-        if one.label not in named or record is None:
+        if record is None:
             continue
         agents = one.run.by_agent(one.own, 0)
         regret, turns, energy, ran_out = (

@@ -15,7 +15,7 @@ from coband.simulator.analysis.report.figures import LOG, UNITS
 from coband.simulator.analysis.report.frontier import TradeOff, curves
 from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.measures import Measure
-from coband.simulator.analysis.report.palette import FADED, INK, MUTED, PAPER, LineStyle, line_style, mixed
+from coband.simulator.analysis.report.palette import FADED, INK, MUTED, PAPER, LineStyle, mixed
 
 MOST_NAMED = 16
 """With more points the values of their parameters are not written beside them."""
@@ -25,12 +25,12 @@ Styles = Mapping[str, LineStyle]
 """Algorithm -> the style of its points."""
 
 
-def trade_off_figure(panels: Sequence[Panel], styles: Styles | None = None) -> Figure:
+def trade_off_figure(panels: Sequence[Panel], styles: Styles) -> Figure:
     """A panel for each cost, in which lower left is better; full points are those that are not dominated.
 
     Args:
         panels: (cost, aim, points).
-        styles: those of the algorithms; None for the usual ones in the order of the points.
+        styles: those of the algorithms.
     """
     entries = handles(panels, styles)
     drawn = figure(3.2 + legend_height([str(one.get_label()) for one in entries]))
@@ -40,23 +40,19 @@ def trade_off_figure(panels: Sequence[Panel], styles: Styles | None = None) -> F
     return drawn
 
 
-def handles(panels: Sequence[Panel], styles: Styles | None = None) -> list[Line2D]:
+def handles(panels: Sequence[Panel], styles: Styles) -> list[Line2D]:
     """The entries of a legend: the algorithms, and the signs of the Pareto front."""
     points = panels[0][2]
     signs = [sign for sign in SIGNS if any(_sign(point) == sign for _, _, found in panels for point in found)]
-    found = [_handle(style, _title(entry, points)) for entry, style in (styles or _usual(points)).items()]
+    found = [_handle(style, _title(entry, points)) for entry, style in styles.items()]
     return found + [_handle(LineStyle(INK, "o", "-"), SIGNS[sign], sign) for sign in signs]
 
 
-def draw(axis: Axes, panel: Panel, styles: Styles | None = None) -> None:
+def draw(axis: Axes, panel: Panel, styles: Styles) -> None:
     """Draw one panel into a pair of axes, with titles and ticks."""
     cost, aim, points = panel
-    _draw(axis, points, styles or _usual(points))
+    _draw(axis, points, styles)
     _scale(axis, points, cost, aim)
-
-
-def _usual(points: Sequence[TradeOff]) -> dict[str, LineStyle]:
-    return {entry: line_style(number) for number, entry in enumerate(dict.fromkeys(point.entry for point in points))}
 
 
 def _title(entry: str, points: Sequence[TradeOff]) -> str:

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from coband.simulator.analysis.report.drawing import POINTS
 from coband.simulator.analysis.report.palette import VARIABLES
@@ -42,9 +43,9 @@ def note(
     axis: Axes,
     label: str,
     colour: str,
-    x: Sequence[float] | FloatArray,
-    y: Sequence[float] | FloatArray,
-    band: tuple[Sequence[float] | FloatArray, Sequence[float] | FloatArray] | None = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    band: tuple[ArrayLike, ArrayLike] | None = None,
     names: Sequence[str] | None = None,
     across: str = "",
 ) -> None:
@@ -104,5 +105,5 @@ def _rounded(numbers: FloatArray) -> list[float]:
     return [float(f"{number:.{DIGITS}g}") for number in numbers]
 
 
-def _floats(numbers: Sequence[float] | FloatArray) -> FloatArray:
+def _floats(numbers: ArrayLike) -> FloatArray:
     return np.asarray(numbers, dtype=np.float64)

@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 from coband.simulator.analysis.report import figures as curves
 from coband.simulator.analysis.report import rows
 from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.report.drawing import NARROW, TITLES, columns_for, few_ticks, wrapped
 from coband.simulator.analysis.report.figures import Line
 from coband.simulator.analysis.report.measures import Measure
-from coband.simulator.analysis.report.palette import line_style
+from coband.simulator.analysis.report.palette import LineStyle, line_style
 from coband.simulator.experiments.statistics.estimates import Estimate
 
 COLUMNS = 6
@@ -103,6 +104,13 @@ def foremost(analysis: Analysis) -> list[Line]:
         if one.label in best
     ]
     return pale + front
+
+
+def foremost_contenders(analysis: Analysis) -> list[tuple[Contender, LineStyle]]:
+    """The contenders with their styles; where they are many, the best of each algorithm."""
+    pairs = list(zip(analysis.contenders, analysis.styles, strict=True))
+    best = best_labels(analysis) if len(pairs) > MAX_CURVES else analysis.labels
+    return [pair for pair in pairs if pair[0].label in best]
 
 
 def best_labels(analysis: Analysis) -> dict[str, Estimate]:

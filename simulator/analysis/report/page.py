@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.embedding import static, templates
 from coband.simulator.analysis.report.sections import Sheet, sections
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.visible import visible
@@ -30,30 +29,21 @@ def page(analysis: Analysis, replications: Sequence[int] = ()) -> str:
     Args:
         replications: replications whose messages come into the page before those of others.
     """
-    templates = Environment(
-        loader=PackageLoader(PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    templates.globals["number"] = number
-    sheet, comparison = Sheet(analysis, templates, replications), analysis.comparison
-    text = templates.get_template("page.html.jinja").render(
+    sheet, comparison = Sheet(analysis, templates(PACKAGE, number=number), replications), analysis.comparison
+    text = sheet.templates.get_template("page.html.jinja").render(
         title=comparison.title,
         description=next((text for one in comparison.scenarios if (text := one.get("description"))), ""),
         facts=list(_facts(analysis)),
         remarks=[*comparison.remarks(), *([SINGLE] if sheet.single else [])],
         sections=list(sections(sheet)),
-        css=Markup(static("report.css")),
-        scripts=[Markup(static("hover.js")), Markup(_diagram())],
+        css=Markup(static(PACKAGE, "report.css")),
+        scripts=[Markup(static(PACKAGE, "hover.js")), Markup(_diagram())],
     )
     return visible(text) + "\n"
 
 
-def static(name: str) -> str:
-    """A file of the folder ``static``."""
-    return resources.files(PACKAGE).joinpath("static", *name.split("/")).read_text(encoding="utf-8")
-
-
 def _diagram() -> str:
-    parts = "\n".join(static(f"diagram/{name}.js") for name in DIAGRAM)
+    parts = "\n".join(static(PACKAGE, f"diagram/{name}.js") for name in DIAGRAM)
     return f'"use strict";\n(() => {{\n{parts}}})();'
 
 

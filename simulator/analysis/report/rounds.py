@@ -19,7 +19,6 @@ from coband.simulator.analysis.report.events import NONE, SERVER, Events
 
 AGENTS, AT_SERVER = "agents", "server"
 PARTS = (AGENTS, AT_SERVER, TRANSFER, RETRANSMISSION)
-TITLES = {AGENTS: "agents", AT_SERVER: "server", TRANSFER: "transfer", RETRANSMISSION: "retransmission"}
 
 
 @dataclass(frozen=True)

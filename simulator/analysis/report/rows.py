@@ -182,7 +182,7 @@ def times(analysis: Analysis) -> list[NamedPanel]:
 
 def rounds(analysis: Analysis) -> list[NamedPanel]:
     """Stacked bars of the parts of an average round's critical path, of the labels with rounds."""
-    states = [(rounds_.TITLES[part], PARTS[part]) for part in rounds_.PARTS]
+    states = [(part, PARTS[part]) for part in rounds_.PARTS]
     found = [(one.contender.label, one.parts) for one in analysis.timings if one.all_rounds]
     return [_stack("rounds", states, found, "simulated time of an average round")] if found else []
 

@@ -77,7 +77,7 @@ class Sheet:
     def __init__(self, analysis: Analysis, templates: Environment, replications: Sequence[int] = ()) -> None:
         self.analysis = analysis
         self.replications = replications
-        self._templates = templates
+        self.templates = templates
 
     @cached_property
     def figures(self) -> Mapping[str, list[Inlined]]:
@@ -111,7 +111,7 @@ class Sheet:
     def fill(self, name: str, **values: Any) -> Markup:
         """A template of ``templates/sections``; it also knows ``figures``, ``single``, ``swept`` and ``several``
         (environments)."""
-        template = self._templates.get_template(f"sections/{name}.html.jinja")
+        template = self.templates.get_template(f"sections/{name}.html.jinja")
         common = {
             "figures": self.figures,
             "single": self.single,

@@ -6,10 +6,10 @@ import io
 import re
 import warnings
 from html import escape
-from importlib import resources
 
 from matplotlib.figure import Figure
 
+from coband.simulator.analysis.report.embedding import static
 from coband.simulator.analysis.report.palette import VARIABLES
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
@@ -46,7 +46,7 @@ def inline(figure: Figure, name: str, title: str) -> str:
 
 def colours() -> str:
     """What a figure in a file of its own needs of the style sheet: colours, light and dark, and a font."""
-    sheet = resources.files(__package__).joinpath("static", "report.css").read_text(encoding="utf-8")
+    sheet = static("coband.simulator.analysis.report", "report.css")
     return _OTHERS.sub("", sheet[: sheet.index("* {")]) + "svg { background: var(--paper); }"
 
 

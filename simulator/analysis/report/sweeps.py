@@ -26,17 +26,15 @@ from coband.simulator.analysis.report.drawing import (
 from coband.simulator.analysis.report.environments import combinations, named
 from coband.simulator.analysis.report.figures import same_height
 from coband.simulator.analysis.report.hover import note
+from coband.simulator.analysis.report.multiples import COLUMNS, MAX_ENVIRONMENTS
 from coband.simulator.analysis.report.palette import LineStyle, line_style
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import StoredRun
 from coband.simulator.experiments.store.variants import StoredVariant, variants
 
-COLUMNS = 6
 CHARACTERS = 120
 """Number of characters of the names at all axes of a line of panels."""
-MAX_ENVIRONMENTS = 12
-"""Largest number of environments with panels of their own in a figure."""
 MAX_HEAT_MAPS = 36
 ASIDE = 0.04
 MIDDLE = 0.45
@@ -197,7 +195,8 @@ def _responses(
         axis.set_xlim(-0.3, len(panel.values) - 0.7)
         axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
     same_height(drawn.axes)
-    add_legend(drawn, [one for one in _handles(surface) if one.get_label() in entries])
+    looks = [(entry, style.look) for style, _, entry in _styled(surface) if entry in entries]
+    add_legend(drawn, [Line2D([], [], markersize=5, label=entry, **look) for entry, look in looks])
     return drawn
 
 
@@ -212,10 +211,6 @@ def _styled(surface: ResponseSurface) -> list[tuple[LineStyle, float, str]]:
     middle = 0.5 * (len(surface.entries) - 1)
     step = min(ASIDE, 0.3 / max(1.0, middle))
     return [(surface.style(entry), step * (place - middle), entry) for place, entry in enumerate(surface.entries)]
-
-
-def _handles(surface: ResponseSurface) -> list[Line2D]:
-    return [Line2D([], [], markersize=5, label=entry, **style.look) for style, _, entry in _styled(surface)]
 
 
 def _draw_response(

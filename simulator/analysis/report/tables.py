@@ -69,7 +69,7 @@ def together(found: Sequence[tuple[str, ReportTable]], missing: str = "") -> Rep
 def winners(analysis: Analysis) -> ReportTable:
     """The best label on each measure, in words."""
     rows = tuple((one.measure.title, one.sentence, _best(one)) for one in analysis.rankings)
-    return ReportTable(_levels(analysis), ("measure", "in words", "best mean"), rows, texts=1)
+    return ReportTable(_levels(analysis), ("measure", "in words", "best mean"), rows)
 
 
 def winners_within(analysis: Analysis, measures: Sequence[Measure]) -> ReportTable:
@@ -79,7 +79,7 @@ def winners_within(analysis: Analysis, measures: Sequence[Measure]) -> ReportTab
     if len(keys) == 1:
         rows = tuple((each.environment, one.sentence, _best(one)) for each, one in found)
         caption = f"{measures[0].title[:1].upper()}{measures[0].title[1:]}. {_levels(analysis)}"
-        return ReportTable(caption, ("environment", "in words", "best mean"), rows, texts=1)
+        return ReportTable(caption, ("environment", "in words", "best mean"), rows)
     several = tuple((each.environment, one.measure.title, one.sentence, _best(one)) for each, one in found)
     return ReportTable(_levels(analysis), ("environment", "measure", "in words", "best mean"), several, texts=2)
 
@@ -237,17 +237,14 @@ def shares(timings: Sequence[Timing]) -> ReportTable:
         mean = one.shares.mean(axis=0)
         bands = statistics.bands(one.shares)
         cells = [between(mean[i], None if bands is None else (bands[0][i], bands[1][i])) for i in shown]
-        rows.append((one.contender.label, *cells, like(float(mean.sum()), None if bands is None else _whole(one))))
+        whole = statistics.interval(one.shares.sum(axis=1).tolist())
+        rows.append((one.contender.label, *cells, like(float(mean.sum()), whole)))
     header = ("label", *(times.MEANINGS[i].title for i in shown), "all of it")
     return ReportTable(
         "Simulated time of an average agent; mean over replications ± half the width of its 95 % interval.",
         header,
         tuple(rows),
     )
-
-
-def _whole(timing: Timing) -> tuple[float, float] | None:
-    return statistics.interval(timing.shares.sum(axis=1).tolist())
 
 
 def critical_paths(timings: Sequence[Timing]) -> ReportTable:
@@ -260,7 +257,7 @@ def critical_paths(timings: Sequence[Timing]) -> ReportTable:
         parts = [_share(part, mean) for part in one.parts]
         count = np.mean([len(each) for each in one.rounds])
         rows.append((one.contender.label, number(round(float(count), 1)), f"{mean:,.4g}", *parts))
-    header = ("label", "rounds", "mean duration", *(rounds.TITLES[part] for part in rounds.PARTS))
+    header = ("label", "rounds", "mean duration", *rounds.PARTS)
     return ReportTable(
         "Rounds of a replication, their mean duration, and what their critical paths consist of.", header, tuple(rows)
     )

@@ -33,15 +33,7 @@ def growth_table(found: Sequence[Growth]) -> ReportTable:
         "the pulls, mean over replications ± half the width of the 95 % interval. A number that grows faster than its "
         "bound for ever would pass it; where an assumption does not hold, the theorem says nothing."
     )
-    header = (
-        "label",
-        "number",
-        "theorem",
-        "slope",
-        "slope of the bound",
-        "bound at the end",
-        "verdict",
-    )
+    header = ("label", "number", "theorem", "slope", "slope of the bound", "bound at the end", "verdict")
     return ReportTable(caption, header, rows, texts=3)
 
 

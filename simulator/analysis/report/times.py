@@ -33,13 +33,6 @@ from coband.simulator.arrays import FloatArray
 
 DOWN, COMPUTE, HANDLING, OTHERS, AT_SERVER = "down", "compute", "handling", "others", "server"
 STALLED, IDLE, FINISHED = "stalled", "idle", "finished"
-CATEGORIES = (COMPUTE, HANDLING, OTHERS, AT_SERVER, TRANSFER, RETRANSMISSION, STALLED, DOWN, IDLE, FINISHED)
-RANK = {
-    name: rank
-    for rank, name in enumerate(
-        (DOWN, COMPUTE, HANDLING, OTHERS, AT_SERVER, TRANSFER, RETRANSMISSION, STALLED, IDLE, FINISHED)
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -80,6 +73,8 @@ MEANINGS = (
     Category(IDLE, "no turn due", "free, but the schedule had no turn for it yet"),
     Category(FINISHED, "finished", "free after its last turn, while others went on"),
 )
+CATEGORIES = tuple(one.key for one in MEANINGS)
+RANK = {name: rank for rank, name in enumerate((DOWN, *(one for one in CATEGORIES if one != DOWN)))}
 
 
 class Span(NamedTuple):
@@ -98,10 +93,7 @@ def breakdown(events: Events, agents: int, end: float) -> FloatArray:
         end: simulated time of the job.
     """
     spans = spans_of(events, end)
-    times = np.zeros((agents, len(CATEGORIES)))
-    for agent in range(agents):
-        times[agent] = _time_by_category(spans.get(agent, []), end)
-    return times
+    return np.array([_time_by_category(spans.get(agent, []), end) for agent in range(agents)])
 
 
 def spans_of(events: Events, end: float) -> dict[int, list[Span]]:

@@ -7,10 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from coband.simulator.analysis.report.page import static
+from coband.simulator.analysis.report.embedding import static, templates
 from coband.simulator.analysis.suite.scores import Row, present, table
 from coband.simulator.analysis.suite.submission import Submission
 from coband.simulator.analysis.suite.suites import REFERENCES, Suite
@@ -20,8 +19,6 @@ LOW, HIGH = -0.5, 1.5
 """The scores that pictures show; what lies beyond is drawn at the edge."""
 WIDTH, HEIGHT = 640, 320
 """Of the picture of scores and bits, in its own units."""
-
-
 LONGEST_NAME = 110
 
 
@@ -38,28 +35,25 @@ class Section:
 
 def page(suite: Suite, submissions: Sequence[Submission]) -> str:
     """The text of the page; the same results give the same text."""
-    templates = Environment(
-        loader=PackageLoader("coband.simulator.analysis.suite"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.globals.update(number=number, score=score, rank=rank, settings=settings, bar=bar, broken=broken)
+    known = {"number": number, "score": score, "rank": rank, "settings": settings, "bar": bar, "broken": broken}
     sections = [_section(suite, name, submissions) for name in present(suite, submissions)]
     names = [row.name for section in sections for row in section.rows if row.name not in REFERENCES]
     downloads = [
         (f"{suite.name}-{n}.json", base64.b64encode(one.model_dump_json(indent=1).encode()).decode())
         for n, one in enumerate(submissions, start=1)
     ]
-    return templates.get_template("suite.html.jinja").render(
-        suite=suite,
-        submissions=submissions,
-        budget=suite.definition.sizes[submissions[0].size],
-        sections=sections,
-        overview=list(_overview(sections, list(dict.fromkeys(names)))),
-        downloads=downloads,
-        css=Markup(static("report.css")),
+    return (
+        templates("coband.simulator.analysis.suite", **known)
+        .get_template("suite.html.jinja")
+        .render(
+            suite=suite,
+            submissions=submissions,
+            budget=suite.definition.sizes[submissions[0].size],
+            sections=sections,
+            overview=list(_overview(sections, list(dict.fromkeys(names)))),
+            downloads=downloads,
+            css=Markup(static("coband.simulator.analysis.report", "report.css")),
+        )
     )
 
 

@@ -13,6 +13,7 @@ from coband.simulator.analysis.suite.submission import MEASURED, Outcome, Submis
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, REFERENCES, Size, Suite, World
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.statistics.anytime import closed_ebh, mean_processes, share_process
+from coband.simulator.experiments.statistics.dominance import non_dominated
 from coband.simulator.experiments.statistics.evidence import fieller
 
 RATE = 0.05
@@ -169,11 +170,7 @@ def _difference(first: Entrant, second: Entrant) -> np.ndarray:
 
 def _mark_front(rows: Sequence[Row]) -> None:
     """Mark what nothing dominates in mean score, bits and time."""
-    points = {
-        row.name: (-row.score, row.means["bits"], row.means["simulated_time"]) for row in rows if row.score is not None
-    }
-    for row in rows:
-        own = points.get(row.name)
-        row.pareto = own is not None and not any(
-            other != own and all(a <= b for a, b in zip(other, own, strict=True)) for other in points.values()
-        )
+    scored = [(row, row.score) for row in rows if row.score is not None]
+    points = [(-score, row.means["bits"], row.means["simulated_time"]) for row, score in scored]
+    for (row, _), free in zip(scored, non_dominated(np.array(points).reshape(-1, 3)), strict=True):
+        row.pareto = free

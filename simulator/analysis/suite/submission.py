@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from coband.simulator.analysis.suite.suites import REFERENCES, Settings, Size, Suite, World, fitting
+from coband.simulator.analysis.suite.suites import REFERENCES, Settings, Size, Suite, World
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
@@ -162,9 +163,10 @@ class Runner:
             KeyboardInterrupt: somebody has stopped it; what is finished is kept.
         """
         self.found.check()
+        algorithms = Registry.installed().algorithms
         unfit: dict[str, dict[str, str]] = {name: {} for name in self.scenarios}
-        for scenario, name, why in fitting(self.found, self.names, self.scenarios, self.size):
-            if why:
+        for scenario, name in product(self.scenarios, self.names):
+            if why := self.found.why_not(scenario, algorithms[name], self.size):
                 unfit[scenario][name] = why
         tests = {
             scenario: self._tuned(scenario, [n for n in self.names if n not in unfit[scenario]]) for scenario in unfit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -178,9 +178,9 @@ class Suite:
         free = {key: value for key, value in document.items() if key not in COSTLY}
         free["agents"] = {"count": document["agents"]["count"]}
         overrides = [*budget.settings, *settings, *([] if seed is None else [f"seed={seed}"])]
-        variants: list[Variant] = []
+        variants, takes = list[Variant](), Registry.installed().takes
         for label, entry in entries.items():
-            given = {key: value for key, value in world.given.items() if _takes(str(entry["algorithm"]), key)}
+            given = {key: value for key, value in world.given.items() if takes(str(entry["algorithm"]), key)}
             base = free if label.partition("#")[0] == CENTRAL else document
             text = to_yaml({**base, "algorithms": [{**given, **entry, "label": label}]})
             variants += load_study(ScenarioText(text, scenario, self.folder), _possible(overrides, base)).variants
@@ -237,18 +237,6 @@ def suite(name: str) -> Suite:
             f"there is no suite {name!r}{did_you_mean(name, suites()) or ';'} there is {', '.join(suites())}."
         )
     return Suite(Definition.model_validate(yaml.load(file.read_text(encoding="utf-8"), LOADER)), file.parent)
-
-
-def fitting(found: Suite, names: Sequence[str], scenarios: Sequence[str], size: Size) -> Iterator[tuple[str, str, str]]:
-    """(scenario, algorithm, why it does not fit) of every pair."""
-    algorithms = Registry.installed().algorithms
-    for scenario in scenarios:
-        for name in names:
-            yield scenario, name, found.why_not(scenario, algorithms[name], size)
-
-
-def _takes(algorithm: str, parameter: str) -> bool:
-    return Registry.installed().takes(algorithm, parameter)
 
 
 def _is_number(algorithm: Algorithm, parameter: str) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.theory.gain import Pulls, pulls
 from coband.simulator.analysis.theory.setting import facts
 from coband.simulator.arrays import FloatArray
@@ -17,7 +18,7 @@ from coband.simulator.core.formulas import FormulaError, evaluate, names_in
 from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
-from coband.simulator.experiments.store.store import Series, StoredJob
+from coband.simulator.experiments.store.store import Series
 
 CHECKPOINTS = 16
 """Numbers of pulls, at equal factors, by which slopes are fitted."""
@@ -66,49 +67,36 @@ class Growth:
         return "slower than the bound" if high < 0 else "faster than the bound" if low > 0 else "undecided"
 
 
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """What an algorithm did in a run.
+def growths(contender: Contender, scenario: Mapping[str, Any]) -> list[Growth]:
+    """One for each bound that the algorithm declares; none where it is not installed or declares none.
 
-    Attributes:
-        entry: its label in the scenario file; in a sweep labels have parameters beside.
-        scenario: resolved, as it is stored.
-        series: the course of each replication.
-        jobs: the finished jobs.
+    Args:
+        scenario: of the contender, resolved, as it is stored.
     """
-
-    label: str
-    entry: str
-    algorithm: str
-    scenario: Mapping[str, Any]
-    series: Sequence[Series]
-    jobs: Sequence[StoredJob]
-
-
-def growths(measurement: Measurement) -> list[Growth]:
-    """One for each bound that the algorithm declares; none where it is not installed or declares none."""
-    algorithm = Registry.installed().algorithms.get(measurement.algorithm)
-    return [] if algorithm is None else list(_Bounded(measurement, algorithm).growths())
+    algorithm = Registry.installed().algorithms.get(contender.algorithm)
+    return [] if algorithm is None else list(_Bounded(contender, scenario, algorithm).growths())
 
 
 class _Bounded:
     """The quantities that bounds use, and the bounds."""
 
-    def __init__(self, measurement: Measurement, algorithm: Algorithm) -> None:
-        self._measurement, self._algorithm = measurement, algorithm
+    def __init__(self, contender: Contender, scenario: Mapping[str, Any], algorithm: Algorithm) -> None:
+        self._contender, self._scenario, self._algorithm = contender, scenario, algorithm
         self._gains: dict[tuple[int, float], FloatArray] = {}
 
     def growths(self) -> Iterator[Growth]:
         for bound in self._algorithm.bounds:
             broken, unchecked = self._assumptions(bound)
             courses, unknown = self._courses(bound)
-            yield _growth(self._measurement.label, bound, courses, unknown, broken, unchecked)
+            yield _growth(self._contender.label, bound, courses, unknown, broken, unchecked)
 
     @cached_property
     def _config(self) -> Any:
         """The parameters, as the algorithm's own model reads them."""
-        for entry in self._measurement.scenario.get("algorithms") or ():
-            if (entry.get("label") or entry.get("algorithm")) == self._measurement.entry:
+        one = self._contender
+        label = one.own if one.variant is None else one.variant.entry
+        for entry in self._scenario.get("algorithms") or ():
+            if (entry.get("label") or entry.get("algorithm")) == label:
                 given = {key: value for key, value in entry.items() if key not in RESERVED}
                 return self._algorithm.config.model_validate(given)
         raise ValueError("its parameters are not stored")
@@ -116,11 +104,11 @@ class _Bounded:
     @cached_property
     def _values(self) -> dict[str, Any]:
         """What is the same at any time of the run."""
-        return {**self._algorithm.parameters(self._config), **facts(self._measurement.scenario)}
+        return {**self._algorithm.parameters(self._config), **facts(self._scenario)}
 
     @cached_property
     def _pulls(self) -> dict[int, Pulls | str]:
-        return {job.replication: pulls(job) for job in self._measurement.jobs}
+        return {job.replication: pulls(job) for job in self._contender.jobs}
 
     def _variances(self) -> dict[str, float]:
         """kmin and kmax over all replications, where pulls are known."""
@@ -130,7 +118,7 @@ class _Bounded:
     def _assumptions(self, bound: Bound) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What does not hold, and what cannot be told."""
         broken, unchecked = [], []
-        if bound.count == "regret" and (self._measurement.scenario.get("problem") or {}).get("drift"):
+        if bound.count == "regret" and (self._scenario.get("problem") or {}).get("drift"):
             broken.append("the hidden parameter stays as it is")
         for one in bound.assumes:
             try:
@@ -144,7 +132,7 @@ class _Bounded:
 
     def _known(self, formula: str) -> dict[str, Any]:
         """What is known of the quantities that a condition uses."""
-        horizons = [int(series.turns[-1]) for series in self._measurement.series]
+        horizons = [int(series.turns[-1]) for series in self._contender.series]
         found = {**self._values, **({"horizon": max(horizons)} if horizons else {})}
         return found | (self._variances() if {"kmin", "kmax"} & set(names_in(formula)) else {})
 
@@ -153,7 +141,7 @@ class _Bounded:
         if bound.count not in RECORDED:
             return [], f"the course of {bound.count} is not stored"
         courses, unknown = [], ""
-        for series in self._measurement.series:
+        for series in self._contender.series:
             places = checkpoints(int(series.turns[-1]))
             height = _at(series, bound.count, places)
             if not (height > 0).all():

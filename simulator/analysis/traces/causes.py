@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 from coband.simulator.analysis.traces.reading import TraceReader
 from coband.simulator.experiments.store.store import Event, StoreError
@@ -88,8 +87,3 @@ def cause_of(reader: TraceReader, event: Event) -> Event:
             "(coband trace verify)."
         )
     return reader.at(event.cause)
-
-
-def waits(chain: Chain) -> list[float]:
-    """Simulated time between each event of the chain and its cause, in the order of the chain."""
-    return [later.time - earlier.time for later, earlier in pairwise(chain.events)]

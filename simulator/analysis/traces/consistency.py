@@ -69,12 +69,7 @@ def _event_names(run: StoredRun) -> Iterator[str]:
 
 def _beside(run: StoredRun) -> Iterator[str]:
     """What the other files of the directory say, and the store does not, and which of them are missing."""
-    checks = {
-        files.SCENARIO: _scenario,
-        files.MANIFEST: _manifest,
-        files.RESULTS: _results,
-        STATUS: _status,
-    }
+    checks = {files.SCENARIO: _scenario, files.MANIFEST: _manifest, files.RESULTS: _results, STATUS: _status}
     written = {files.SCENARIO: run.scenario, files.MANIFEST: run.manifest, files.RESULTS: _has_ended(run)}
     for name, check in checks.items():
         file = run.path / name

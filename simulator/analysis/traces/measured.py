@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -46,18 +46,14 @@ class Pair:
 
     label: str
     replication: int
-    predicted: StoredJob
-    measured: StoredJob
-    rows: tuple[Row, ...] = field(default=())
+    rows: tuple[Row, ...]
 
 
 def live_and_simulated(runs: Sequence[StoredRun]) -> tuple[StoredRun, StoredRun] | None:
     """Of two runs, one of them live, (the simulated one, the live one); None if they are no such two."""
-    live = [run for run in runs if is_live(run)]
-    if len(runs) != 2 or len(live) != 1:
+    if len(runs) != 2 or sum(map(is_live, runs)) != 1:
         return None
-    (measured,) = live
-    (predicted,) = (run for run in runs if run is not measured)
+    predicted, measured = sorted(runs, key=is_live)
     return predicted, measured
 
 
@@ -73,7 +69,7 @@ def pairs(predicted: StoredRun, measured: StoredRun) -> Iterator[Pair]:
         other = known.get((job.label, job.replication))
         if job.record is not None and other is not None:
             rows = tuple(_rows(_Side(predicted, other), _Side(measured, job)))
-            yield Pair(job.label, job.replication, other, job, rows)
+            yield Pair(job.label, job.replication, rows)
 
 
 def means(rows: Sequence[Sequence[Row]]) -> Iterator[Row]:

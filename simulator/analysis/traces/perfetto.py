@@ -34,6 +34,8 @@ ORDER = (TURNS, WAITS, MESSAGES)
 SPARE = 128
 """Thread numbers that are reserved for one node and kind of track."""
 COMPACT = (",", ":")
+UNSAID = ("scalars", "hop")
+"""Details that are not shown where they are 0."""
 
 
 def write(jobs: Sequence[StoredJob], out: Write) -> None:
@@ -269,17 +271,6 @@ def _position(node: str, what: str) -> int:
 
 def _arguments(event: Event) -> Item:
     """The details that Perfetto shows for a selected slice."""
-    shown = {
-        "seq": event.seq,
-        "cause": event.cause,
-        "peer": event.peer,
-        "message": event.message,
-        "scalars": event.scalars or None,
-        "round": event.round,
-        "version": event.version,
-        "value": event.value,
-        "reason": event.reason,
-        "hop": event.hop or None,
-        "detail": event.detail,
-    }
-    return {key: value for key, value in shown.items() if value is not None}
+    names = ("seq", "cause", "peer", "message", "scalars", "round", "version", "value", "reason", "hop", "detail")
+    shown = {name: getattr(event, name) for name in names}
+    return {name: value for name, value in shown.items() if value is not None and (value or name not in UNSAID)}

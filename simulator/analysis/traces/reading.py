@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun, StoreError
 
-SERVER = -1
 COLUMNS = ", ".join(tr.COLUMNS)
 
 
@@ -78,17 +78,13 @@ class TraceReader:
         Raises:
             StoreError: there is no such event.
         """
-        row = self._lookup(seq)
+        query = f"SELECT {COLUMNS} FROM events WHERE {self._at}"
+        row = self.job.part.execute(query, (self.job.id, seq)).fetchone()
         if row is None:
             last = self.last
             have = f"they go from 0 to {last}" if last is not None else "there is none at all"
             raise StoreError(f"{_job_name(self.job)} has no event {seq}; {have}.")
-        return self.decode(row)
-
-    def _lookup(self, seq: int) -> tr.Row | None:
-        query = f"SELECT {COLUMNS} FROM events WHERE {self._at}"
-        row = self.job.part.execute(query, (self.job.id, seq)).fetchone()
-        return None if row is None else tr.Row._make(row)
+        return self.decode(tr.Row._make(row))
 
     @property
     def last(self) -> int | None:

@@ -62,7 +62,6 @@ def host(event: Event) -> str:
 
 
 def _sentence(event: Event) -> str:
-    """A description of an event in one line."""
     words = [f"{event.time:g}", event.event]
     if event.kind is not None:
         words.append(event.kind)

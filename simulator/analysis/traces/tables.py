@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from coband.simulator.experiments.store.store import Event, StoreError
 
@@ -53,29 +52,18 @@ def write_parquet(events: Iterable[Event], file: Path) -> None:
     Raises:
         StoreError: pyarrow is not installed; the text says how to install it.
     """
-    arrow, parquet = _pyarrow()
+    try:
+        import pyarrow as arrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise StoreError("Parquet needs pyarrow: pip install 'coband[parquet]'.") from error
     types = {
         **dict.fromkeys(Event._fields, arrow.int64()),
         **dict.fromkeys(TEXTS, arrow.string()),
         **dict.fromkeys(FLOATS, arrow.float64()),
     }
-    schema = arrow.schema(list(types.items()))
+    schema, rest = arrow.schema(list(types.items())), iter(events)
     with parquet.ParquetWriter(file, schema) as writer:
-        for batch in _batches(events):
+        while batch := list(islice(rest, BATCH)):
             columns = dict(zip(Event._fields, zip(*batch, strict=True), strict=True))
             writer.write_table(arrow.table(columns, schema=schema))
-
-
-def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
-    rest = iter(events)
-    while batch := list(islice(rest, BATCH)):
-        yield batch
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise StoreError("Parquet needs pyarrow: pip install 'coband[parquet]'.") from error
-    return pyarrow, parquet

@@ -34,10 +34,6 @@ class Tally(NamedTuple):
     scalars: int
     deliveries: int
 
-    @property
-    def group(self) -> str | int | None:
-        return self.groups[0]
-
 
 def tally(jobs: Sequence[StoredJob], *by: str) -> list[Tally]:
     """Totals of each label, grouped by one or more of :data:`GROUPS`."""

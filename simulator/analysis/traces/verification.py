@@ -9,13 +9,10 @@ from typing import Any, cast
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.local import SEEN
+from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.store.damage import stored_rows
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
-
-SEND, DELIVER, DROP, EXPIRE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire"))
-DUPLICATE, TIMER = tr.CODES["duplicate"], tr.CODES["timer"]
-SERVER = -1
 
 
 @dataclass(frozen=True)
@@ -132,15 +129,15 @@ class TraceWalk:
                 self._note("time", f"time goes back at event {seq}: {time} after {clock}")
             if cause >= seq:
                 self._note("cause", f"event {seq} has cause {cause}, which is not earlier")
-            if event == SEND:
+            if event == tr.SEND:
                 self._send(seq, node, peer, message, kind, scalars, int(row.value))
-            elif event == DELIVER:
+            elif event == tr.DELIVER:
                 self._deliver(seq, node, peer, message, cause, int(row.value) if node == tr.EVERYONE else 1)
-            elif event == DUPLICATE and self._is_seen(row.reason) and message in self._messages:
+            elif event == tr.DUPLICATE and self._is_seen(row.reason) and message in self._messages:
                 self._messages[message].arrive(int(row.value) if node == tr.EVERYONE else 1)
-            elif event in (DROP, EXPIRE) and message in self._messages:
+            elif event in (tr.DROP, tr.EXPIRE) and message in self._messages:
                 self._messages[message].lost.add(peer)
-            elif event == TIMER and cause < 0:
+            elif event == tr.TIMER and cause < 0:
                 self._note("timer", f"timer {seq} rings at {_node_name(node)}, but nothing has set it")
             expected, clock = seq + 1, time
             self.events += 1

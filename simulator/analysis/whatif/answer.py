@@ -10,7 +10,7 @@ from coband.simulator.analysis.traces.reading import TraceReader
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.runs.results import NOT_AVERAGED, numbers
 from coband.simulator.experiments.statistics.estimates import Estimate, estimate, paired_difference
-from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun
+from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 MEASURES = ("regret", "scalars", "messages", "rounds", "simulated_time", "wire_scalars", "dropped", "expired")
 """Numbers that are always shown, where a result has them."""
@@ -58,7 +58,10 @@ class Answer:
             "label": self.label,
             "changed_label": self.changed_label,
             "replications": list(self.replications),
-            "changes": {change.name: _change_json(change) for change in self.changes},
+            "changes": {
+                one.name: {"stored": one.stored, "changed": one.changed, "difference": estimate_json(one.difference)}
+                for one in self.changes
+            },
             "traces": {str(number): _parting_json(found) for number, found in self.parting.items()},
         }
 
@@ -99,19 +102,7 @@ def estimate_json(found: Estimate | None) -> dict[str, object] | None:
     return {"mean": found.mean, "ci95": None if found.interval is None else list(found.interval)}
 
 
-def _change_json(change: Change) -> dict[str, object]:
-    return {"stored": change.stored, "changed": change.changed, "difference": estimate_json(change.difference)}
-
-
 def _parting_json(found: TraceComparison) -> dict[str, object]:
-    return {
-        "same": found.same,
-        "common": found.common,
-        "time": None if found.same else found.time,
-        "stored": _event_json(found.here),
-        "changed": _event_json(found.there),
-    }
-
-
-def _event_json(event: Event | None) -> dict[str, object] | None:
-    return None if event is None else event._asdict()
+    here, there = (None if event is None else event._asdict() for event in (found.here, found.there))
+    time = None if found.same else found.time
+    return {"same": found.same, "common": found.common, "time": time, "stored": here, "changed": there}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.options import BadInput, options
 from coband.simulator.cli.runs import RUN as RUN
 from coband.simulator.cli.runs import RUNS_HELP as RUNS_HELP
 from coband.simulator.cli.types import AtLeast
@@ -18,15 +18,12 @@ from coband.simulator.cli.types import AtLeast
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
-Command = Callable[..., Any]
-
 LABEL = click.option("--label", metavar="LABEL", help="Only this label.")
 REPLICATION = click.option("--replication", type=AtLeast(0), help="Only this replication, counted from 0.")
 
 
-def choice(command: Command) -> Command:
-    """Add the options that select jobs."""
-    return LABEL(REPLICATION(command))
+choice = options(LABEL, REPLICATION)
+"""The options that select jobs."""
 
 
 def opened(path: Path, *, changed: bool = False) -> StoredRun:

@@ -81,17 +81,19 @@ def _as_json(a: StoredJob, b: StoredJob, found: TraceComparison) -> dict[str, ob
 def _show(a: StoredJob, b: StoredJob, found: TraceComparison, algorithms: Mapping[str, str]) -> None:
     names = a.label if a.label == b.label else f"{a.label} and {b.label}"
     head = f"{names}, replication {a.replication}: "
-    if found.same:
-        print(f"{head}the same, {found.common:,} events")
-        return
-    event = found.here or found.there
-    assert event is not None
-    print(
-        f"{head}the first difference is at {event.node} at time {found.time:.12g}, after {found.common:,} common events"
-    )
-    show_events(found, ("A", "B"), algorithms)
+    print(head + in_words(found, "the same", "the first difference is"))
+    if not found.same:
+        show_events(found, ("A", "B"), algorithms)
     if found.columns:
         print(f"differs in {', '.join(found.columns)}")
+
+
+def in_words(found: TraceComparison, same: str, parted: str) -> str:
+    """Where two traces part, in the words for traces that are the same and for those that are not."""
+    event = found.here or found.there
+    if event is None:
+        return f"{same}, {found.common:,} events"
+    return f"{parted} at {event.node} at time {found.time:.12g}, after {found.common:,} common events"
 
 
 def show_events(found: TraceComparison, names: tuple[str, str], algorithms: Mapping[str, str]) -> None:

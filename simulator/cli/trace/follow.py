@@ -49,11 +49,8 @@ def _sentence(history: MessageHistory) -> str:
         "repeated": history.count("duplicate"),
         "given up": history.count("expire"),
     }
-    copies = (
-        f"{history.copies} cop{'y' if history.copies == 1 else 'ies'} over {history.hops} hops"
-        if history.hops
-        else f"{history.copies} cop{'y' if history.copies == 1 else 'ies'}"
-    )
+    over = f" over {history.hops} hops" if history.hops else ""
+    copies = f"{history.copies} cop{'y' if history.copies == 1 else 'ies'}{over}"
     text += ", ".join([copies, *(f"{count} {word}" for word, count in counts.items() if count)])
     if history.first is not None:
         until = "" if history.first == history.last else f" to {history.last:.6g}"

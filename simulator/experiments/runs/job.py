@@ -200,6 +200,14 @@ def built(
     return engine
 
 
+def engine_of(scenario: Scenario, entry: ScenarioEntry, level: Level | None = None, sink: Sink | None = None) -> Engine:
+    """The engine of one algorithm on a scenario's first replication, of which nobody keeps anything."""
+    streams = Streams(scenario.seed)
+    graph, world = graph_and_world(scenario, streams)
+    of = entry.algorithm, entry.config, world, streams
+    return Engine(plan(scenario, entry.ties, level), *of, sink=sink, graph=graph)
+
+
 def entry_of(job: Job, scenario: Scenario) -> ScenarioEntry:
     """The entry of the scenario that a job runs."""
     return next(entry for entry in scenario.algorithms if entry.label == (job.entry or job.label))

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from coband.simulator.analysis.claims.conditions import Condition, Finding, Term
+from coband.simulator.analysis.claims.claim import Condition
+from coband.simulator.analysis.claims.condition import Finding, Term
 from coband.simulator.analysis.claims.samples import Sample, SampleError
 
 RNG = np.random.default_rng(3)

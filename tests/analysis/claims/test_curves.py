@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coband.simulator.analysis.claims.claim import Panel
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.samples import Sample, SampleError
 from tests.analysis.claims.test_conditions import condition, finding, judged, noisy, verdict
 

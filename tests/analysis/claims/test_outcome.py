@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.outcome import Outcome, fails_of, holds_of, pursued, verdicts
 from coband.simulator.experiments.statistics.evidence import ENOUGH, Evidence, Requirement
 

@@ -15,7 +15,7 @@ from coband.simulator.analysis.report.drawing import styled
 from coband.simulator.analysis.report.frontier import TradeOff, curves
 from coband.simulator.analysis.report.frontier_figure import trade_off_figure
 from coband.simulator.analysis.report.measures import Measure
-from coband.simulator.analysis.report.palette import PAPER, SERIES
+from coband.simulator.analysis.report.palette import PAPER, SERIES, line_style
 from coband.simulator.core.metrics import ALWAYS
 from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.statistics.dominance import Standing
@@ -35,7 +35,8 @@ def point(label: str, cost: Estimate, gain: Estimate, standing: Standing = BEST,
 
 def drawn(*points: TradeOff) -> Axes:
     with styled():
-        (axis,) = trade_off_figure([(MEASURES["scalars"], MEASURES["regret"], points)]).axes
+        styles = {entry: line_style(number) for number, entry in enumerate({point.entry: None for point in points})}
+        (axis,) = trade_off_figure([(MEASURES["scalars"], MEASURES["regret"], points)], styles).axes
     return axis
 
 

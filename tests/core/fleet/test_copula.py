@@ -100,7 +100,7 @@ def test_rows_that_are_held_out_are_not_fitted(tmp_path: Path, monkeypatch: pyte
     assert [rows.count for rows in fitted] == [30, 30, 15]
     assert [len({*map(tuple, np.transpose([*columns_of(rows).values()]))}) for rows in fitted] == [30, 30, 15]
     for name, half in zip(("availability", "compute", "downlink"), fitted, strict=True):
-        (median,) = (one.held for one in found if (one.of, one.what) == (name, "50% quantile"))
+        (median,) = (one.held_out for one in found if (one.of, one.what) == (name, "50% quantile"))
         whole = np.concatenate([columns_of(table)[name] for table in flash.tables() if name in columns_of(table)])
         rest = np.setdiff1d(whole, columns_of(half)[name])
         assert len(rest) == len(whole) - half.count
