@@ -11,8 +11,10 @@ import pytest
 from scipy import stats
 
 from coband.agents.rclb import RclbConfig
-from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run, world
+from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, batches, problem_of, run, world
+from coband.simulator.maths.exploration import g_optimal
 from coband.simulator.maths.exploration.dealing import deal, median_width
+from coband.simulator.maths.exploration.design import DesignError
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday
@@ -124,6 +126,35 @@ def test_a_first_phase_that_never_ends_is_warned_of(name: str) -> None:
     (warning,) = simulated.engine.agents[0].warnings()
     assert f"{name}: the first phase has" in warning
     assert simulated.result.rounds == 0
+
+
+@every(
+    ("name", "config"),
+    [
+        ("delb", {"C": 1e30}),
+        ("rclb", {"C": 1e30}),
+        ("pls", {"C": 1e30}),
+        ("fed_pe", {"growth": 10**30}),
+        ("ind_alba", {"norm": 1e9}),
+        ("ind_alba", {"norm": 1e9, "constants": "public_code"}),
+        ("ind_poly_alba", {"norm": 1e9}),
+        ("ind_rage", {"epsilon": 1e-20}),
+        ("co_kernel_fc", {"epsilon": 1e-20}),
+        ("co_kernel_fb", {"budget": 10**30}),
+        ("ind_peace_fb", {"budget": 10**30}),
+        ("ind_uniform_fb", {"budget": 10**30}),
+    ],
+)
+def test_samples_that_cannot_be_counted_break_a_run_off(name: str, config: dict[str, Any]) -> None:
+    with pytest.raises(DesignError, match=r"samples are wanted at once; 2\^53 can be counted\. Ask for fewer\."):
+        run(name, config, problem=problem_of(name), schedule={"kind": "phases"} if batches(name) else None)
+
+
+@every("name", ["delb", "rclb", "pls", "fed_pe"])
+def test_a_design_that_is_not_found_says_what_to_change(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(g_optimal, "_SWEEPS", 5)
+    with pytest.raises(DesignError, match=r"after 5 sweeps, above its bound . \+ 1e-12; give a larger gap"):
+        run(name, {"gap": 1e-12}, problem=problem_of(name) if name == "fed_pe" else FIXED_PROBLEM)
 
 
 @every("adversary", [{"stop": None}, {"stop": 30.0}, {"start": 30.0}, {"messages": ["phase_estimate"]}])

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from coband.simulator.arrays import FloatArray, IndexArray, IntArray
+from coband.simulator.maths.exploration.design import check_countable
 from coband.simulator.maths.exploration.g_optimal import core
 
 WHOLE = 1e-9
@@ -26,7 +27,11 @@ def deal(X: FloatArray, active: IndexArray, pulls: float, agents: int, gap: floa
         pulls: of all agents together.
         agents: their number.
         gap: see `core`.
+
+    Raises:
+        DesignError: there are too many to count, or no design is as near to the optimum.
     """
+    check_countable(pulls)
     counts = np.ceil(pulls * core(X[active], gap).weights - WHOLE).astype(np.int64)
     arms, counts = active[counts > 0], counts[counts > 0]
     counts[-1] += -counts.sum() % agents
