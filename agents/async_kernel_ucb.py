@@ -41,7 +41,6 @@ from coband.simulator.maths.posteriors.observations import GrowingObservations, 
 from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.metrics import DICTIONARY_SIZE
 
-
 MANY = 1e9
 """More turns than are ever looked ahead."""
 
