@@ -344,6 +344,7 @@ def test_reward_range_rescales_linearly() -> None:
         ({"reward_range": [0.0]}, "reward_range"),
         ({"c_mu": 0.3}, "less than or equal to 0.25"),
         ({"radius": 0.0}, "greater than 0"),
+        ({"radius": 201.0}, r"radius\(=201\) must be <= 200 without c_mu"),
     ],
 )
 def test_bad_parameters_are_refused(parts: dict[str, Any], message: str) -> None:
