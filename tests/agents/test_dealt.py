@@ -124,7 +124,7 @@ def test_a_median_is_as_often_too_high_as_it_may_be(agents: int, liars: float) -
 def test_a_first_phase_that_never_ends_is_warned_of(name: str) -> None:
     simulated = run(name, {"C": 600.0}, problem=FIXED_PROBLEM)
     (warning,) = simulated.engine.agents[0].warnings()
-    assert f"{name}: the first phase has" in warning
+    assert warning.startswith("the first phase has")  # of which label, whoever passes it on says
     assert simulated.result.rounds == 0
 
 
