@@ -92,7 +92,7 @@ def test_bits_of_delb_are_means_up_and_dealt_arms_and_theta_down(counting: str, 
 
 
 @every("agents", [1, 2, 7, 10])
-@every("pulls", [3.0, 100.0, 12345.6])
+@every("pulls", [1e-30, 3.0, 100.0, 12345.6])
 def test_pulls_are_dealt_out_evenly_and_in_order(agents: int, pulls: float) -> None:
     X = np.random.default_rng(agents).standard_normal((20, 3))
     dealt = deal(X, np.arange(5, 20), pulls, agents, 3.0)

@@ -32,7 +32,8 @@ def deal(X: FloatArray, active: IndexArray, pulls: float, agents: int, gap: floa
         DesignError: there are too many to count, or no design is as near to the optimum.
     """
     check_countable(pulls)
-    counts = np.ceil(pulls * core(X[active], gap).weights - WHOLE).astype(np.int64)
+    weights = core(X[active], gap).weights
+    counts = np.ceil(max(pulls, 1.0) * weights - WHOLE).astype(np.int64)
     arms, counts = active[counts > 0], counts[counts > 0]
     counts[-1] += -counts.sum() % agents
     each, ends = int(counts.sum()) // agents, np.cumsum(counts)
