@@ -37,7 +37,9 @@ def solved(name: str, case: int, counting: str = "paper") -> tuple[Run, Any]:
     reward = {"kind": "linear", "theta": "sphere"}
     problem = {"kind": "fixed_domain", "domain": domain, "reward": reward, "noise": noise}
     schedule = schedule_of(int(rng.integers(2)), agents, turns)
-    config = {"C": float(rng.uniform(0.005, 0.05)), "gap": [None, 0.1][case % 2]}
+    config: dict[str, Any] = {"C": float(rng.uniform(0.005, 0.05)), "gap": [None, 0.1][case % 2]}
+    if name == "delb":
+        config["horizon"] = [None, turns // 3, 2 * turns][case // 2 % 3]
     if name == "rclb":
         config |= {"C": float(rng.uniform(0.2, 2.0)), "sub_gaussian": noise / 2, "delta": float(rng.uniform(0.05, 0.5))}
         config |= {"liars": float(rng.choice([0.0, 0.2, 0.4])), "width": ["theory", 0.5][int(rng.integers(2))]}
