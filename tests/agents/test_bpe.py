@@ -29,13 +29,15 @@ def case_of(case: int) -> tuple[dict[str, Any], dict[str, Any], int | None]:
     """A random case of DUETS with the parameters of this algorithm."""
     plan, config, T = random_case(case)
     config = {key: config[key] for key in ("kernel", "beta", "lam")}
-    return plan, {**config, "share": "nothing" if case % 4 == 3 else "rewards"}, T
+    horizon = [1000, None, 5, None, None][case % 5]
+    return plan, {**config, "share": "nothing" if case % 4 == 3 else "rewards", "horizon": horizon}, T
 
 
 def oracle_of(plan: dict[str, Any], config: dict[str, Any], T: int | None, simulated: Run) -> oracle.BpeRun:
     acting, agents = [agent for agent, *_ in simulated.pulls], plan["agents"]
     steps = [[agent] for agent in acting] if T is None else [list(range(agents))] * T
     T = min(acting.count(agent) for agent in range(agents)) if T is None else T
+    T = min(T, config["horizon"] or T)
     parameters = SimpleNamespace(T=T, **{key: value for key, value in config.items() if key != "kernel"})
     drawn = world(plan["problem"], plan["seed"], agents)
     return oracle.run(steps, drawn, plain(config["kernel"]), parameters, Streams(plan["seed"]).coin, agents)
