@@ -17,8 +17,8 @@ def beside(
 ) -> tuple[Run, Any]:
     """A run of a plan with ``agents``, ``seed``, ``problem`` and ``schedule``, and the oracle's on the same world.
 
-    The oracle is given all parameters, and as ``T`` the turns of an agent where the algorithm knows them, or what ``horizon``
-    says if that is less.
+    The oracle is given all parameters, and as ``T`` the turns of an agent where the algorithm knows them, or what
+    ``horizon`` says if that is less.
 
     Args:
         further: what it is given beside the parameters.

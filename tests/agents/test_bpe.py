@@ -115,7 +115,7 @@ def test_equal_points_are_one_point() -> None:
 
 
 def test_beta_of_theory_by_hand() -> None:
-    """|U| = 200, 3 batches, delta = 0.1, B = 1, R = 0.2, lambda = 0.2."""
-    expected = 1 + 0.2 * math.sqrt(2 / 0.2 * math.log(2 * 200 * 3 / 0.1))
-    assert BpeConfig(beta="theory").width(200, 3) == pytest.approx(expected)
+    """|U| = 200, 3 batches."""
+    expected = 2.5 + 0.3 * math.sqrt(2 / 0.6 * math.log(2 * 200 * 3 / 0.05))
+    assert BpeConfig(beta="theory", delta=0.05, B=2.5, R=0.3, lam=0.6).width(200, 3) == pytest.approx(expected)
     assert BpeConfig(beta=0.7).width(200, 3) == 0.7
