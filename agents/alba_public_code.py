@@ -23,6 +23,7 @@ import math
 import numpy as np
 
 from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.maths.exploration.design import check_countable
 from coband.simulator.maths.exploration.pairs import Pairs
 
 BASE = 1.1
@@ -50,7 +51,8 @@ class PublicCodeAlba:
         span = self._in_span(left)
         self._weights = np.zeros(self._own.arms)
         self._weights[span] = self._own.g_optimal(span).weights
-        return self._rng.multinomial(math.ceil(self._l(step) * log), self._weights / self._weights.sum())
+        check_countable(samples := self._l(step) * log)
+        return self._rng.multinomial(math.ceil(samples), self._weights / self._weights.sum())
 
     def _l(self, step: int) -> float:
         e = 4.0 / BASE**step

@@ -41,6 +41,9 @@ from coband.simulator.maths.posteriors.observations import GrowingObservations, 
 from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.metrics import DICTIONARY_SIZE
 
+MANY = 1e9
+"""More turns than are ever looked ahead."""
+
 
 class AsyncKernelUCB(Talks, Agent):
     """The client's side of Algorithm 1."""
@@ -160,7 +163,7 @@ class AsyncKernelUCB(Talks, Agent):
         """About how many turns there are up to the next exchange, if all gain as much as the last one; 1: unknown."""
         if self._exchanging or not self._latest_variance > 0.0:
             return 1
-        return 1 + int(max(0.0, self._due - self._new_variance) / self._latest_variance)
+        return 1 + int(min(max(0.0, self._due - self._new_variance) / self._latest_variance, MANY))
 
 
 ALGORITHM = Algorithm(

@@ -97,7 +97,7 @@ class DealtAgent(PhasedAgent):
         turns = min((one for one in known if one is not None), default=self._ends[-1])
         if self.phase == 1 and self._ends[-1] > turns:
             yield (
-                f"{self.name}: the first phase has {self._ends[-1]} pulls of each agent, but there are {turns} turns, "
+                f"the first phase has {self._ends[-1]} pulls of each agent, but there are {turns} turns, "
                 "so that nothing is sent; give a smaller C or more turns"
             )
 

@@ -46,13 +46,17 @@ ANSWERS = Iterate, RegressionModel, SyncAbandoned
 """What may follow an upload or a gradient."""
 
 
+FLAT = 200
+"""Largest radius for which c_mu can be computed with."""
+
+
 class FedGlbConfig(LinUcbConfig):
     """Parameters of FedGLB-UCB."""
 
     threshold: float = Field(default=1.0, ge=0)
     """The paper's D: a synchronisation is due when n_new * (gain in log det) reaches it."""
     radius: float = Field(default=1.0, gt=0)
-    """S: bound on ||theta*||; online steps are projected on this ball."""
+    """S: bound on ||theta*||; online steps are projected on this ball. At most 200 unless c_mu is given."""
     c_mu: float | None = Field(default=None, gt=0, le=0.25)
     """Lower bound on the link's derivative; null: its least value over [-S, S], for arms in the unit ball."""
     smoothness: Smoothness = "unit_ball"
@@ -68,6 +72,11 @@ class FedGlbConfig(LinUcbConfig):
         low, high = self.reward_range
         if not low < high:
             raise ValueError(f"reward_range(=[{low}, {high}]) must be [smallest, largest] with smallest < largest.")
+        if self.c_mu is None and self.radius > FLAT:
+            raise ValueError(
+                f"radius(={self.radius:g}) must be <= {FLAT} without c_mu, whose least value over [-S, S] is e^-S; "
+                "write c_mu, or scale arms and theta."
+            )
         return self
 
     @property

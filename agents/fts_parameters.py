@@ -7,10 +7,10 @@ and 2. What is of the authors' program stands in `agents.fts`.
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.config import Config
@@ -63,14 +63,20 @@ class Regions(FtsConfig):
     """Where the domain begins, in each coordinate."""
     high: float = 1.0
     """Where it ends."""
-    a: float = Field(default=16.0, ge=0)
+    a: float = Field(default=16.0, ge=0, le=700)
     """An agent counts exp(a), to begin with, in the region that it explores first."""
-    b: float = Field(default=1.0, ge=0)
+    b: float = Field(default=1.0, ge=0, le=700)
     """An agent counts exp(b) in the other regions, and in the end everywhere."""
     constant: int = Field(default=10, ge=0)
     """Rounds in which a stays as it is."""
     decay: int = Field(default=30, ge=2)
     """Rounds after these in which a falls to b."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.low < self.high:
+            raise ValueError(f"low(={self.low:g}) must be < high(={self.high:g}).")
+        return self
 
     @property
     def regions(self) -> int:

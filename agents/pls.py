@@ -39,6 +39,7 @@ from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.nodes.node import SERVER, NodeContext, Outbox
 from coband.simulator.maths.exploration.dealing import WHOLE
+from coband.simulator.maths.exploration.design import check_countable
 from coband.simulator.maths.exploration.g_optimal import core
 from coband.simulator.maths.exploration.grid import Grid
 from coband.simulator.metrics import Metric
@@ -75,6 +76,7 @@ class PlsConfig(Config):
         """The numbers of epoch k."""
         d, N, turns = context.dimension, context.agents, known_turns(self.horizon, context)
         s = max(1, math.ceil(self.C * 4.0**k * d * math.log(max(2.0, N * math.log2(max(turns, 2))))))
+        check_countable(d * s)
         tau = 2.0 ** (1 - k) / (4.0 * math.sqrt(N))
         B, alpha = 5.0 * tau if k > 1 else 1.5, self.alpha_0 * self.sub_gaussian * math.sqrt(d / s)
         return Epoch(s, tau, Grid(d, 2.0**-k + B, alpha), Grid(d, B + tau, self.beta_0 * tau))

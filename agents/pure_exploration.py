@@ -14,7 +14,7 @@ from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, BatchAgent, NodeContext, Outbox, UnsupportedScenario
-from coband.simulator.maths.exploration.design import DesignError
+from coband.simulator.maths.exploration.design import DesignError, check_countable
 from coband.simulator.maths.exploration.pairs import Pairs, pairs_of
 from coband.simulator.maths.kernels.library import Linear
 
@@ -92,7 +92,9 @@ def affordable(budget: int, allot: Callable[[], object]) -> None:
 
     Raises:
         UnsupportedScenario: with the reason.
+        DesignError: it is too large to count.
     """
+    check_countable(budget)
     try:
         allot()
     except DesignError as error:

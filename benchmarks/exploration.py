@@ -56,7 +56,7 @@ def _looped(fresh: Any, samples: list[list[int]]) -> int:
         return means
 
     arms = fresh.knowledge().reshape(-1, fresh.dimension)
-    return cope_alone.rage(arms @ arms.T, pull, samples, 1, 0.005, "public_code", True).answer
+    return cope_alone.rage(arms @ arms.T, pull, samples, 1, 0.005, 0.1, "public_code", True).answer
 
 
 CASES: Cases = {

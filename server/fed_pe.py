@@ -12,6 +12,7 @@ from coband.server.in_step import InStepServer
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.maths.exploration.design import check_countable
 from coband.simulator.maths.exploration.g_optimal import g_optimal
 
 WHOLE = 1e-9
@@ -89,7 +90,8 @@ class FedPEServer(InStepServer):
         features, blocks = self._rows(active)
         clients = np.repeat(np.arange(len(active)), [len(arms) for arms in active])
         design = g_optimal(clients, blocks, features, self.context.config.gap)
-        pulls = np.ceil(design.weights * self.context.config.growth**self.rounds - WHOLE).astype(np.int64)
+        check_countable(total := self.context.config.growth**self.rounds)
+        pulls = np.ceil(design.weights * total - WHOLE).astype(np.int64)
         of = np.split(pulls, np.cumsum([len(arms) for arms in active])[:-1])
         self._arms = [arms[counts > 0] for arms, counts in zip(active, of, strict=True)]
         self._counts = [counts[counts > 0] for counts in of]

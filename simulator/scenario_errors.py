@@ -1,4 +1,5 @@
-"""The errors that users can do something about: a request that cannot be met, and a scenario that is wrong."""
+"""The errors that users can do something about: a request that cannot be met, a scenario that is wrong, a run that
+cannot go on."""
 
 from __future__ import annotations
 
@@ -8,6 +9,10 @@ from dataclasses import dataclass
 
 class RequestError(ValueError):
     """What the user asks for cannot be done; the text says why, and what to do."""
+
+
+class BrokenOff(ArithmeticError):
+    """A run cannot go on, since its numbers do not allow it; the text says why, and what to change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,14 +48,17 @@ def every(
     def marked(test: F) -> F:
         signature = inspect.signature(test)
         assert set(keys) <= set(signature.parameters), f"{test.__qualname__} has no argument for one of {keys}"
+        nested = "part" in signature.parameters.keys() - set(keys)  # the slow cases are those of another `every`
+        assert not (nested and parts["slow"]), f"two lists of cases of {test.__qualname__} have slow ones"
 
         @functools.wraps(test)
         def looped(*, part: str = "everyday", **fixtures: Any) -> None:
             failures: list[Exception] = []
             skipped, end = [], time.monotonic() + SECONDS
-            for label, case in parts[part]:
+            own, inner = (parts["everyday"], {"part": part}) if nested else (parts[part], {})
+            for label, case in own:
                 try:
-                    test(**fixtures, **case)
+                    test(**fixtures, **case, **inner)
                 except pytest.skip.Exception as reason:
                     skipped.append(reason)
                 except pytest.fail.Exception as failure:
@@ -66,14 +69,14 @@ def every(
                 if len(failures) == MOST_REPORTED or time.monotonic() > end:
                     break
             if failures:
-                raise ExceptionGroup(f"{len(failures)} or more of {len(parts[part])} cases fail", failures)
-            if len(skipped) == len(parts[part]):
+                raise ExceptionGroup(f"{len(failures)} or more of {len(own)} cases fail", failures)
+            if len(skipped) == len(own):
                 raise skipped[0]
 
         left = [parameter for name, parameter in signature.parameters.items() if name not in keys]
         marks = {"slow": pytest.mark.slow}
         given = [pytest.param(part, marks=marks.get(part, ())) for part, cases in parts.items() if cases]
-        if given[0].values != ("everyday",) or len(given) > 1:
+        if not nested and (given[0].values != ("everyday",) or len(given) > 1):
             left.append(inspect.Parameter("part", inspect.Parameter.KEYWORD_ONLY))
             looped = pytest.mark.parametrize("part", given)(looped)
         looped.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]

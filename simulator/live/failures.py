@@ -9,13 +9,14 @@ from typing import NoReturn
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.mistakes import NodeMistake
-from coband.simulator.core.nodes.node import SERVER, Address, NoBestArm, Node, Outbox
+from coband.simulator.core.nodes.node import SERVER, Address, Node, Outbox
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.terms import LiveError
+from coband.simulator.scenario_errors import BrokenOff
 
-TELLING: tuple[type[Exception], ...] = (InvariantViolation, JobFailure, NoBestArm, MemoryError, WireError, *BAD_INPUT)
+TELLING: tuple[type[Exception], ...] = (InvariantViolation, JobFailure, BrokenOff, MemoryError, WireError, *BAD_INPUT)
 """Errors whose text says all that a user needs."""
 LIBRARIES = {"numpy", "scipy"}
 

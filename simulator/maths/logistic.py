@@ -24,11 +24,10 @@ Smoothness = Literal["unit_ball", "data"]
 
 
 def flattest(radius: float) -> float:
-    """c_mu: the smallest derivative of the link over |z| <= radius, mu(S) (1 - mu(S))."""
+    """c_mu: the smallest derivative of the link over |z| <= radius, mu(S) (1 - mu(S)) = mu(S) mu(-S)."""
     from scipy.special import expit  # slow to import, and only generalised linear models need it
 
-    mu = float(expit(radius))
-    return mu * (1.0 - mu)
+    return float(expit(radius)) * float(expit(-radius))
 
 
 def loss_gradient(X: FloatArray, y: FloatArray, theta: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
+from coband.simulator.maths.linalg.matrices import NotDefiniteError
 
 SMALL = 3000
 """Features up to which it takes longer to compute them roughly than exactly."""
@@ -89,13 +90,15 @@ def posterior_draw(G: FloatArray, b: FloatArray, lam: float, z: FloatArray) -> F
         z: M standard normal numbers; the draw is A^(-1) b + sqrt(lam) L^(-T) z with A = L L^T.
 
     Raises:
-        numpy.linalg.LinAlgError: A is not positive definite.
+        NotDefiniteError: A is not positive definite.
     """
     A = G.copy()
     A.flat[:: len(A) + 1] += lam
     L, info = dpotrf(A.T, lower=1, overwrite_a=1)
     if info:
-        raise np.linalg.LinAlgError(f"G + lam I is not positive definite (pivot {info}), lam(={lam})")
+        raise NotDefiniteError(
+            f"G + lam I is not positive definite (pivot {info}), lam(={lam}); give a larger noise_variance."
+        )
     half = dtrtrs(L, b, lower=1)[0] + math.sqrt(lam) * z
     drawn: FloatArray = dtrtrs(L, half, lower=1, trans=1)[0]
     return drawn

@@ -17,7 +17,8 @@ def beside(
 ) -> tuple[Run, Any]:
     """A run of a plan with ``agents``, ``seed``, ``problem`` and ``schedule``, and the oracle's on the same world.
 
-    The oracle is given all parameters, and as ``T`` the turns of an agent where the algorithm knows them.
+    The oracle is given all parameters, and as ``T`` the turns of an agent where the algorithm knows them, or what
+    ``horizon`` says if that is less.
 
     Args:
         further: what it is given beside the parameters.
@@ -29,7 +30,8 @@ def beside(
         steps = [list(range(agents))] * schedule["turns"]
     given = dict(algorithm(name).config.model_validate(config))
     if "horizon" in algorithm(name).facts:
-        given["T"] = simulated.engine.agents[0].context.horizon
+        known = simulated.engine.agents[0].context.horizon
+        given["T"] = min(known, given["horizon"] or known) if "horizon" in given else known
     drawn = with_ties(world(plan["problem"], plan["seed"], agents), streams.ties)
     return simulated, oracle.run(steps, drawn, None, SimpleNamespace(**given | further), streams.coin, agents)
 

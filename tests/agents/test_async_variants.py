@@ -260,6 +260,12 @@ def test_a_threshold_of_zero_exchanges_after_every_pull() -> None:
     assert result.result.rounds == len(result.pulls) == 60
 
 
+def test_a_threshold_that_is_never_reached_exchanges_nothing() -> None:
+    alone = run("async_kernel_ucb", {**SMALL, "threshold": 1e30})
+    assert (alone.result.rounds, alone.result.totals["scalars"]) == (0, 0)
+    assert alone.pulls == run("async_kernel_ucb", {**SMALL, "threshold": 1e6}).pulls
+
+
 def test_without_sampling_the_dictionary_stays_empty() -> None:
     result = run("async_kernel_ucb", {**SMALL, "q": 0.0})
     assert result.result.totals["scalars"] == 0

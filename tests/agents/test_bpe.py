@@ -29,13 +29,15 @@ def case_of(case: int) -> tuple[dict[str, Any], dict[str, Any], int | None]:
     """A random case of DUETS with the parameters of this algorithm."""
     plan, config, T = random_case(case)
     config = {key: config[key] for key in ("kernel", "beta", "lam")}
-    return plan, {**config, "share": "nothing" if case % 4 == 3 else "rewards"}, T
+    horizon = [1000, None, 5, None, None][case % 5]
+    return plan, {**config, "share": "nothing" if case % 4 == 3 else "rewards", "horizon": horizon}, T
 
 
 def oracle_of(plan: dict[str, Any], config: dict[str, Any], T: int | None, simulated: Run) -> oracle.BpeRun:
     acting, agents = [agent for agent, *_ in simulated.pulls], plan["agents"]
     steps = [[agent] for agent in acting] if T is None else [list(range(agents))] * T
     T = min(acting.count(agent) for agent in range(agents)) if T is None else T
+    T = min(T, config["horizon"] or T)
     parameters = SimpleNamespace(T=T, **{key: value for key, value in config.items() if key != "kernel"})
     drawn = world(plan["problem"], plan["seed"], agents)
     return oracle.run(steps, drawn, plain(config["kernel"]), parameters, Streams(plan["seed"]).coin, agents)
@@ -113,7 +115,7 @@ def test_equal_points_are_one_point() -> None:
 
 
 def test_beta_of_theory_by_hand() -> None:
-    """|U| = 200, 3 batches, delta = 0.1, B = 1, R = 0.2, lambda = 0.2."""
-    expected = 1 + 0.2 * math.sqrt(2 / 0.2 * math.log(2 * 200 * 3 / 0.1))
-    assert BpeConfig(beta="theory").width(200, 3) == pytest.approx(expected)
+    """|U| = 200, 3 batches."""
+    expected = 2.5 + 0.3 * math.sqrt(2 / 0.6 * math.log(2 * 200 * 3 / 0.05))
+    assert BpeConfig(beta="theory", delta=0.05, B=2.5, R=0.3, lam=0.6).width(200, 3) == pytest.approx(expected)
     assert BpeConfig(beta=0.7).width(200, 3) == 0.7

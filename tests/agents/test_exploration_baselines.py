@@ -23,9 +23,12 @@ from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import cope_alone
 
+EPSILON = 0.25
+"""Not the default, so that it must be passed on."""
+
 
 def alone(**options: Any) -> dict[str, Any]:
-    return {"delta": 0.05, **options}
+    return {"delta": 0.05, "epsilon": EPSILON, **options}
 
 
 ALONE: dict[str, tuple[str, dict[str, Any], Callable[..., cope_alone.Alone]]] = {
@@ -34,7 +37,7 @@ ALONE: dict[str, tuple[str, dict[str, Any], Callable[..., cope_alone.Alone]]] = 
             "ind_rage",
             alone(constants=constants, elimination=elimination),
             lambda K, pull, samples, V, F, c=constants, w=elimination: cope_alone.rage(
-                K, pull, samples, V, 0.05, c, w == "width"
+                K, pull, samples, V, 0.05, EPSILON, c, w == "width"
             ),
         )
         for constants, elimination in [
@@ -49,13 +52,13 @@ ALONE: dict[str, tuple[str, dict[str, Any], Callable[..., cope_alone.Alone]]] = 
         "ind_alba",
         alone(),
         lambda K, pull, samples, V, F: cope_alone.alba(
-            K, pull, samples, V, 0.05, False, cope_alone.smallest_norm(K, F)
+            K, pull, samples, V, 0.05, EPSILON, False, cope_alone.smallest_norm(K, F)
         ),
     ),
     "alba without a bound": (
         "ind_alba",
         alone(norm=0),
-        lambda K, pull, samples, V, F: cope_alone.alba(K, pull, samples, V, 0.05, False, 0.0),
+        lambda K, pull, samples, V, F: cope_alone.alba(K, pull, samples, V, 0.05, EPSILON, False, 0.0),
     ),
     "alba of the public code": (
         "ind_alba",
@@ -67,19 +70,20 @@ ALONE: dict[str, tuple[str, dict[str, Any], Callable[..., cope_alone.Alone]]] = 
     "poly alba": (
         "ind_poly_alba",
         alone(norm=1.5),
-        lambda K, pull, samples, V, F: cope_alone.alba(K, pull, samples, V, 0.05, True, 1.5),
+        lambda K, pull, samples, V, F: cope_alone.alba(K, pull, samples, V, 0.05, EPSILON, True, 1.5),
     ),
     **{
         f"peace {rule}": (
             "ind_peace_fb",
             {
                 "budget": 500,
+                "epsilon": EPSILON,
                 "complexity": "gaussian_width" if rule.by_width else "max_norm",
                 "pooled": rule.pooled,
                 "halving": "rounded_up" if rule.rounded_up else "exact",
                 "leftover": "spend" if rule.spend else "keep",
             },
-            lambda K, pull, samples, V, F, rule=rule: cope_alone.peace(K, pull, samples, 500, rule),
+            lambda K, pull, samples, V, F, rule=rule: cope_alone.peace(K, pull, samples, 500, EPSILON, rule),
         )
         for rule in (
             cope_alone.PeaceRule(),

@@ -43,6 +43,7 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "shortest": [None, 0.5][int(rng.integers(2))],
         "growth": int(rng.integers(2, 4)),
         "gap": float(rng.choice([0.3, 0.01, 1e-4])),
+        "horizon": [None, turns // 3, 2 * turns][case // 3 % 3],
     }
     return plan, config
 

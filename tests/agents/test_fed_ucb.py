@@ -38,6 +38,8 @@ def parameters(rng: np.random.Generator) -> dict[str, Any]:
         "points": float(rng.choice([0.6, 1.0])),
         "rewards": float(rng.choice([0.5, 2.0])),
         "norm": float(rng.uniform(0, 1)),
+        "confidence": float(rng.choice([0.1, 0.4])),
+        "sub_gaussian": float(rng.choice([0.1, 30.0])),
     }
 
 

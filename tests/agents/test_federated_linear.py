@@ -60,7 +60,7 @@ def random_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
         del config["threshold"]
         config |= {key: float(rng.choice([1.0, 1.3, 2.0, 5.0])) for key in ("gamma_u", "gamma_d")}
         config["alpha"] = config["alpha"] if rng.integers(2) else "theory"
-        config |= {"sub_gaussian": 0.3, "delta": 0.2, "norm": float(rng.uniform(0, 1))}
+        config |= {key: float(rng.uniform(0.1, 1)) for key in ("sub_gaussian", "delta", "norm")}
         config["refresh"] = str(rng.choice(["at_once", "at_next_pull"]))
     if name == "fed_glb_ucb":
         config["threshold"] = float(rng.choice([0.5, 1.3, 4.1, 9.0]))
@@ -344,6 +344,7 @@ def test_reward_range_rescales_linearly() -> None:
         ({"reward_range": [0.0]}, "reward_range"),
         ({"c_mu": 0.3}, "less than or equal to 0.25"),
         ({"radius": 0.0}, "greater than 0"),
+        ({"radius": 201.0}, r"radius\(=201\) must be <= 200 without c_mu"),
     ],
 )
 def test_bad_parameters_are_refused(parts: dict[str, Any], message: str) -> None:

@@ -118,10 +118,16 @@ def test_overlapping_exchanges_that_sample_one_point_add_it_once(transfer: str, 
 @every("case", everyday(8, range(CONFIGURATIONS)))
 def test_gp_ucb_is_the_pseudo_code(case: int) -> None:
     plan, config = fixed_case("n_kernel_ucb", case) if case % 4 else random_case("n_kernel_ucb", case)
-    config = {"kernel": config["kernel"], "lam": config["lam"], "beta": config["alpha"] if case % 3 else "theory"}
+    theory = {"delta": 0.3, "B": 2.5, "R": 0.4}
+    config = {
+        "kernel": config["kernel"],
+        "lam": config["lam"],
+        "beta": config["alpha"] if case % 3 else "theory",
+        **theory,
+    }
     simulated = run("gp_ucb", config, **plan)
     turns = [[agent] for agent, *_ in simulated.pulls]
-    parameters = SimpleNamespace(beta=config["beta"], lam=config["lam"], delta=0.1, B=1.0, R=0.2)
+    parameters = SimpleNamespace(beta=config["beta"], lam=config["lam"], **theory)
     expected = gp_ucb.run(
         turns,
         with_ties(world(plan["problem"], plan["seed"], plan["agents"]), Streams(plan["seed"]).ties),

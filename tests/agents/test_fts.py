@@ -11,6 +11,7 @@ from typing import Any
 import dp_accounting as dp
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from scipy import stats
 
 from coband.agents.fts_parameters import PrivateRegions, Regions
@@ -42,9 +43,11 @@ def solved(name: str, case: int) -> tuple[Run, OracleRun]:
         "patience": int(rng.integers(1, 4)),
     }
     if name.endswith("_de"):
-        config |= {"splits": int(rng.integers(1, 4)), "a": 3.0, "b": 0.5, "constant": 2, "decay": 5}
+        config |= {"splits": int(rng.integers(1, 4)), "a": float(rng.uniform(0, 5)), "b": float(rng.uniform(0, 2))}
+        config |= {"low": float(rng.uniform(-0.5, 0.3)), "high": float(rng.uniform(0.6, 1.5))}
+        config |= {"constant": int(rng.integers(0, 5)), "decay": int(rng.integers(2, 9))}
     if name.startswith("dp"):
-        config |= {"q": float(rng.uniform(0.2, 1.0)), "S": 3.0, "z": 0.1}
+        config |= {"q": float(rng.uniform(0.2, 1.0)), "S": float(rng.uniform(1, 5)), "z": float(rng.uniform(0, 0.2))}
     plan = {"agents": agents, "seed": case, "problem": problem, "schedule": schedule_of(1 - case % 2, agents, turns)}
     splits = config.get("splits", 1)
     return beside(name, fts, config, plan, splits=splits, private=name.startswith("dp"))
@@ -74,6 +77,29 @@ def test_regions_are_products_of_equal_parts() -> None:
     X = np.array([[0.0, 0.0], [0.32, 0.34], [0.5, 0.99], [1.0, 0.1], [-0.2, 1.7]])
     assert config.regions_of(X).tolist() == [0, 1, 5, 6, 2]
     assert config.total(2) == 9
+
+
+@every(
+    ("given", "message"),
+    [
+        ({"high": 0.0}, r"low\(=0\) must be < high\(=0\)"),
+        ({"low": 2.0}, r"low\(=2\) must be < high\(=1\)"),
+        ({"a": 701.0}, "less than or equal to 700"),
+        ({"b": 701.0}, "less than or equal to 700"),
+    ],
+)
+def test_regions_and_shares_that_cannot_be_are_refused(given: dict[str, float], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Regions.model_validate(given)
+
+
+def test_shares_are_numbers_however_far_apart_a_and_b_are() -> None:
+    """Of three agents, with a region that nobody explores first."""
+    for a, b in ((700.0, 0.0), (0.0, 700.0)):
+        for round in (1, 25, 100):
+            shares = Regions(a=a, b=b).shares(3, 2, round)
+            assert shares.sum(axis=1) == pytest.approx(1.0)
+            assert shares.min() > 0
 
 
 def test_shares_stay_and_then_fall_to_equal_ones() -> None:

@@ -41,6 +41,7 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "sub_gaussian": noise,
         "gamma": float(rng.uniform(0.0, 3.0)),
         "gap": float(rng.choice([1.0, 0.1])),
+        "horizon": [None, turns // 3, 2 * turns][case // 2 % 3],
     }
     return {"agents": agents, "seed": case, "problem": problem, "schedule": schedule}, config
 

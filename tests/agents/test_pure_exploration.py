@@ -64,7 +64,7 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "seed": case,
         "problem": {"kind": "pure_exploration", "features": features, "gap": float(rng.uniform(0.3, 0.9))},
     }
-    return plan, {"kernel": kernel, "xi": float(rng.choice([1e-4, 1e-3]))}
+    return plan, {"kernel": kernel, "xi": float(rng.choice([1e-4, 1e-3])), "epsilon": [0.1, 0.3, 0.05][case % 3]}
 
 
 def check_against(simulated: Run, oracle: cope.CopeRun, agents: int) -> None:
@@ -95,7 +95,7 @@ def gram(simulated: Run, kernel: dict[str, Any]) -> Any:
 @every("case", everyday(8, range(24)))
 def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
     plan, config = random_case(case)
-    config |= {"delta": 0.05, "allocation": ["global", "individual"][case // 4 % 2]}
+    config |= {"delta": [0.05, 0.2][case % 2], "allocation": ["global", "individual"][case // 4 % 2]}
     simulated = run("co_kernel_fc", config, **plan)
     agents, fresh = plan["agents"], world(plan["problem"], plan["seed"], plan["agents"])
     oracle = cope.fixed_confidence(
@@ -103,7 +103,8 @@ def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
         agents,
         lambda v, r, counts: fresh.pull_batch(v, r, np.array(counts))[0],
         samples_of(simulated, agents, len(fresh.arms(0, 1))),
-        0.05,
+        config["delta"],
+        config["epsilon"],
         config["xi"],
         config["allocation"] == "individual",
     )
@@ -116,6 +117,7 @@ def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
 def test_fixed_budget_without_delays_is_algorithm_2(case: int, leftover: str, rounds: str) -> None:
     plan, config = random_case(case)
     config |= {"budget": 400 + 100 * case, "leftover": leftover, "rounds": rounds}
+    config["allocation"] = ["global", "individual"][case // 4 % 2]
     simulated = run("co_kernel_fb", config, **plan)
     agents, fresh = plan["agents"], world(plan["problem"], plan["seed"], plan["agents"])
     oracle = cope.fixed_budget(
@@ -124,7 +126,9 @@ def test_fixed_budget_without_delays_is_algorithm_2(case: int, leftover: str, ro
         lambda v, r, counts: fresh.pull_batch(v, r, np.array(counts))[0],
         samples_of(simulated, agents, len(fresh.arms(0, 1))),
         config["budget"],
+        config["epsilon"],
         config["xi"],
+        individual=config["allocation"] == "individual",
         own_task=rounds == "own_task",
         spend=leftover == "spend",
     )

@@ -33,7 +33,11 @@ def random_config(name: str, rng: np.random.Generator) -> dict[str, Any]:
         config |= {"delta": delta, "sub_gaussian": exploration, "norm": float(rng.uniform(0, 2))}
     elif name in FORGETTING:
         config["alpha"] = exploration if rng.integers(2) else "theory"
-        config |= {"delta": float(rng.uniform(0.05, 0.9)), "sub_gaussian": 0.3, "norm": float(rng.uniform(0, 2))}
+        config |= {
+            "delta": float(rng.uniform(0.05, 0.9)),
+            "norm": float(rng.uniform(0, 2)),
+            "sub_gaussian": exploration,
+        }
         config |= (
             {"window": int(rng.integers(1, 40))} if name == "sw_lin_ucb" else {"gamma": float(rng.uniform(0.3, 1))}
         )
@@ -47,7 +51,9 @@ def random_config(name: str, rng: np.random.Generator) -> dict[str, Any]:
             "layers": int(rng.choice([2, 3])),
             "init": str(rng.choice(["paper", "normal"])),
             "diagonal": bool(rng.integers(2)),
-            "steps": 2,
+            "steps": int(rng.choice([0, 2, 5])),
+            "lr": [None, 0.02][int(rng.integers(2))],
+            "duplicate_input": [None, True][int(rng.integers(2))],
             "train": str(rng.choice(["public", "paper"])),
             "nu_inside": bool(rng.integers(2)),
             "train_until": int(rng.choice([6, 50])),

@@ -82,6 +82,11 @@ REFUSED = {
         ["problem.arms={kind: ball, dimension: 3, count: 5}"],
         ":23:17: algorithms[0].algorithm: Dist: dist_kernel_ucb needs one arm set for all turns of all agents; this ",
     ),
+    "samples that cannot be counted": (
+        "cope_kb/fixed_budget_similar_quick.yaml",
+        ["algorithms.CoKernelFB.budget=1000000000000000000"],
+        ".algorithm: CoKernelFB: 1e+18 samples are wanted at once; 2^53 can be counted.",
+    ),
     "a posterior that does not fit into memory": (
         "coop_kernel_ucb/erdos_renyi_rbf_quick.yaml",
         ["algorithms.*.posterior={kind: exact, memory: 1e-9}"],

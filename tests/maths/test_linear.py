@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from coband.simulator.maths.linalg.gram import Downdate, Gram, GrowingGram, MeanInverse, ScaledIdentity
+from coband.simulator.maths.linalg.matrices import NotDefiniteError
 from coband.simulator.maths.linalg.quadratic_forms import LARGE, is_sparse, quadratic, times
 from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.ridge import DiagonalRidge, Ridge, RidgeRegression
 from tests.every import every
 
@@ -94,6 +96,27 @@ def test_refactoring_bounds_the_drift() -> None:
         errors[cadence] = float(np.abs(kept.inverse() - inverse).max() / np.abs(inverse).max())
     assert errors[100] < 1e-11
     assert errors[100] < errors[10**9] / 100
+
+
+@every("lam", [1e-8, 1e-10, 1e-14])
+def test_a_small_lam_leaves_no_errors_behind(lam: float) -> None:
+    """Beside a dense solve, which is exact where there are more observations than features."""
+    rng = np.random.default_rng(4)
+    kept, rows, rewards = RidgeRegression(6, lam), rng.standard_normal((80, 6)), rng.standard_normal(80)
+    for row, reward in zip(rows, rewards, strict=True):
+        kept.update(Observations(row[None], np.array([reward])))
+    V, fork = dense(rows, lam), kept.forked()
+    for one in (kept, fork):
+        assert one.theta == pytest.approx(np.linalg.solve(V, rows.T @ rewards), rel=1e-12)
+        assert one.variance(rows) == pytest.approx(np.einsum("ij,ji->i", rows, np.linalg.solve(V, rows.T)), rel=1e-12)
+        assert one.log_det == pytest.approx(np.linalg.slogdet(V)[1] - 6 * np.log(lam), rel=1e-12)
+
+
+def test_a_lam_below_rounding_is_told_of() -> None:
+    kept = RidgeRegression(3, 1e-40)
+    kept.add_squares(np.ones((1, 3)))
+    with pytest.raises(NotDefiniteError, match=r"not positive definite \(pivot .\), lam\(=1e-40\); give a larger lam"):
+        kept.add_squares(np.ones((1, 3)))
 
 
 def test_gram_matrices_are_immutable_and_count_all_entries() -> None:

@@ -8,8 +8,6 @@ import numpy as np
 from tests.oracles.cope import inverse_norms, rho
 from tests.oracles.posterior import FloatArray
 
-EPSILON = 0.1
-
 
 def best_and_others(F: FloatArray) -> list[tuple[int, int, float]]:
     """(best pair, suboptimal pair, gap) of every agent; F (V, n)."""
@@ -44,21 +42,21 @@ def effective_dimension(K: FloatArray, weights: FloatArray, xi: float) -> int:
     return j
 
 
-def theorem_1_excess(K: FloatArray, F: FloatArray, xi: float) -> float:
+def theorem_1_excess(K: FloatArray, F: FloatArray, xi: float, epsilon: float) -> float:
     """Left side over right side of Theorem 1's condition."""
     V, n = F.shape
     pairs = [(v * n + i, v * n + j) for v in range(V) for i in range(n) for j in range(i)]
     theta = sqrt(float(F.ravel() @ np.linalg.pinv(K, rcond=1e-11) @ F.ravel()))
     gap = min(gap for _, _, gap in best_and_others(F))
-    return sqrt(xi) * sqrt(rho(K, pairs, xi)) / (gap / (32 * (1 + EPSILON) * theta))
+    return sqrt(xi) * sqrt(rho(K, pairs, xi)) / (gap / (32 * (1 + epsilon) * theta))
 
 
-def theorem_2_holds(K: FloatArray, F: FloatArray, xi: float, budget: int, hardness: float) -> bool:
+def theorem_2_holds(K: FloatArray, F: FloatArray, xi: float, epsilon: float, budget: int, hardness: float) -> bool:
     """Algorithm 2, line 1, where rho*(xi) is above d(xi, lambda_1*)."""
     V, m = len(F), len(K)
     assert hardness > m
     theta_squared = float(F.ravel() @ np.linalg.pinv(K, rcond=1e-11) @ F.ravel())
     omega = rho(K, [(i, j) for i in range(m) for j in range(i)], xi)
     apart = all(rho(K, [(i, j)], xi) >= 1 for i, j, _ in best_and_others(F))
-    small = xi <= 1 / (16 * (1 + EPSILON) ** 2 * hardness**2 * theta_squared)
+    small = xi <= 1 / (16 * (1 + epsilon) ** 2 * hardness**2 * theta_squared)
     return small and budget >= hardness / V * log(omega) and apart

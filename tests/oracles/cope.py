@@ -17,7 +17,6 @@ from tests.oracles.posterior import FloatArray
 
 Counts = list[list[int]]  # samples of one round: [agent][arm]
 Pull = Callable[[int, int, list[int]], list[float]]  # (agent, round from 1, counts) -> means
-EPSILON = 0.1
 
 
 @dataclass
@@ -93,11 +92,13 @@ def estimate(K: FloatArray, counts: FloatArray, means: FloatArray, xi: float) ->
     return np.array([(roots * K[x]) @ solved for x in range(len(K))])
 
 
-def check_split(K: FloatArray, counts: FloatArray, best: float, pairs: list[tuple[int, int]], xi: float) -> None:
+def check_split(
+    K: FloatArray, counts: FloatArray, best: float, pairs: list[tuple[int, int]], xi: float, epsilon: float
+) -> None:
     """Equation 6 against the optimal value: N times the largest variance is at most 2 (1 + epsilon) rho."""
     if pairs:
         total = counts.sum()
-        assert total * inverse_norms(K, counts, total * xi, pairs).max() <= 2 * (1 + EPSILON) * best * 1.001
+        assert total * inverse_norms(K, counts, total * xi, pairs).max() <= 2 * (1 + epsilon) * best * 1.001
 
 
 def exchange(out: CopeRun, agents: int, n: int) -> None:
@@ -110,7 +111,14 @@ def pull_all(pull: Pull, round: int, counts: Counts) -> FloatArray:
 
 
 def fixed_confidence(
-    K: FloatArray, agents: int, pull: Pull, samples: list[Counts], delta: float, xi: float, individual: bool
+    K: FloatArray,
+    agents: int,
+    pull: Pull,
+    samples: list[Counts],
+    delta: float,
+    epsilon: float,
+    xi: float,
+    individual: bool,
 ) -> CopeRun:
     """Algorithm 1; ``individual``: every agent designs for its own arms."""
     n = len(K) // agents
@@ -121,7 +129,7 @@ def fixed_confidence(
         r += 1
         delta_r = delta / (2 * r**2)
         counts = np.array(samples[r - 1]).ravel().astype(float)
-        scale = 32 * (2**r) ** 2 * (1 + EPSILON) ** 2 * log(2 * n**2 * agents / delta_r)
+        scale = 32 * (2**r) ** 2 * (1 + epsilon) ** 2 * log(2 * n**2 * agents / delta_r)
         parts = [list(range(v * n, v * n + n)) for v in range(agents)] if individual else [list(range(len(K)))]
         for v, part in enumerate(parts):
             whose = [alive[v]] if individual else alive
@@ -131,9 +139,9 @@ def fixed_confidence(
                 continue
             sub = K[np.ix_(part, part)]
             best = rho(sub, inner, xi)
-            tau = len(part) * (1 + EPSILON) / EPSILON
+            tau = len(part) * (1 + epsilon) / epsilon
             assert abs(counts[part].sum() - max(scale * best, tau)) <= 1e-3 * max(scale * best, tau) + 1
-            check_split(sub, counts[part], best, inner, xi)
+            check_split(sub, counts[part], best, inner, xi, epsilon)
         means = pull_all(pull, r, samples[r - 1])
         exchange(out, agents, n)
         F = estimate(K, counts, means, xi).reshape(agents, n)
@@ -152,11 +160,14 @@ def fixed_budget(
     pull: Pull,
     samples: list[Counts],
     budget: int,
+    epsilon: float,
     xi: float,
-    own_task: bool = False,
-    spend: bool = False,
+    individual: bool,
+    own_task: bool,
+    spend: bool,
 ) -> CopeRun:
-    """Algorithm 2 with one design for all; R from any one agent's pairs; two arms kept until the last round."""
+    """Algorithm 2; every agent designs for its own arms; R from any one agent's pairs; two arms kept until the last
+    round."""
     n = len(K) // agents
 
     def omega(arms: list[int]) -> float:
@@ -164,14 +175,18 @@ def fixed_budget(
 
     planned_for = [list(range(v * n, v * n + n)) for v in range(agents)] if own_task else [list(range(len(K)))]
     R = max(1, ceil(log2(max(1.0, *map(omega, planned_for))) - 1e-3))
-    N = budget * agents // R
+    parts = [list(range(v * n, v * n + n)) for v in range(agents)] if individual else [list(range(len(K)))]
+    N = budget * agents // len(parts) // R
     alive = [list(range(n)) for _ in range(agents)]
     out = CopeRun()
     r = 1
     while r <= R and any(len(arms) > 1 for arms in alive):
         counts = np.array(samples[r - 1]).ravel().astype(float)
-        assert counts.sum() == N
-        check_split(K, counts, rho(K, alive_pairs(alive, n), xi), alive_pairs(alive, n), xi)
+        for v, part in enumerate(parts):
+            inner = alive_pairs([alive[v]] if individual else alive, n)
+            assert counts[part].sum() == (N if inner else 0)
+            sub = K[np.ix_(part, part)]
+            check_split(sub, counts[part], rho(sub, inner, xi), inner, xi, epsilon)
         means = pull_all(pull, r, samples[r - 1])
         exchange(out, agents, n)
         F = estimate(K, counts, means, xi).reshape(agents, n)
@@ -182,7 +197,7 @@ def fixed_budget(
             fewest = 2 if spend and r < R else 1
             alive[v] = order[: max(fewest, *keep, 1)] if len(order) > 1 else order
         out.alive.append([sorted(arms) for arms in alive])
-        out.totals.append(N)
+        out.totals.append(int(counts.sum()))
         out.answers = [arms[0] for arms in alive]
         r += 1
     out.rounds = r - 1

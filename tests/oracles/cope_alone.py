@@ -13,7 +13,7 @@ from math import ceil, floor, log, log2, pi, sqrt
 import numpy as np
 from scipy.optimize import minimize
 
-from tests.oracles.cope import EPSILON, check_split, rho
+from tests.oracles.cope import check_split, rho
 from tests.oracles.posterior import FloatArray
 
 Pull = Callable[[int, list[int]], list[float]]  # (phase from 1, counts) -> means
@@ -39,13 +39,20 @@ def pairs(arms: list[int]) -> list[tuple[int, int]]:
     return [(i, j) for i in arms for j in arms if i < j]
 
 
-def check_total(counts: list[int], wanted: float, arms: int) -> None:
-    least = max(wanted, arms * (1 + EPSILON) / EPSILON)
+def check_total(counts: list[int], wanted: float, arms: int, epsilon: float) -> None:
+    least = max(wanted, arms * (1 + epsilon) / epsilon)
     assert abs(sum(counts) - least) <= 1e-3 * least + 1
 
 
 def rage(
-    K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta: float, constants: str, by_width: bool
+    K: FloatArray,
+    pull: Pull,
+    samples: list[list[int]],
+    agents: int,
+    delta: float,
+    epsilon: float,
+    constants: str,
+    by_width: bool,
 ) -> Alone:
     """Fiez et al. 2019: as printed, as in their public code, or with the numbers of Du et al. 2023, Algorithm 1."""
     n, alive, out, r = len(K), list(range(len(K))), Alone(), 0
@@ -55,15 +62,15 @@ def rage(
         best = rho(K, pairs(alive), TINY)
         if constants == "published":
             L = log(r**2 * n**2 / (delta / agents))
-            wanted, gap = 8 * (2 ** (r + 1)) ** 2 * best * (1 + EPSILON) * L, 2.0 ** -(r + 2)
+            wanted, gap = 8 * (2 ** (r + 1)) ** 2 * best * (1 + epsilon) * L, 2.0 ** -(r + 2)
         elif constants == "public_code":
             L = log(2 * n**2 / (delta / agents / r**2))
-            wanted, gap = max(8 * (2 ** (r - 1)) ** 2 * best * (1 + EPSILON) * L, 2 * n / EPSILON), 2.0**-r
+            wanted, gap = max(8 * (2 ** (r - 1)) ** 2 * best * (1 + epsilon) * L, 2 * n / epsilon), 2.0**-r
         else:
             L = log(2 * n**2 * agents * 2 * r**2 / delta)
-            wanted, gap = 32 * 4**r * (1 + EPSILON) ** 2 * best * L, 2.0**-r
-        check_total(counts, wanted, n)
-        check_split(K, np.array(counts, dtype=float), best, pairs(alive), TINY)
+            wanted, gap = 32 * 4**r * (1 + epsilon) ** 2 * best * L, 2.0**-r
+        check_total(counts, wanted, n, epsilon)
+        check_split(K, np.array(counts, dtype=float), best, pairs(alive), TINY, epsilon)
         F = least_squares(K, counts, pull(r, counts))
         widths = {(x, y): gap for x in alive for y in alive}
         if by_width:
@@ -93,7 +100,16 @@ def smallest_norm(K: FloatArray, F: FloatArray) -> float:
     return sqrt(float(F @ np.linalg.pinv(K, rcond=1e-10) @ F))
 
 
-def alba(K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta: float, poly: bool, L: float) -> Alone:
+def alba(
+    K: FloatArray,
+    pull: Pull,
+    samples: list[list[int]],
+    agents: int,
+    delta: float,
+    epsilon: float,
+    poly: bool,
+    L: float,
+) -> Alone:
     """Tao et al. 2018 (ALBA); ``poly``: Du et al. 2021 (PolyALBA), whose stage 0 looks for d arms."""
     d, alive, out, phase = int(np.linalg.matrix_rank(K, tol=1e-9)), list(range(len(K))), Alone(), 0
     c_0 = max(4 * L**2, 3)
@@ -107,7 +123,8 @@ def alba(K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta
             counts = samples[phase - 1]
             e, delta_r = 2.0**-r / 2, 6 / pi**2 * delta_q / r**2
             span = int(np.linalg.matrix_rank(K[np.ix_(alive, alive)], tol=1e-9))
-            check_total(counts, c_0 * (2 + (6 + e / 2) * span) / e**2 * log(5 * len(alive) / delta_r), len(alive))
+            wanted = c_0 * (2 + (6 + e / 2) * span) / e**2 * log(5 * len(alive) / delta_r)
+            check_total(counts, wanted, len(alive), epsilon)
             assert all(counts[x] == 0 for x in range(len(K)) if x not in alive)
             means = pull(phase, counts)
             sub = [counts[x] for x in alive]
@@ -212,7 +229,7 @@ class PeaceRule:
     spend: bool = True
 
 
-def peace(K: FloatArray, pull: Pull, samples: list[list[int]], budget: int, rule: PeaceRule) -> Alone:
+def peace(K: FloatArray, pull: Pull, samples: list[list[int]], budget: int, epsilon: float, rule: PeaceRule) -> Alone:
     """Katz-Samuels et al. 2020, fixed-budget Peace."""
     n = len(K)
     alive, out, phase = list(range(n)), Alone(), 0
@@ -231,7 +248,7 @@ def peace(K: FloatArray, pull: Pull, samples: list[list[int]], budget: int, rule
         if rule.by_width:
             assert width(K, np.array(counts) / sum(counts), alive) ** 2 <= best * 1.05
         else:
-            check_split(K, np.array(counts, dtype=float), best, pairs(alive), TINY)
+            check_split(K, np.array(counts, dtype=float), best, pairs(alive), TINY, epsilon)
         means = pull(phase, counts)
         if rule.pooled:
             total = [t + c for t, c in zip(total, counts, strict=True)]

@@ -64,7 +64,7 @@ def curvature(config: Config) -> float:
     """c_mu = inf of mu' over [-S, S], unless it is given."""
     if config.c_mu is not None:
         return float(config.c_mu)
-    return mu(config.radius) * (1 - mu(config.radius))
+    return exp(-config.radius) * mu(config.radius) ** 2
 
 
 def projected(theta: FloatArray, A: FloatArray, radius: float) -> FloatArray:

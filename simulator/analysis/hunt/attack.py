@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from coband.simulator.core.nodes.node import NoBestArm
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.job import engine_of
@@ -23,9 +22,9 @@ from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_docume
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.wire_checks import untouched
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
-from coband.simulator.scenario_errors import RequestError
+from coband.simulator.scenario_errors import BrokenOff, RequestError
 
-REFUSALS: tuple[type[Exception], ...] = (*BAD_INPUT, NoBestArm)
+REFUSALS: tuple[type[Exception], ...] = (*BAD_INPUT, BrokenOff)
 """Why a run ends without a regret."""
 HONEST: dict[str, Any] = {"kind": "scale", "factor": 1.0}
 """What a liar does whose messages stay as they are."""

@@ -57,6 +57,7 @@ class Direct(Local):
         self._hear, self._accepts = hear, accepts
         self._open: dict[int, dict[Address, list[_Sent]]] = {}
         self._layers = lru_cache(maxsize=None)(self._layers_of)
+        self._hops = int(graph.distances.max()) + 1  # those who are farthest away pass on as well, and nobody later
 
     def _flood(self, origin: Address, hops: int, message: Message, cause: int) -> None:
         """Note the message; all that is sent now is carried together."""
@@ -112,7 +113,7 @@ class Direct(Local):
                 if copies:
                     self._record_arrival(sent, origin if hop == 1 else tr.EVERYONE, hop, arriving, copies - arriving)
         self._hand_over(batch, hop)
-        if hop < hops:
+        if hop < min(hops, self._hops):
             run.clock.at(run.clock.now + self._trial, DELIVERY, 0, lambda _: self._hop(batch, hops, hop + 1))
 
     def _copies(self, origin: Address, hop: int) -> tuple[int, int, int]:

@@ -33,6 +33,7 @@ from coband.simulator.core.nodes.outbox import Recipient as Recipient
 from coband.simulator.core.nodes.outbox import refuse_outbox
 from coband.simulator.core.nodes.sharing import Sharing as Sharing
 from coband.simulator.core.nodes.timers import Timer as Timer
+from coband.simulator.scenario_errors import BrokenOff
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ class UnsupportedScenario(ValueError):
     """An algorithm cannot do what a scenario asks of it; the text says why, and what to change."""
 
 
-class NoBestArm(ArithmeticError):
+class NoBestArm(BrokenOff):
     """A score of an agent's is not a number, so that no arm is the best one; the text says whose and which."""
 
 

@@ -14,7 +14,7 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.nodes.graphs import Graph, GraphError
-from coband.simulator.core.nodes.node import NoBestArm, UnsupportedScenario
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs import memory
@@ -24,6 +24,7 @@ from coband.simulator.experiments.runs.results import Record, record
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.problems.world import World
+from coband.simulator.scenario_errors import BrokenOff
 
 if TYPE_CHECKING:
     from coband.simulator.core.whatif.changes import WhatIf
@@ -162,7 +163,7 @@ def _attempt(
         return Outcome("failed", error=memory.exhausted(scenario, entry_of(job, scenario), error))
     except InvariantViolation as violation:
         return Outcome("violated", error=str(violation))
-    except (JobFailure, NoBestArm) as error:
+    except (JobFailure, BrokenOff) as error:
         return Outcome("failed", error=str(error))
     except Exception as error:
         from coband.simulator.experiments.runs.breaking_off import told  # few jobs need it

@@ -30,6 +30,7 @@ from coband.simulator.experiments.scenario.nodes import MappingNode, descend
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.world import InstanceError
+from coband.simulator.scenario_errors import BrokenOff
 
 MOST_BYTES = 20_000_000
 """Larger files are only begun."""
@@ -113,7 +114,7 @@ def _refusals(
         yield ("problem",), str(error)
     except GraphError as error:
         yield ("network", "topology", "file"), str(error).removeprefix(TOPOLOGY)
-    except UnsupportedScenario as refusal:
+    except (UnsupportedScenario, BrokenOff) as refusal:
         yield ("algorithms", study.entries.index(entry), "algorithm"), f"{entry}: {refusal}"
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from coband.simulator.arrays import FloatArray, IndexArray, IntArray
+from coband.simulator.maths.exploration.design import check_countable
 from coband.simulator.maths.exploration.g_optimal import core
 
 WHOLE = 1e-9
@@ -26,8 +27,13 @@ def deal(X: FloatArray, active: IndexArray, pulls: float, agents: int, gap: floa
         pulls: of all agents together.
         agents: their number.
         gap: see `core`.
+
+    Raises:
+        DesignError: there are too many to count, or no design is as near to the optimum.
     """
-    counts = np.ceil(pulls * core(X[active], gap).weights - WHOLE).astype(np.int64)
+    check_countable(pulls)
+    weights = core(X[active], gap).weights
+    counts = np.ceil(max(pulls, 1.0) * weights - WHOLE).astype(np.int64)
     arms, counts = active[counts > 0], counts[counts > 0]
     counts[-1] += -counts.sum() % agents
     each, ends = int(counts.sum()) // agents, np.cumsum(counts)

@@ -19,6 +19,7 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.matrices import solve_definite
+from coband.simulator.scenario_errors import BrokenOff
 
 TOLERANCE = 1e-8
 _ACCEPTED = 1e-5  # gap that is good enough where rounding errors stop the method before
@@ -26,10 +27,11 @@ _STEPS = 200
 _SHRINK = 0.1  # of mu, from one target to the next
 _SPREAD = 1e4  # largest factor between dual values and those of the barrier
 _ROUNDING = 1e-14  # of t and g, whose values lie near 1
+_COUNTABLE = 2**53
 _RANK = 1e-12  # of the largest eigenvalue or feature
 
 
-class DesignError(ArithmeticError):
+class DesignError(BrokenOff):
     """A design could not be found to the accuracy asked for, or does not hold what it promises."""
 
 
@@ -244,11 +246,25 @@ def _longest(relative: FloatArray) -> float:
     return min(1.0, 0.99 / max(0.99, -float(relative.min())))
 
 
+def check_countable(samples: float) -> None:
+    """Refuse numbers of samples that are no longer exact in floating point.
+
+    Raises:
+        DesignError: there are more than 2^53.
+    """
+    if not samples <= _COUNTABLE:
+        raise DesignError(f"{samples:.3g} samples are wanted at once; 2^53 can be counted. Ask for fewer.")
+
+
 def apportion(weights: FloatArray, total: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Whole numbers near total * weights that add up to ``total`` (efficient apportionment, Pukelsheim, Rieder 1992).
 
     With s positive weights every count is at least weights_i * total * (1 - s/total).
+
+    Raises:
+        DesignError: the total is too large to count.
     """
+    check_countable(total)
     support = np.flatnonzero(weights > 0)
     w = weights[support]
     counts = np.maximum(np.ceil((total - 0.5 * len(w)) * w), 1.0)

@@ -60,7 +60,9 @@ def g_optimal(
             return Design(weights, value, float(min(bound, value)))
         for first, end in zip(starts.tolist(), ends.tolist(), strict=True):
             _exchange(weights[first:end], features[first:end], block[first:end], inverse)
-    raise DesignError(f"the design's G is {value:.6g} after {_SWEEPS} sweeps, above its bound {bound} + {gap:g}")
+    raise DesignError(
+        f"the design's G is {value:.6g} after {_SWEEPS} sweeps, above its bound {bound} + {gap:g}; give a larger gap"
+    )
 
 
 def core(features: FloatArray, gap: float) -> Design:

@@ -6,6 +6,11 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.lapack import dgemm, dposv
+from coband.simulator.scenario_errors import BrokenOff
+
+
+class NotDefiniteError(BrokenOff, np.linalg.LinAlgError):
+    """A matrix is not positive definite in floating point, although lam > 0 makes it so; the text says which."""
 
 
 def padded(matrix: FloatArray, m: int, diagonal: float = 0.0) -> FloatArray:
@@ -28,13 +33,13 @@ def solve_definite(A: FloatArray, B: FloatArray) -> FloatArray:
     """A^(-1) B for a symmetric positive definite A (m, m), of which the lower triangle is read, and B (m,) or (m, r).
 
     Raises:
-        numpy.linalg.LinAlgError: A is not positive definite, or has entries that are not numbers.
+        NotDefiniteError: A is not positive definite, or has entries that are not numbers.
     """
     columns = B if B.ndim > 1 else B[:, None]
     if not columns.size:
         return np.zeros_like(B)
     _, solved, info = dposv(A, columns, lower=1)
     if info:
-        raise np.linalg.LinAlgError(f"the matrix is not positive definite (pivot {info}).")
+        raise NotDefiniteError(f"a matrix is not positive definite (pivot {info}); give a larger lam, or xi.")
     found: FloatArray = solved if B.ndim > 1 else solved[:, 0]
     return found

@@ -29,11 +29,13 @@ from coband.simulator.maths.linalg.gram import (
 )
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.lapack import dpotrf, dpotri, dtrtrs
-from coband.simulator.maths.linalg.matrices import padded
+from coband.simulator.maths.linalg.matrices import NotDefiniteError, padded
 from coband.simulator.maths.linalg.quadratic_forms import is_sparse, quadratic, times
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
 
+SMALL = 1e-6
+"""Of lam: updates leave errors of about 1e-16/lam in V^(-1), which stay there until V is factored afresh."""
 FEW = 3
 """Observations up to which one product with a vector for each takes less time than a product of matrices."""
 
@@ -179,7 +181,8 @@ class DiagonalRidge(Ridge):
 class RidgeRegression(Ridge):
     """The full V^(-1) by updates of low rank: with U = V^(-1) G^T, V^(-1) -= U (I + G U)^(-1) U^T.
 
-    That is O(p^2) per observation; V is factored afresh every ``cadence`` observations, which bounds the drift.
+    That is O(p^2) per observation; V is factored afresh every ``cadence`` observations, which bounds the drift, and
+    every time where lam is small.
 
     Args:
         cadence: observations between two factorisations of V.
@@ -191,13 +194,13 @@ class RidgeRegression(Ridge):
 
     def __init__(self, dimension: int, lam: float, cadence: int = CADENCE, block: int = BLOCK) -> None:
         super().__init__(dimension, lam)
-        self.cadence, self.block = cadence, block
+        self.cadence, self.block = cadence if lam >= SMALL else 1, block
         self._base: Base = ScaledIdentity(dimension, 1.0 / lam)
         self._held = False  # whether somebody else holds the base, which must not change then
         self._rows = GrowingRows(dimension, 4)
         self._diagonal: FloatArray | None = np.full(dimension, float(lam))  # None: it follows from the sums
         self._log_det = 0.0
-        self._own = GrowingGram(dimension, cadence)
+        self._own = GrowingGram(dimension, self.cadence)
         self._followed = self._own.matrix
         self._before: tuple[Gram, ...] = ()
 
@@ -304,7 +307,9 @@ class RidgeRegression(Ridge):
         self._diagonal = None
         C, info = dpotrf(V, lower=1)
         if info:
-            raise np.linalg.LinAlgError(f"lam I + W is not positive definite (pivot {info}), lam(={self.lam}).")
+            raise NotDefiniteError(
+                f"lam I + W is not positive definite (pivot {info}), lam(={self.lam}); give a larger lam."
+            )
         self._log_det = 2.0 * float(np.log(np.diagonal(C)).sum()) - len(V) * float(np.log(self.lam))
         P, _ = dpotri(C, lower=1)  # zero above the diagonal, as C is
         inverse = P + P.T

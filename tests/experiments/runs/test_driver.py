@@ -353,6 +353,28 @@ def test_scores_that_are_no_numbers_fail_the_job_in_a_sentence(monkeypatch: pyte
     )
 
 
+def test_a_design_that_is_not_found_fails_the_job_in_a_sentence() -> None:
+    """The budget pays for rounding in the first round, and not in the second, on the arms that are left then."""
+    kernel = {"kind": "gaussian", "gamma": 1.0}
+    features = {"kind": "kernel", "kernel": kernel, "count": 6, "spread": 3.0}
+    scenario = loads(
+        json.dumps(
+            {
+                "name": "few",
+                "agents": {"count": 5},
+                "schedule": {"kind": "phases"},
+                "problem": {"kind": "pure_exploration", "features": features, "gap": 0.8},
+                "algorithms": [{"algorithm": "co_kernel_fb", "budget": 30, "kernel": kernel, "rounds": "own_task"}],
+            }
+        )
+    )
+    outcome = attempt(Job(0, "co_kernel_fb", "co_kernel_fb", 0, 1022, "off"), scenario, lambda result: None)
+    assert outcome.status == "failed"
+    assert outcome.error is not None
+    assert outcome.error.startswith("rounding to 37 samples makes the largest variance 2.4")
+    assert outcome.error.endswith("allows 2.2. Give more samples (a larger budget).")
+
+
 def test_a_worker_whose_driver_is_gone_stops() -> None:
     job = Job(0, "Often", "fake", 0, 3, "off")
     check_driver(job)
