@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,8 @@ from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.world import World
 
+NOTHING: list[ArmSet] = []
+"""Arm sets that an agent is shown who does not look ahead."""
 Veil = Callable[[Address, int, ArmSet, int], ArmSet]
 """What an agent learns of its arms after a pull, where that is not what it has chosen from."""
 
@@ -80,7 +81,7 @@ class AgentHost(ClientHost):
         self._shown: ArmSet | None = None
         self._veiled: Veil | None = getattr(world, "veiled", None)
         self._upcoming = upcoming
-        self._ahead: deque[ArmSet] | tuple[()] = ()  # unless the agent looks ahead
+        self._ahead: list[ArmSet] = NOTHING  # unless the agent looks ahead; the next one last
         self.turns = 0
         self.newest = NEVER  # when the newest message from which the agent has learnt was sent
 
@@ -218,9 +219,10 @@ class AgentHost(ClientHost):
         if self._upcoming is None:
             return ArmSet(self._world.arms(self.address, turn))
         if not self._ahead:
-            self._ahead = deque(map(ArmSet, self._upcoming(self.address, turn)))
-            self.node.look_ahead(tuple(self._ahead))
-        return self._ahead.popleft()
+            ahead = [*map(ArmSet, self._upcoming(self.address, turn))]
+            self.node.look_ahead(tuple(ahead))
+            self._ahead = ahead[::-1]
+        return self._ahead.pop()
 
     def _handle(self, packet: Packet, seq: int) -> int:
         node = self.node
