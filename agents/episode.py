@@ -51,6 +51,10 @@ class Episode:
     def begin(self) -> None:
         """The model is another one."""
         self.look_ahead(self._sets[self._next :])
+        if self._news is not None:
+            W, b = self._news.news(0)
+            self._news = LocalRidge(self._model)
+            self._news.restore(0, W, b)
         self._bound = math.inf if self._pulls or self._news is not None else 0.0
 
     def scores(self, arms: ArmSet) -> tuple[FloatArray, int | None]:
