@@ -16,12 +16,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coband.simulator.arms import ArmSet
+from coband.simulator.arms import ArmSet, ComingArms
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.node import Client
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
+
+NOTHING: FloatArray = np.empty((0, 0))
 
 
 class Episode:
@@ -32,63 +34,86 @@ class Episode:
         alpha: exploration.
     """
 
-    __slots__ = ("_alpha", "_bound", "_model", "_news", "_next", "_pulls", "_sets", "_table", "_variance", "_winners")
+    __slots__ = (
+        "_alpha",
+        "_bound",
+        "_exact",
+        "_model",
+        "_news",
+        "_next",
+        "_pulls",
+        "_sets",
+        "_start",
+        "_table",
+        "_winners",
+    )
 
     def __init__(self, model: SynchronisedRidge, alpha: float) -> None:
         self._model, self._alpha = model, alpha
         self._pulls = array("d")  # x and y of each that is not in the news yet
         self._news: LocalRidge | None = None
-        self._bound = 0.0  # of what all of them add to log det V
+        self._bound, self._exact = 0.0, False  # of what all of them add to log det V; whether it is just that
         self.look_ahead(())
 
     def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
         """The arm sets of the turns to come, the next one first."""
         self._sets, self._next = arm_sets, 0
-        self._table: FloatArray | None = None  # scores of the first ones, (turns, n), with variances and winners
-        self._variance: FloatArray | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what was foreseen."""
+        self._start = self._next  # from which turn on; then (turns, 2 n), scores beside variances, and winners
+        self._table = NOTHING
         self._winners: Sequence[int | None] = ()
 
     def begin(self) -> None:
         """The model is another one."""
-        self.look_ahead(self._sets[self._next :])
+        self._forget()
         if self._news is not None:
             W, b = self._news.news(0)
             self._news = LocalRidge(self._model)
             self._news.restore(0, W, b)
         self._bound = math.inf if self._pulls or self._news is not None else 0.0
+        self._exact = False
 
     def scores(self, arms: ArmSet) -> tuple[FloatArray, int | None]:
         """The scores of the arms of a turn, (n,), and the place of the highest where it is known; see `Client.best`."""
         if self._next >= len(self._sets) or self._sets[self._next] is not arms:
             self.look_ahead((arms,))
-        if self._next >= len(self._winners):
-            self._foresee()
-        assert self._table is not None
-        return self._table[self._next], self._winners[self._next]
+        place = self._next - self._start
+        if place >= len(self._winners):
+            self._foresee(arms)
+            place = 0
+        return self._table[place, : len(arms)], self._winners[place]
 
-    def _foresee(self) -> None:
+    def _foresee(self, arms: ArmSet) -> None:
         """Work out turns whose arms are known: one before the first model comes, as it will soon be another one."""
-        self.look_ahead(self._sets[self._next :])
-        features = [arms.features for arms in self._sets] if self._model.version else [self._sets[0].features]
-        if len(features) > 1 and len({len(rows) for rows in features}) == 1:
-            G = np.concatenate(features).reshape(len(features), *features[0].shape)
-        else:
-            G = features[0][None]
-        mean, self._variance = self._model.ridge.predict(G)
-        self._table = mean + self._alpha * np.sqrt(self._variance)
-        self._winners = Client.winners(self._table) if len(G) > 1 else (None,)
+        self._forget()
+        G = arms.features[None]
+        if self._model.version and isinstance(self._sets, ComingArms):
+            features = self._sets.features[self._next :]
+            if isinstance(features, np.ndarray):
+                G = features
+            elif len({len(rows) for rows in features}) == 1:
+                G = np.stack(features)
+        mean, variance = self._model.ridge.predict(G)
+        scores = mean + self._alpha * np.sqrt(variance)
+        self._table = np.concatenate([scores, variance], axis=1)
+        self._winners = Client.winners(scores) if len(G) > 1 else (None,)
 
     def pull(self, arms: ArmSet, arm: int, reward: float) -> None:
         """V_loc += x x^T, b_loc += y x."""
-        foreseen = self._next < len(self._winners) and self._sets[self._next] is arms
-        self._bound += math.log1p(self._variance[self._next, arm]) if foreseen else math.inf  # type: ignore[index]
+        place = self._next - self._start
+        known = place < len(self._winners) and self._sets[self._next] is arms
+        self._exact = known and not self._bound  # of one pull the bound is the gain itself
+        self._bound += math.log1p(self._table.item(place, len(arms) + arm)) if known else math.inf
         self._next += 1
         self._pulls.extend(arms.features[arm].tolist())
         self._pulls.append(reward)
 
     def gain(self, most: float) -> float:
         """log det(V + V_loc) - log det V; where that is certainly not above ``most``, a bound that is not."""
-        if self._bound > most:
+        if self._bound > most and not self._exact:
             self._bound = self.news.gain("full")
         return self._bound
 
@@ -109,4 +134,4 @@ class Episode:
     def restore(self, W: Gram, b: FloatArray) -> None:
         """Take back news that were given out."""
         self.news.restore(0, W, b)
-        self._bound = math.inf
+        self._bound, self._exact = math.inf, False

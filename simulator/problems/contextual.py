@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -64,11 +64,11 @@ class ContextualWorld(TurnsWorld):
         self._expected: int | None = None
         self.going_on: GoingOn | None = None
 
-    def upcoming(self, agent: int, turn: int) -> Sequence[FloatArray]:
+    def upcoming(self, agent: int, turn: int) -> FloatArray:
         """Arms of the turn and of those after it that are drawn already."""
         drawn, place = self._of(agent).upcoming(turn)
         assert isinstance(drawn, DrawnTurns)
-        return list(drawn.arms[place:])
+        return drawn.arms[place:]
 
     def expect(self, turns: int) -> None:
         """About so many turns an agent will take: they are drawn in longer blocks, and few are not used."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coband.agents.episode import Episode
-from coband.simulator.arms import ArmSet
+from coband.simulator.arms import ArmSet, ComingArms
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
@@ -43,8 +43,10 @@ def test_an_episode_is_its_turns_one_by_one(steps: list[str], even: bool, ahead:
 
     for step in steps:
         if step == "look" or (ahead and not coming):
-            coming = [arm_set() for _ in range(int(rng.integers(1, 6)))]
-            episode.look_ahead(tuple(coming))
+            features = [arm_set().features for _ in range(int(rng.integers(1, 6)))]
+            shown = ComingArms(np.stack(features) if even and rng.random() < 0.7 else features)
+            episode.look_ahead(shown)
+            coming = list(shown)
         if step in ("best", "other", "unseen"):
             arms = arm_set() if step == "unseen" or not coming else coming.pop(0)
             coming = [] if step == "unseen" else coming
