@@ -223,7 +223,8 @@ class AgentHost(ClientHost):
             self.node.look_ahead(self._ahead)
         elif place:
             self._ahead.forget(place - 1)
-        return self._ahead[place]
+        arms: ArmSet = self._ahead[place]
+        return arms
 
     def _handle(self, packet: Packet, seq: int) -> int:
         node = self.node
