@@ -18,7 +18,6 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet, ComingArms
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.nodes.node import Client
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
@@ -45,7 +44,6 @@ class Episode:
         "_sets",
         "_start",
         "_table",
-        "_winners",
     )
 
     def __init__(self, model: SynchronisedRidge, alpha: float) -> None:
@@ -62,9 +60,8 @@ class Episode:
 
     def _forget(self) -> None:
         """Forget what was foreseen."""
-        self._start = self._next  # from which turn on; then (turns, 2 n), scores beside variances, and winners
+        self._start = self._next  # from which turn on; then (turns, 2 n), scores beside variances
         self._table = NOTHING
-        self._winners: Sequence[int | None] = ()
 
     def begin(self) -> None:
         """The model is another one."""
@@ -76,15 +73,16 @@ class Episode:
         self._bound = math.inf if self._pulls or self._news is not None else 0.0
         self._exact = False
 
-    def scores(self, arms: ArmSet) -> tuple[FloatArray, int | None]:
-        """The scores of the arms of a turn, (n,), and the place of the highest where it is known; see `Client.best`."""
+    def scores(self, arms: ArmSet) -> FloatArray:
+        """The scores of the arms of a turn, (n,)."""
         if self._next >= len(self._sets) or self._sets[self._next] is not arms:
             self.look_ahead((arms,))
         place = self._next - self._start
-        if place >= len(self._winners):
+        if place >= len(self._table):
             self._foresee(arms)
             place = 0
-        return self._table[place, : len(arms)], self._winners[place]
+        scores: FloatArray = self._table[place, : len(arms)]
+        return scores
 
     def _foresee(self, arms: ArmSet) -> None:
         """Work out turns whose arms are known: one before the first model comes, as it will soon be another one."""
@@ -97,14 +95,12 @@ class Episode:
             elif len({len(rows) for rows in features}) == 1:
                 G = np.stack(features)
         mean, variance = self._model.ridge.predict(G)
-        scores = mean + self._alpha * np.sqrt(variance)
-        self._table = np.concatenate([scores, variance], axis=1)
-        self._winners = Client.winners(scores) if len(G) > 1 else (None,)
+        self._table = np.concatenate([mean + self._alpha * np.sqrt(variance), variance], axis=1)
 
     def pull(self, arms: ArmSet, arm: int, reward: float) -> None:
         """V_loc += x x^T, b_loc += y x."""
         place = self._next - self._start
-        known = place < len(self._winners) and self._sets[self._next] is arms
+        known = place < len(self._table) and self._sets[self._next] is arms
         self._exact = known and not self._bound  # of one pull the bound is the gain itself
         self._bound += math.log1p(self._table.item(place, len(arms) + arm)) if known else math.inf
         self._next += 1

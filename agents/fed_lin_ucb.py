@@ -57,7 +57,7 @@ class FedLinUCB(Talks, Agent):
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1) of the downloaded model alone."""
-        return self.best(*self._episode.scores(arms))
+        return self.best(self._episode.scores(arms))
 
     def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
         """Let coming turns be worked out together."""
