@@ -7,12 +7,12 @@ meanwhile belong to the next upload, and the trigger is not looked at before the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-import numpy as np
 from pydantic import Field
 
+from coband.agents.episode import Episode
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.memory import LINEAR
 from coband.agents.messages.linear import LinearModel, LinearUpload
@@ -23,8 +23,7 @@ from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext
 from coband.simulator.core.talks import Talks, late
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
-from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING, LocalRidge, RidgeVersion, SynchronisedRidge
+from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING, RidgeVersion, SynchronisedRidge
 
 
 class FedLinConfig(LinUcbConfig):
@@ -46,7 +45,7 @@ class FedLinUCB(Talks, Agent):
         self.config: FedLinConfig = context.config
         start = context.sharing.get("start", lambda: RidgeVersion(ridge(context.dimension, self.config.lam)))
         self.downloaded = SynchronisedRidge(start, alone=True)
-        self._news = LocalRidge(self.downloaded)
+        self._episode = Episode(self.downloaded, self.config.alpha)
         self._growth = math.log1p(self.config.threshold) + ROUNDING
         self._uploading = False
         self._behind = 0  # pulls in the downloaded model
@@ -58,14 +57,17 @@ class FedLinUCB(Talks, Agent):
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1) of the downloaded model alone."""
-        mean, variance = self.downloaded.ridge.predict(arms)
-        return self.best(mean + self.config.alpha * np.sqrt(variance))
+        return self.best(self._episode.scores(arms))
+
+    def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
+        """Let coming turns be worked out together."""
+        self._episode.look_ahead(arm_sets)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """V_loc += x x^T, b_loc += y x; upload them when det(V_i + V_loc) > (1 + C) det(V_i)."""
-        self._news.update(Observations.pull(arms, arm, reward))
+        self._episode.pull(arms, arm, reward)
         self.unshared += 1
-        if self._uploading or not (gain := self._news.gain("full")) > self._growth:
+        if self._uploading or not (gain := self._episode.gain(self._growth)) > self._growth:
             return []
         return self.begin(self._upload(gain), blocking=self.config.blocking)
 
@@ -73,9 +75,9 @@ class FedLinUCB(Talks, Agent):
         """Upload: (V_loc, b_loc) up, zero from now on. Download: the server's sums, own upload included."""
         self.note("trigger", version=self.downloaded.version, value=gain)
         self._uploading = True
-        W, b = self._news.news(0)
+        W, b = self._episode.news.news(0)
         assert isinstance(W, Gram)
-        self._news.clear()  # so that whatever is taken back is added
+        self._episode.clear()  # so that whatever is taken back is added
         upload = LinearUpload(W=W, b=b, pulls=self.unshared, version=self.downloaded.version)
         model = await self.ask(SERVER, upload, reply=LinearModel, attempts=0, undo=self._take_back)
         self._uploading = False
@@ -84,7 +86,7 @@ class FedLinUCB(Talks, Agent):
 
     def _take_back(self, upload: LinearUpload) -> None:
         """Pulls that the server does not get are news again, and go with the next upload."""
-        self._news.restore(0, upload.W, upload.b)
+        self._episode.restore(upload.W, upload.b)
 
     @late(LinearModel)
     def adopt(self, model: LinearModel, server: Address) -> None:
@@ -92,6 +94,7 @@ class FedLinUCB(Talks, Agent):
         if model.version < self.downloaded.version:
             return
         self.downloaded.follow(model.version, model.W, model.b)
+        self._episode.begin()
         self._behind = model.known
         self.note("model", version=model.version, round=model.round)
 

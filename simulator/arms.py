@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from coband.simulator.arrays import FloatArray, IndexArray
@@ -69,6 +72,36 @@ class ArmSet:
     def __repr__(self) -> str:
         of = "" if self._domain is None else f" of a domain of {len(self._domain)}"
         return f"<ArmSet: {len(self)} arms{of}, {self._features.shape[-1]} features>"
+
+
+class ComingArms(Sequence[ArmSet]):
+    """The arm sets of turns to come: each is made when it is asked for, and is the same object until it is forgotten.
+
+    Attributes:
+        features: of each turn (n, d); an array (turns, n, d) where the turns were drawn together.
+        first: number of the first of these turns.
+    """
+
+    __slots__ = ("_made", "features", "first")
+
+    def __init__(self, features: Sequence[FloatArray] | FloatArray, first: int = 1) -> None:
+        self.features, self.first = features, first
+        self._made: list[ArmSet | None] = [None] * len(features)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[number] for number in range(len(self))[place]]
+        made = self._made[place]
+        if made is None:
+            made = self._made[place] = ArmSet(self.features[place])
+        return made
+
+    def forget(self, place: int) -> None:
+        """A turn is over."""
+        self._made[place] = None
 
 
 Points = ArmSet | FloatArray

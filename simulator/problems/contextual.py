@@ -64,9 +64,11 @@ class ContextualWorld(TurnsWorld):
         self._expected: int | None = None
         self.going_on: GoingOn | None = None
 
-    def upcoming(self, agent: int, turn: int) -> list[FloatArray]:
+    def upcoming(self, agent: int, turn: int) -> FloatArray:
         """Arms of the turn and of those after it that are drawn already."""
-        return [arms for arms, *_ in self._of(agent).upcoming(turn)]
+        drawn, place = self._of(agent).upcoming(turn)
+        assert isinstance(drawn, DrawnTurns)
+        return drawn.arms[place:]
 
     def expect(self, turns: int) -> None:
         """About so many turns an agent will take: they are drawn in longer blocks, and few are not used."""

@@ -97,10 +97,10 @@ class Blocks(Generic[T]):
         self._expected, self._longest = None, min(self._longest, LONGEST_BLOCK)
         return first
 
-    def upcoming(self, turn: int) -> Sequence[T]:
-        """The draws of a turn and of those after it that are drawn already."""
+    def upcoming(self, turn: int) -> tuple[Sequence[T], int]:
+        """Draws that were made together, and the place of a turn's among them; those after it are of turns to come."""
         self.at(turn)
-        return self._items[turn - self._start :]
+        return self._items, turn - self._start
 
 
 def longest_block(agents: int, values_per_turn: int, expected: bool = False) -> int:
@@ -126,11 +126,11 @@ class DrawnTurns(Sequence[Turn]):
         noise: one draw per turn.
     """
 
-    __slots__ = ("_arms", "_rest")
+    __slots__ = ("_rest", "arms")
 
     def __init__(self, arms: FloatArray, means: FloatArray, noise: Sequence[float]) -> None:
         turns, n = means.shape
-        self._arms, rest = arms, np.empty((turns, n + 2))  # means, the largest one, noise
+        self.arms, rest = arms, np.empty((turns, n + 2))  # means, the largest one, noise
         rest[:, :n], rest[:, n], rest[:, n + 1] = means, means.max(axis=1), noise
         self._rest = frozen(rest)
 
@@ -141,7 +141,7 @@ class DrawnTurns(Sequence[Turn]):
         if isinstance(place, slice):
             return [self[number] for number in range(*place.indices(len(self)))]
         rest = self._rest[place]
-        return self._arms[place], rest[:-2], float(rest[-2]), float(rest[-1])
+        return self.arms[place], rest[:-2], rest.item(-2), rest.item(-1)
 
 
 class TurnsWorld(abc.ABC):
@@ -190,7 +190,7 @@ class TurnsWorld(abc.ABC):
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
         _, means, best, draw = self._as_now(agent, turn)
         check_arm(arm, len(means))
-        mean = float(means[arm])
+        mean = means.item(arm)
         reward = self._noise.reward(mean, draw)
         return reward, best - (reward if self.realised else mean)
 

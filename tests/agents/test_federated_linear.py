@@ -209,7 +209,7 @@ def test_the_server_holds_the_sum_of_what_it_applied(name: str) -> None:
     held, applied = server.sums.gram.dense(), server.sums.b
     for agent in simulated.engine.agents:
         node: Any = agent
-        news = (node._news if name == "fed_lin_ucb" else node.ridge).news(1000)
+        news = (node._episode.news if name == "fed_lin_ucb" else node.ridge).news(1000)
         held = held + news[0].dense()
         applied = applied + (news[1] if name != "fed_glb_ucb" else 0.0)
         count -= node.unshared

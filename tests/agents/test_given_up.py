@@ -91,7 +91,7 @@ def test_sums_at_the_server_and_unsent_news_are_all_pulls_once(
         b += 0.0 if isinstance(upload, PointsUpload) else upload.B if isinstance(upload, NeuralUpload) else upload.b
     for agent in result.engine.agents:
         part: Any = agent
-        unsent = part._news if name == "fed_lin_ucb" else part._ridge if name == "fn_ucb" else part.ridge
+        unsent = part._episode.news if name == "fed_lin_ucb" else part._ridge if name == "fn_ucb" else part.ridge
         W_unsent, b_unsent = unsent.news(10**6)
         W, b = W + dense(W_unsent), b + b_unsent
     W_all, b_all = np.zeros_like(W), np.zeros_like(b)

@@ -48,8 +48,8 @@ def test_blocks_may_be_asked_again_and_may_skip_turns() -> None:
 def test_what_is_drawn_already_can_be_seen_ahead() -> None:
     drawn = iter(range(1, 100))
     blocks = Blocks(lambda turns: [next(drawn) for _ in range(turns)])
-    assert list(blocks.upcoming(2)) == [2, 3, 4]
-    assert list(blocks.upcoming(5)) == list(range(5, 13))
+    assert blocks.upcoming(2) == ([1, 2, 3, 4], 1)
+    assert blocks.upcoming(5) == (list(range(5, 13)), 0)
     assert blocks.at(7) == 7
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coband.simulator.arms import ArmSet
+from coband.simulator.arms import ArmSet, ComingArms
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.age import NEVER
@@ -21,6 +20,7 @@ from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.world import World
 
+NOTHING = ComingArms(())
 Veil = Callable[[Address, int, ArmSet, int], ArmSet]
 """What an agent learns of its arms after a pull, where that is not what it has chosen from."""
 
@@ -80,7 +80,7 @@ class AgentHost(ClientHost):
         self._shown: ArmSet | None = None
         self._veiled: Veil | None = getattr(world, "veiled", None)
         self._upcoming = upcoming
-        self._ahead: deque[ArmSet] | tuple[()] = ()  # unless the agent looks ahead
+        self._ahead = NOTHING  # unless the agent looks ahead
         self.turns = 0
         self.newest = NEVER  # when the newest message from which the agent has learnt was sent
 
@@ -217,10 +217,14 @@ class AgentHost(ClientHost):
             return self._shown
         if self._upcoming is None:
             return ArmSet(self._world.arms(self.address, turn))
-        if not self._ahead:
-            self._ahead = deque(map(ArmSet, self._upcoming(self.address, turn)))
-            self.node.look_ahead(tuple(self._ahead))
-        return self._ahead.popleft()
+        place = turn - self._ahead.first
+        if place >= len(self._ahead):
+            self._ahead, place = ComingArms(self._upcoming(self.address, turn), turn), 0
+            self.node.look_ahead(self._ahead)
+        elif place:
+            self._ahead.forget(place - 1)
+        arms: ArmSet = self._ahead[place]
+        return arms
 
     def _handle(self, packet: Packet, seq: int) -> int:
         node = self.node

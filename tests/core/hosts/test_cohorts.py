@@ -121,10 +121,14 @@ def test_agents_that_choose_together_choose_as_alone(case: int) -> None:
 @every("threshold", [0.0, 0.5, 3.0])
 @every("schedule", [{"kind": "one_at_a_time", "turns": 150}, {"kind": "rounds", "turns": 30}])
 @every("network", [{}, {"latency": {"kind": "uniform", "low": 0.0, "high": 4.0}}])
-def test_looking_ahead_changes_nothing(threshold: float, schedule: dict[str, Any], network: dict[str, Any]) -> None:
-    config = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "threshold": threshold, "lam": 0.5}
+@every("name", ["async_kernel_ucb", "fed_lin_ucb"])
+def test_looking_ahead_changes_nothing(
+    name: str, threshold: float, schedule: dict[str, Any], network: dict[str, Any]
+) -> None:
+    kernel = {"kernel": {"kind": "gaussian", "gamma": 1.0}} if name == "async_kernel_ucb" else {}
     parts = {"agents": 5, "schedule": schedule, "network": network}
-    assert_same(*(run("async_kernel_ucb", config, **parts, cohorts=cohorts) for cohorts in (True, False)))
+    config = {**kernel, "threshold": threshold, "lam": 0.5}
+    assert_same(*(run(name, config, **parts, cohorts=cohorts) for cohorts in (True, False)))
 
 
 def test_turns_are_evaluated_several_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
