@@ -37,7 +37,7 @@ class BpeServer(TrimmingServer):
         self._points += len(self._sums)
         self.active = batch.kept(len(rewards), self._sums, self._beta)
         self.rounds += 1
-        self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
+        self.note_left()
         self.tell(ALL_AGENTS, RewardSums(sums=self._sums, version=self.rounds, round=self.rounds))
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:

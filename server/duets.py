@@ -98,7 +98,7 @@ class DuetsServer(TrimmingServer):
             self.active = self._induced.kept_by_bounds(vbar, gram, lam, self._beta)
         self.rounds += 1
         self._plan = self._epochs.begin(self.config.split(self.context, self.active))
-        self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
+        self.note_left()
         return EpochModel(
             vbar=vbar, sigma_max=self._sigma_max, gram=None if by_mean else gram, version=self.rounds, round=self.rounds
         )

@@ -102,6 +102,10 @@ class TrimmingServer(InStepServer):
         self.active: IndexArray = np.arange(len(points))
         self._before = len(points)
 
+    def note_left(self) -> None:
+        """Tell the trace how many points are left."""
+        self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
+
     def broken_invariants(self) -> Iterator[str]:
         """The active set never becomes empty and never grows."""
         if not 0 < len(self.active) <= self._before:

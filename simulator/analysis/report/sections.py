@@ -32,7 +32,7 @@ from coband.simulator.analysis.report.fates import fates_table
 from coband.simulator.analysis.report.figures import MAX_BANDS
 from coband.simulator.analysis.report.frontier import standing_table
 from coband.simulator.analysis.report.palette import TIMES, VARIABLES
-from coband.simulator.analysis.report.svg import inline
+from coband.simulator.analysis.report.svg import glyphs_of_readers, inline
 from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.analysis.report.theory_table import assumptions, growth_table
 
@@ -87,7 +87,8 @@ class Sheet:
             title, name = f"{one.title} {one.environment}".strip(), f"f{order}"
             narrow.mark(one.figure)
             broad = inline(one.figure, name, title)
-            below, moves = narrow.narrow(one.figure, name, title)
+            with glyphs_of_readers():
+                below, moves = narrow.narrow(one.figure, name, title)
             drawn = Markup(broad.replace("<svg", '<svg class="broad"', 1) + below if below else broad)
             values = hover.values(one.figure, moves)
             found[one.name].append(Inlined(one.environment, drawn, Markup(json_text(values)) if values else None))

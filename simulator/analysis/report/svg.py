@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 
 from matplotlib.figure import Figure
@@ -56,10 +58,17 @@ def _short(path: re.Match[str]) -> str:
     return f' d="{_LINES.sub(" ", places).replace(" -", "-")}"'
 
 
+@contextmanager
+def glyphs_of_readers() -> Iterator[None]:
+    """Text stays text, which the reader's own fonts draw: it does not matter what those of this machine lack."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        yield
+
+
 def svg(figure: Figure) -> str:
     """A figure as an SVG document without a date; equal figures give equal text."""
     buffer = io.StringIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # text stays text, which the reader's own fonts draw
+    with glyphs_of_readers():
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()

@@ -160,7 +160,7 @@ def test_the_document_names_every_column(path: Path) -> None:
 
 
 def test_tallies(run: store.StoredRun) -> None:
-    by_kind = {(tally.label, tally.group): tally for tally in tallies.tally(run.jobs, "kind")}
+    by_kind = {(tally.label, tally.groups[0]): tally for tally in tallies.tally(run.jobs, "kind")}
     sums, news = by_kind["Often", "sums"], by_kind["Often", "mean"]
     assert (sums.sends, sums.messages, sums.scalars, sums.deliveries) == (200, 200, 400, 200)
     assert (news.sends, news.messages, news.scalars, news.deliveries) == (200, 1000, 1000, 1000)
