@@ -18,6 +18,7 @@ from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live.refusals import refusal
+from coband.simulator.scenario_errors import BrokenOff
 from tests.agents.test_conformance import CASES
 from tests.everyday import slow
 from tests.oracles import SERVER, OracleRun, badness
@@ -60,6 +61,15 @@ def test_a_change_is_noticed_when_the_plain_loop_notices_it(parameters: dict[str
             fast, slow_ = config.watch(3), badness.Watch(**parameters)
     assert sum(200 <= pull < 260 for pull in moments) == 1, moments
     assert sum(400 <= pull < 460 for pull in moments) == 1, moments
+
+
+def test_what_notices_no_change_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"with window\(=1\) .* no change is ever noticed: a share of 1\.27 would"):
+        Badness(kind="badness", noise=0.1, window=1)
+    watch = Badness(kind="badness", noise=0.1, lam=1e-19).watch(3)
+    with pytest.raises(BrokenOff, match=r"agents\.restart: lam\(=1e-19\) is lost beside the pulls"):
+        for x in np.random.default_rng(0).standard_normal((200, 3)):
+            watch.changed(x, float(x.sum()))
 
 
 def test_false_alarms_are_rare_and_changes_are_noticed_soon() -> None:
