@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import deque
 from statistics import NormalDist
 from typing import Annotated, Literal
@@ -14,15 +14,19 @@ from pydantic import Field, model_validator
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.promises import hold_to
 from coband.simulator.scenario_errors import BrokenOff
 
 
-class Watch:
+class Watch(ABC):
     """Watches the pulls of one agent, from one restart to the next."""
 
+    def __init_subclass__(cls) -> None:
+        hold_to(cls, Watch)
+
+    @abstractmethod
     def changed(self, x: FloatArray, reward: float) -> bool:
         """Take note of a pull of arm x (d,), and say whether rewards have changed."""
-        raise NotImplementedError
 
 
 class BaseDetector(Config):
@@ -65,8 +69,8 @@ class Badness(BaseDetector):
     def _notices(self) -> Badness:
         if self.bound(self.window) > 1.0:
             raise ValueError(
-                f"with window(={self.window}) and delta_share(={self.delta_share}) no change is ever noticed: a share of "
-                f"{self.bound(self.window):.2f} would have to be outside; give a larger window or delta_share"
+                f"with window(={self.window}) and delta_share(={self.delta_share}) no change is ever noticed: a "
+                f"share of {self.bound(self.window):.2f} would have to be outside; give a larger window or delta_share"
             )
         return self
 

@@ -11,7 +11,7 @@ from coband.simulator.conformance import graphs, kit, runs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.hosts import restarts
-from coband.simulator.core.hosts.detectors import Badness
+from coband.simulator.core.hosts.detectors import Badness, Watch
 from coband.simulator.core.hosts.restarts import Restart, RestartingHost
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs.study import study_of
@@ -67,9 +67,20 @@ def test_what_notices_no_change_is_refused() -> None:
     with pytest.raises(ValueError, match=r"with window\(=1\) .* no change is ever noticed: a share of 1\.27 would"):
         Badness(kind="badness", noise=0.1, window=1)
     watch = Badness(kind="badness", noise=0.1, lam=1e-19).watch(3)
+    rows = np.random.default_rng(0).standard_normal((200, 3))
     with pytest.raises(BrokenOff, match=r"agents\.restart: lam\(=1e-19\) is lost beside the pulls"):
-        for x in np.random.default_rng(0).standard_normal((200, 3)):
-            watch.changed(x, float(x.sum()))
+        [watch.changed(x, float(x.sum())) for x in rows]
+
+
+def test_a_watch_that_says_neither_yes_nor_no_is_told_of() -> None:
+    class Silent(Watch):
+        def changed(self, x: Any, reward: float) -> bool:
+            return None  # type: ignore[return-value]
+
+    with pytest.raises(
+        BrokenOff, match=r"test_restarts\.py:\d+: .*Silent\.changed returned None; coband\.Watch\.changed "
+    ):
+        Silent().changed(np.zeros(2), 0.0)
 
 
 def test_false_alarms_are_rare_and_changes_are_noticed_soon() -> None:
