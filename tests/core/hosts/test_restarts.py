@@ -219,6 +219,22 @@ def test_a_lost_restart_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+def test_who_joins_later_hears_of_the_epoch_with_its_first_message() -> None:
+    run = runs.run(
+        "fed_lin_ucb",
+        {"alpha": 0.4, "threshold": 0.5},
+        schedule={"kind": "rounds", "turns": 400},
+        problem=DRIFTING,
+        agent={**RESTART, "joins": {"kind": "times", "times": [[2, 200.5]]}},
+        network={"latency": {"kind": "exponential", "rate": 1.0}},
+        seed=5,
+    )
+    begun = [row.time for row in run.events(tr.RESTART) if row.node == 2]
+    first = next(row.time for row in run.events(tr.SEND) if row.node == 2)
+    assert 200.5 < first < begun[0] < first + 30
+    assert len({host.epoch for host in run.engine._hosts if isinstance(host, RestartingHost)}) == 1
+
+
 def test_a_node_that_keeps_something_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """With all checks a node that does not begin anew does not do what its twin does."""
     begin_anew, kept = restarts.begin_anew, {"now": True}
