@@ -93,13 +93,7 @@ class DealtAgent(PhasedAgent):
 
     def warnings(self) -> Iterator[str]:
         """A first phase that never ends."""
-        known = (self.context.horizon, getattr(self.config, "horizon", None))
-        turns = min((one for one in known if one is not None), default=self._ends[-1])
-        if self.phase == 1 and self._ends[-1] > turns:
-            yield (
-                f"the first phase has {self._ends[-1]} pulls of each agent, but there are {turns} turns, "
-                "so that nothing is sent; give a smaller C or more turns"
-            )
+        return self.never_ending(self._ends[-1] if self.phase == 1 else 0)
 
     def report(self) -> dict[str, float | int]:
         return {"arms_left": len(self.active)}

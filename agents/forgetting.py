@@ -21,6 +21,7 @@ from coband.simulator.core.algorithm import Assumption, Bound
 from coband.simulator.core.config import REWARD
 from coband.simulator.core.memory import Memory
 from coband.simulator.core.nodes.node import NodeContext
+from coband.simulator.maths.linalg.matrices import definite
 from coband.simulator.maths.linalg.quadratic_forms import quadratic
 from coband.simulator.maths.posteriors.discounted import DiscountedSums
 from coband.simulator.maths.posteriors.observations import Observations
@@ -106,7 +107,7 @@ class SlidingLinUCB(Forgetting):
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """x^T theta and ||x||^2 in the norm of V^(-1)."""
-        inverse = np.linalg.inv(self.W + self.context.config.lam * np.eye(len(self.b)))
+        inverse = definite(np.linalg.inv, self.W + self.context.config.lam * np.eye(len(self.b)))
         return X @ (inverse @ self.b), quadratic(X, inverse)
 
     def beta(self) -> float:

@@ -7,6 +7,7 @@ everybody: each agent goes on alone with what it knows.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -103,6 +104,16 @@ class PhasedAgent(InStepClient, Agent):
         rows = X[self._arms]
         V = (rows.T * self._counts) @ rows
         return np.asarray(np.linalg.pinv(V, rcond=WHOLE, hermitian=True) @ (self._sums @ rows))
+
+    def never_ending(self, pulls: int) -> Iterator[str]:
+        """Warns of a first phase of so many pulls, where there are fewer turns."""
+        known = (self.context.horizon, getattr(self.context.config, "horizon", None))
+        turns = min((one for one in known if one is not None), default=pulls)
+        if pulls > turns:
+            yield (
+                f"the first phase has {pulls} pulls of each agent, but there are {turns} turns, "
+                "so that nothing is sent; give a smaller C or more turns"
+            )
 
     @abstractmethod
     async def end_phase(self) -> None:

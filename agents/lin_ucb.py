@@ -18,6 +18,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.nodes.node import NodeContext
+from coband.simulator.maths.linalg.matrices import definite
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
 
@@ -96,7 +97,7 @@ class LinTS(Linear):
     def scores(self, arms: ArmSet) -> FloatArray:
         """x^T theta for theta = theta_hat + nu L z with L L^T = V^(-1), L lower triangular, z standard normal."""
         z = self.context.rng.standard_normal(self.context.dimension)
-        root = np.linalg.cholesky(self.ridge.inverse().dense())
+        root = definite(np.linalg.cholesky, self.ridge.inverse().dense())
         scores: FloatArray = arms.features @ (self.ridge.theta + self.context.config.nu * (root @ z))
         return scores
 

@@ -22,7 +22,7 @@ Longer than most, with its server: pulls of two kinds, each with its state, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, NamedTuple
 
@@ -111,6 +111,11 @@ class Pls(PhasedAgent):
         if not self._left:
             return super().choose(arms)
         return int(self._arms[self.best(self._means + self.config.gamma * np.sqrt(self._variances))])
+
+    def warnings(self) -> Iterator[str]:
+        """A first exploration that never ends."""
+        first = self.phase <= 1 and self.config.epoch(self.context, 1).s
+        return self.never_ending(first * self.context.dimension)
 
     def _explore(self) -> None:
         """Begin the next epoch."""

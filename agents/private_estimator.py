@@ -130,7 +130,7 @@ class TreeNoise(OwnNoise):
     """What a privatiser spends, and what the server sees of it."""
 
     def __init__(self, calibration: Calibration) -> None:
-        self._calibration, self.delta = calibration, calibration.delta
+        self._calibration, self.epsilon, self.delta = calibration, calibration.epsilon, calibration.delta
 
     def spent(self, releases: int) -> Spent:
         """A pull is in as many nodes of the tree as the number of releases has binary digits."""

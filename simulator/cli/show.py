@@ -47,8 +47,9 @@ def _say_state(run: StoredRun) -> None:
     missing = [job for job in run.jobs if job.record is None]
     if missing:
         broken = sum(job.status in ("violated", "failed") for job in missing)
+        status = run.manifest.get("status", "unknown")
+        state = "running, or killed" if status == "running" else status
         click.echo(
-            f"{run.manifest.get('status', 'unknown')}: {len(run.jobs) - len(missing):,} of {len(run.jobs):,} jobs have "
-            f"finished, {broken:,} broke off",
+            f"{state}: {len(run.jobs) - len(missing):,} of {len(run.jobs):,} jobs have finished, {broken:,} broke off",
             err=True,
         )

@@ -222,6 +222,13 @@ class Ended:
         yield from warnings_of(self._nodes)
         if self.noising is not None and (sentence := self.noising.too_much):
             yield sentence
+        if self.private is not None and self.noising is None:
+            spent, promised = self._spent().get("epsilon", 0.0), self.private(self.agents[0].context).epsilon
+            if spent > promised * (1.0 + 1e-6):
+                yield (
+                    f"an epsilon of {spent:.4g} is spent, more than the {promised:g} that is promised: agents sent "
+                    "more often than their noise is made for; give a larger horizon"
+                )
         nodes = [*made(self.agents), *([] if self.server is None else [self.server])]
         declined = sum((Counter(node.declined) for node in nodes if node.declined), Counter[str]())
         for kind, count in declined.items():

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from coband.simulator.plugins.entry_points import Loaded, PluginError, installed, is_subclass, kind_of, load
+from coband.simulator.plugins.promises import hold_to
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -166,6 +167,7 @@ def checked_class(name: str, found: object, base: Any) -> Any:
     if inspect.isabstract(found):
         missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
         raise PluginError(f"{found.__name__} lacks {missing}, which coband.{base.__name__} asks for")
+    hold_to(found, base)
     return found
 
 

@@ -225,6 +225,8 @@ class FixedArmsWorld:
         realised: bool = False,
         warnings: tuple[str, ...] = (),
     ) -> None:
+        if np.shape(means)[-1:] != arms.shape[-2:-1]:
+            raise InstanceError(f"arms {arms.shape} are to be (n, d), and means {np.shape(means)} one for each of them")
         self.realised = realised
         self.dimension = int(arms.shape[1])
         self._arms = read_only(arms)

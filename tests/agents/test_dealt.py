@@ -122,7 +122,7 @@ def test_a_median_is_as_often_too_high_as_it_may_be(agents: int, liars: float) -
     assert median_width(agents + 2, liars, delta) < t or lying < math.floor(liars * (agents + 2) + 1e-9)
 
 
-@every("name", ORACLES)
+@every("name", [*ORACLES, "pls"])
 def test_a_first_phase_that_never_ends_is_warned_of(name: str) -> None:
     simulated = run(name, {"C": 600.0}, problem=FIXED_PROBLEM)
     (warning,) = simulated.engine.agents[0].warnings()

@@ -223,6 +223,14 @@ def test_an_audit_stays_below_the_account_and_catches_half_the_noise(monkeypatch
     assert verdict().refuted
 
 
+def test_a_horizon_below_the_turns_spends_more_than_is_promised_and_says_so() -> None:
+    plan: dict[str, Any] = {"problem": PROBLEM, "schedule": {"kind": "rounds", "turns": 100}}
+    for horizon, spent in ((None, False), (4, True)):
+        config = {"epsilon": 1.0, "noise": "exact", "horizon": horizon, "threshold": 0.0}
+        warnings = run("fed_ucb", config, **plan).result.warnings
+        assert [text.endswith("give a larger horizon") for text in warnings] == [True] * spent, warnings
+
+
 def test_less_noise_means_less_regret() -> None:
     """On one world, regret falls from the paper's noise to the exact one and to hardly any."""
     problem = {**PROBLEM, "reward": {"kind": "linear"}}

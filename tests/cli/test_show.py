@@ -70,7 +70,7 @@ def test_a_run_that_goes_on_is_shown_as_far_as_it_is(coband: Program, tmp_path: 
         status, output, errors = coband("show", "latest")
     assert status == 0
     assert output.splitlines()[1].startswith("Often  1")
-    assert errors.startswith("running: 1 of ")
+    assert errors.startswith("running, or killed: 1 of ")
 
 
 def test_the_latest_run_is_that_which_was_started_last(tmp_path: Path) -> None:

@@ -80,6 +80,17 @@ def test_json_resume_and_status(coband: Coband) -> None:
     assert found["resume"] == "coband sweep small.yaml --resume --out runs/small-0001"
 
 
+def test_a_sweep_that_goes_on_with_another_scenario_says_what_is_not_shown(coband: Coband) -> None:
+    file = Path("small.yaml")
+    coband("sweep", "small.yaml", "--out", "changed")
+    kept = set(Path("changed/done").rglob("*"))
+    assert "has changed since" not in coband("sweep", "small.yaml", "--resume", "--out", "changed")[2]
+    file.write_text(file.read_text().replace("seed: ", "seed: 1", 1))
+    errors = coband("sweep", "small.yaml", "--resume", "--out", "changed")[2]
+    assert "what has finished and is no longer in it is kept in changed/done, and not shown" in errors
+    assert kept < set(Path("changed/done").rglob("*"))
+
+
 def test_kept_traces_can_be_asked(coband: Coband) -> None:
     coband("sweep", "small.yaml", "--trace", "protocol", "--out", "traced")
     chosen = ["--label", "K [noise=0.1, alpha=4]", "--replication", "2"]

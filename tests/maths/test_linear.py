@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.simulator.conformance import graphs
 from coband.simulator.maths.linalg.gram import Downdate, Gram, GrowingGram, MeanInverse, ScaledIdentity
 from coband.simulator.maths.linalg.matrices import NotDefiniteError
 from coband.simulator.maths.linalg.quadratic_forms import LARGE, is_sparse, quadratic, times
@@ -117,6 +118,12 @@ def test_a_lam_below_rounding_is_told_of() -> None:
     kept.add_squares(np.ones((1, 3)))
     with pytest.raises(NotDefiniteError, match=r"not positive definite \(pivot .\), lam\(=1e-40\); give a larger lam"):
         kept.add_squares(np.ones((1, 3)))
+
+
+@every("name", ["sw_lin_ucb", "discounted_lin_ucb", "club", "lin_ts", "dis_lin_ucb"])
+def test_runs_whose_lam_is_below_rounding_say_what_to_change(name: str) -> None:
+    with pytest.raises(NotDefiniteError, match="; give a larger lam"):
+        graphs.run_anywhere(name, {"lam": 1e-17}, schedule={"kind": "rounds", "turns": 20})
 
 
 def test_gram_matrices_are_immutable_and_count_all_entries() -> None:

@@ -1,7 +1,22 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
-from coband.simulator.problems.world import BLOCK_MEMORY, LONGEST_BLOCK, LONGEST_EXPECTED, Blocks, longest_block
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.runs.job import as_declared
+from coband.simulator.problems.rewards import as_noise
+from coband.simulator.problems.world import (
+    BLOCK_MEMORY,
+    LONGEST_BLOCK,
+    LONGEST_EXPECTED,
+    Blocks,
+    FixedArmsWorld,
+    InstanceError,
+    Problem,
+    longest_block,
+)
+from coband.simulator.scenario_errors import BrokenOff
 
 
 def numbers(lengths: list[int], longest: int = 16, expected: int | None = None) -> Blocks[int]:
@@ -83,3 +98,35 @@ def test_one_stream_in_pieces_is_the_same_stream() -> None:
     whole, pieces = np.random.default_rng(1), np.random.default_rng(1)
     together = whole.standard_normal((13, 4))
     assert np.array_equal(together, np.concatenate([pieces.standard_normal((n, 4)) for n in (1, 2, 4, 6)]))
+
+
+class Listed:
+    """A world whose arms are no array."""
+
+    dimension, fixed_arms, shape = 2, False, None
+
+    def arms(self, agent: int, turn: int) -> Any:
+        return [[0.0, 1.0]] if self.shape is None else np.zeros(self.shape)
+
+
+class Planned(Problem):
+    world: Any = None
+
+    def build(self, streams: Any, agents: int, base: Any = None) -> Any:
+        return self.world
+
+
+def test_a_world_of_a_plugin_that_is_none_is_told_of() -> None:
+    streams, wrong = Streams(0), Listed()
+    with pytest.raises(
+        BrokenOff, match=r"Planned\.build returned a NoneType, which lacks dimension, fixed_arms, arms; "
+    ):
+        as_declared(Planned(), None)
+    with pytest.raises(BrokenOff, match=r"Listed\.arms returned no array; return an array \(n, 2\), as dimension is 2"):
+        as_declared(Planned(), wrong)  # type: ignore[arg-type]
+    wrong.shape = (3,)  # type: ignore[assignment]
+    with pytest.raises(BrokenOff, match=r"Listed\.arms returned an array of shape \(3,\); "):
+        as_declared(Planned(), wrong)  # type: ignore[arg-type]
+    for arms, means in ((np.zeros(3), np.zeros(3)), (np.zeros((3, 1)), np.zeros(2))):
+        with pytest.raises(InstanceError, match="one for each of them"):
+            FixedArmsWorld(arms, means, as_noise(0.1), streams, {})

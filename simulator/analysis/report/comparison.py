@@ -239,6 +239,8 @@ def ranking(comparison: RunComparison, measure: Measure, found: Sequence[Differe
     )
     single = any(estimate.count < 2 for _, estimate in order)
     sentence = _sentence(measure, leaders, others, undecided, single)
+    if undecided and len(found) > 1 and not single:
+        sentence = f"{sentence[:-1]} with all pairs judged at once."
     return Ranking(measure, order, tuple(leaders), undecided, sentence)
 
 

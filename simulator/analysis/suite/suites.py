@@ -195,7 +195,7 @@ class Suite:
             found = preflight(ScenarioText(study.text, scenario, self.folder), (), study)
         except BAD_INPUT as error:
             found_problems = error.problems if isinstance(error, ScenarioError) else ()
-            return found_problems[0].message.partition(". On ")[0] if found_problems else str(error)
+            return found_problems[0].message if found_problems else str(error)
         return found.problems[0].message if found.problems else ""
 
     def candidates(self, scenario: str, algorithm: Algorithm, size: Size) -> list[dict[str, Any]]:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import deque
 from statistics import NormalDist
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.promises import hold_to
+from coband.simulator.scenario_errors import BrokenOff
 
 
-class Watch:
+class Watch(ABC):
     """Watches the pulls of one agent, from one restart to the next."""
 
+    def __init_subclass__(cls) -> None:
+        hold_to(cls, Watch)
+
+    @abstractmethod
     def changed(self, x: FloatArray, reward: float) -> bool:
         """Take note of a pull of arm x (d,), and say whether rewards have changed."""
-        raise NotImplementedError
 
 
 class BaseDetector(Config):
@@ -60,6 +65,19 @@ class Badness(BaseDetector):
     delta_share: float = Field(default=0.05, gt=0, lt=1)
     """Probability with which the share exceeds its bound without a change, at one pull (the paper's delta_2)."""
 
+    @model_validator(mode="after")
+    def _notices(self) -> Badness:
+        if self.bound(self.window) > 1.0:
+            raise ValueError(
+                f"with window(={self.window}) and delta_share(={self.delta_share}) no change is ever noticed: a "
+                f"share of {self.bound(self.window):.2f} would have to be outside; give a larger window or delta_share"
+            )
+        return self
+
+    def bound(self, count: int) -> float:
+        """The share of so many rewards that is a change when it is outside."""
+        return self.delta + math.sqrt(math.log(1.0 / self.delta_share) / (2.0 * count))
+
     def watch(self, dimension: int) -> Watch:
         return _Residuals(self, dimension)
 
@@ -78,6 +96,8 @@ class _Residuals(Watch):
     def changed(self, x: FloatArray, reward: float) -> bool:
         config, u = self._config, self._inverse @ x
         variance, residual = float(x @ u), reward - float(x @ self._theta)
+        if variance < 0.0:
+            raise BrokenOff(f"agents.restart: lam(={config.lam}) is lost beside the pulls; give a larger lam.")
         growth = len(x) * math.log1p(self._fitted / (config.lam * len(x)))
         spread = math.sqrt(2.0 * math.log(1.0 / config.delta) + growth)
         beta = math.sqrt(config.lam) * config.norm + config.noise * spread
@@ -89,8 +109,7 @@ class _Residuals(Watch):
             self._inverse = self._inverse - np.outer(gain, u)
             self._fitted += 1
         count = len(self._outside)
-        bound = config.delta + math.sqrt(math.log(1.0 / config.delta_share) / (2.0 * count))
-        return sum(self._outside) >= bound * count
+        return sum(self._outside) >= config.bound(count) * count
 
 
 DETECTORS: Kinds[type[BaseDetector]] = Kinds.of("detectors", BaseDetector, (Badness,))

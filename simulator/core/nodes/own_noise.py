@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -30,12 +31,13 @@ class OwnNoise(ABC):
     Attributes:
         unit: what is hidden: one pull, or all pulls of an agent.
         adversary: from whom.
-        delta: with this probability the promise of epsilon may fail.
+        epsilon, delta: what is promised, if anything is: epsilon, but with probability delta.
     """
 
     unit: ClassVar[Literal["pull", "agent"]] = "pull"
     adversary: ClassVar[Literal["server", "others"]] = "server"
     delta: float
+    epsilon: float = math.inf
 
     @abstractmethod
     def spent(self, releases: int) -> Spent:

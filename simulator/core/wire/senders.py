@@ -10,10 +10,14 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.wire.packing import Codes
+from coband.simulator.scenario_errors import BrokenOff
 
 
 class Coder(Protocol):
     """What encodes and decodes numbers (`core.wire.encodings.BaseEncoding`)."""
+
+    def widths(self, n: int) -> Sequence[tuple[int, int]]:
+        """(how many codes, bits of each) of every part of n numbers."""
 
     def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Codes]:
         """The parts of the numbers."""
@@ -35,16 +39,34 @@ class Encoded:
     reference: int = 0
 
 
+def _fits(codes: Codes, declared: tuple[int, int]) -> bool:
+    """Whether a part has so many codes of so many bits."""
+    count, width = declared
+    return codes.dtype == np.uint64 and codes.shape == (count,) and all(code < 1 << width for code in codes.tolist())
+
+
 class Sender:
     """The sending end of one field of one kind of message on one link; messages are numbered as they are sent."""
+
+    _untried = True
 
     def __init__(self, encoding: Coder) -> None:
         self._encoding = encoding
 
     def encode(self, number: int, values: FloatArray, rng: np.random.Generator) -> Encoded:
         """Encode the numbers of a message."""
-        parts = self._encoding.encode(values, rng)
-        return Encoded(parts, self._encoding.decode(parts, len(values)))
+        parts, n = self._encoding.encode(values, rng), len(values)
+        decoded = self._encoding.decode(parts, n)
+        if self._untried:
+            self._untried = False
+            kind, widths = type(self._encoding).__name__, self._encoding.widths(n)
+            if decoded.shape != (n,):
+                raise BrokenOff(f"{kind}.decode returned numbers of shape {decoded.shape}, and was asked for {n}")
+            if len(parts) != len(widths) or not all(map(_fits, parts, widths)):
+                raise BrokenOff(
+                    f"{kind}.encode returned no uint64 codes whose numbers and bits are {widths}, as widths says"
+                )
+        return Encoded(parts, decoded)
 
     def acknowledged(self, number: int) -> None:
         """The receiver has a message."""

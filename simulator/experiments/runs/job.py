@@ -23,7 +23,7 @@ from coband.simulator.experiments.runs.free_memory import address_space
 from coband.simulator.experiments.runs.results import Record, record
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.problems.world import World
+from coband.simulator.problems.world import Problem, World
 from coband.simulator.scenario_errors import BrokenOff
 
 if TYPE_CHECKING:
@@ -230,12 +230,33 @@ def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None,
     """
     count, topology = scenario.agents.count, scenario.network.graph
     if topology is None:
-        return None, scenario.problem.build(streams, count, scenario.base)
+        return None, as_declared(scenario.problem, scenario.problem.build(streams, count, scenario.base))
     try:
         graph = topology.build(count, streams)
     except GraphError as error:
         raise graph_mistake(error) from None
-    return graph, scenario.problem.build_on(graph.distances, streams, count, scenario.base)
+    world = scenario.problem.build_on(graph.distances, streams, count, scenario.base)
+    return graph, as_declared(scenario.problem, world)
+
+
+def as_declared(problem: Problem, world: World) -> World:
+    """The world of a problem, of which that of a plugin is looked at.
+
+    Raises:
+        BrokenOff: it is no world, or its arms are no (n, d) array.
+    """
+    kind = type(problem)
+    if kind.__module__.startswith("coband."):
+        return world
+    if lacking := [name for name in ("dimension", "fixed_arms", "arms") if not hasattr(world, name)]:
+        what = f"a {type(world).__name__}, which lacks {', '.join(lacking)}"
+        raise BrokenOff(f"{kind.__name__}.build returned {what}; return a coband.World.")
+    shape = getattr(world.arms(0, 1), "shape", None)
+    if shape is None or len(shape) != 2 or shape[1] != world.dimension:
+        what = "no array" if shape is None else f"an array of shape {shape}"
+        wanted = f"an array (n, {world.dimension}), as dimension is {world.dimension}"
+        raise BrokenOff(f"{type(world).__name__}.arms returned {what}; return {wanted}.")
+    return world
 
 
 def graph_mistake(error: GraphError) -> GraphError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm, Needs
@@ -217,7 +218,8 @@ def _needs(
     if not _links(needs, network):
         fitting = _fitting(registry, network, problem, schedule)
         kind, allowed = _topology(network), ", ".join(needs.topologies)
-        yield _at(root, place, f"{name} cannot run on network.topology {kind}; it runs on: {allowed}{fitting}")
+        found = _at(root, place, f"{name} cannot run on network.topology {kind}; it runs on: {allowed}")
+        yield replace(found, fitting=fitting)
     if network.transport == "datagram":
         yield from _datagrams(root, valid, algorithm, place)
 
@@ -265,7 +267,7 @@ def _fitting(registry: Registry, network: NetworkConfig, problem: Any, schedule:
         and (schedule is None or _like(schedule.kind) in needs.schedules)
     ]
     more = f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else ""
-    return f". On {_topology(network)} run: {', '.join(found[:MOST_NAMES])}{more}" if found else ""
+    return f"On {_topology(network)} run: {', '.join(found[:MOST_NAMES])}{more}" if found else ""
 
 
 def _reorders(network: NetworkConfig) -> bool:

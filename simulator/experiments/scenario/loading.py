@@ -156,12 +156,15 @@ def read_document(
 
 def _is_a_sweep(root: Node, grid: Grid, file: str) -> InputProblem:
     first = next(grid.points())
-    one = " ".join(f"--set {shlex.quote(f'{key.path}={value.text}')}" for key, value in grid.chosen(first))
+    chosen = [f"{key.path}={value.text}" for key, value in grid.chosen(first)]
     tuning = descend(root, "tuning")
     if tuning is not None and plain(tuning) is not None:
-        one += " --set tuning=null"
+        chosen.append("tuning=null")
+    python = file.startswith("<")  # text, or a mapping
+    sweep = "coband.sweep" if python else f"`coband sweep {file}`"
+    one = f"set={chosen}" if python else " ".join(f"--set {shlex.quote(setting)}" for setting in chosen)
     points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
-    message = f"this scenario has {points}: run them with `coband sweep {file}`, or one of them with {one}"
+    message = f"this scenario has {points}: run them with {sweep}, or one of them with {one}"
     return grid.axes[0].keys[0].mark.problem(("grid",), message)
 
 

@@ -20,7 +20,7 @@ from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
 from coband.simulator.experiments.store import places, recording, schema
 from coband.simulator.experiments.store.directory import RunDirectory
-from coband.simulator.experiments.store.files import DATABASE, MANIFEST, OutputError, replace_bytes
+from coband.simulator.experiments.store.files import DATABASE, MANIFEST, SCENARIO, OutputError, replace_bytes
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
 from coband.simulator.experiments.sweep import lock, status
@@ -111,6 +111,10 @@ class SweepDirectory(RunDirectory):
 
     def open(self, study: Study) -> None:
         """Make the store; an earlier one is replaced."""
+        with suppress(OSError, ValueError):
+            if (self.path / SCENARIO).read_text(encoding="utf-8") != study.text:
+                text = "the scenario has changed since: what has finished and is no longer in it is kept in"
+                self.remarks[f"{text} {self.path / DONE}, and not shown"] = None
         recording.remove(self.path / DATABASE)
         self._connect(study)
 

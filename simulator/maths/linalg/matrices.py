@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
@@ -11,6 +13,24 @@ from coband.simulator.scenario_errors import BrokenOff
 
 class NotDefiniteError(BrokenOff, np.linalg.LinAlgError):
     """A matrix is not positive definite in floating point, although lam > 0 makes it so; the text says which."""
+
+
+def lam_is_lost(lam: float, pivot: int) -> NotDefiniteError:
+    """lam I + W is found to be not positive definite at a pivot."""
+    text = f"lam I + W is not positive definite (pivot {pivot}), lam(={lam}); give a larger lam."
+    return NotDefiniteError(text)
+
+
+def definite(solver: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
+    """What a solver of numpy makes of a matrix lam I + W and perhaps right sides.
+
+    Raises:
+        NotDefiniteError: lam is lost beside W.
+    """
+    try:
+        return solver(*arrays)
+    except np.linalg.LinAlgError:
+        raise NotDefiniteError("lam I + W is singular in floating point; give a larger lam.") from None
 
 
 def padded(matrix: FloatArray, m: int, diagonal: float = 0.0) -> FloatArray:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from coband.simulator.arrays import BoolArray, FloatArray, IndexArray
+from coband.simulator.maths.linalg.matrices import definite
 
 
 class ClusteredRidge:
@@ -60,7 +61,7 @@ class ClusteredRidge:
         self._b[numbers] += y[:, None] * X
         self._counts[numbers] += 1.0
         M = self._A[numbers] + self._lam * np.eye(X.shape[1])
-        self._w[numbers] = np.linalg.solve(M, self._b[numbers][:, :, None])[:, :, 0]
+        self._w[numbers] = definite(np.linalg.solve, M, self._b[numbers][:, :, None])[:, :, 0]
         estimates, radii = self._w[numbers], self._radii()
         from scipy.spatial.distance import cdist  # slow to import, and only CLUB needs it
 
@@ -91,6 +92,6 @@ class ClusteredRidge:
         inside = self._component(agent)
         M = self._A[inside].sum(axis=0)
         M.flat[:: len(M) + 1] += self._lam
-        solved = np.linalg.solve(M, np.column_stack([X.T, self._b[inside].sum(axis=0)]))
+        solved = definite(np.linalg.solve, M, np.column_stack([X.T, self._b[inside].sum(axis=0)]))
         variance = np.maximum(np.einsum("ij,ji->i", X, solved[:, :-1]), 0.0)
         return X @ solved[:, -1], variance

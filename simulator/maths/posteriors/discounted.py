@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.linalg.matrices import definite
 from coband.simulator.maths.linalg.quadratic_forms import quadratic
 
 
@@ -49,7 +50,7 @@ class DiscountedSums:
         With theta = V^(-1) b, V = lam I + W and V~ = lam I + W~.
         """
         ridge = lam * np.eye(len(self.b))
-        inverse = np.linalg.inv(self.W + ridge)
+        inverse = definite(np.linalg.inv, self.W + ridge)
         return X @ (inverse @ self.b), quadratic(X, inverse @ (self.W_tilde + ridge) @ inverse)
 
     def log_det(self, lam: float) -> float:

@@ -29,7 +29,7 @@ from coband.simulator.maths.linalg.gram import (
 )
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.lapack import dpotrf, dpotri, dtrtrs
-from coband.simulator.maths.linalg.matrices import NotDefiniteError, padded
+from coband.simulator.maths.linalg.matrices import lam_is_lost, padded
 from coband.simulator.maths.linalg.quadratic_forms import is_sparse, quadratic, times
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
@@ -263,6 +263,8 @@ class RidgeRegression(Ridge):
     def _update_once(self, g: FloatArray) -> None:
         u = self._times(g)
         pivot = 1.0 + float(g @ u)
+        if not pivot > 0.0:
+            raise lam_is_lost(self.lam, 1)
         u /= math.sqrt(pivot)
         self._rows.append(u[None])
         self._log_det += math.log(pivot)
@@ -274,7 +276,9 @@ class RidgeRegression(Ridge):
         U = np.array([self._times(g) for g in G]).T if one_by_one else self._base_times(G.T) - self._rows_times(G.T)
         M = G @ U
         M.flat[:: len(M) + 1] += 1.0
-        C, _ = dpotrf(M, lower=1, clean=1)
+        C, info = dpotrf(M, lower=1, clean=1)
+        if info:
+            raise lam_is_lost(self.lam, info)
         S, _ = dtrtrs(C, U.T, lower=1)
         self._rows.append(S)
         self._log_det += 2.0 * float(np.log(np.diagonal(C)).sum())
@@ -307,9 +311,7 @@ class RidgeRegression(Ridge):
         self._diagonal = None
         C, info = dpotrf(V, lower=1)
         if info:
-            raise NotDefiniteError(
-                f"lam I + W is not positive definite (pivot {info}), lam(={self.lam}); give a larger lam."
-            )
+            raise lam_is_lost(self.lam, info)
         self._log_det = 2.0 * float(np.log(np.diagonal(C)).sum()) - len(V) * float(np.log(self.lam))
         P, _ = dpotri(C, lower=1)  # zero above the diagonal, as C is
         inverse = P + P.T

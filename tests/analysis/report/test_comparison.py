@@ -140,7 +140,7 @@ def test_turning_a_difference_around() -> None:
         ),
         (
             {"a": [1.0, 5.0, 9.0], "b": [1.1, 5.2, 8.8], "c": [90.0, 94.1, 98.0]},
-            "a has the lowest mean, but is not told apart from b.",
+            "a has the lowest mean, but is not told apart from b with all pairs judged at once.",
         ),
         ({"a": [1.0, 2.0], "b": [1.0, 2.0]}, "All are equal."),
         ({"a": [1.0, 2.0], "b": [1.0, 2.0], "c": [8.0, 9.0]}, "a and b share the lowest mean."),

@@ -11,13 +11,14 @@ from coband.simulator.conformance import graphs, kit, runs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.hosts import restarts
-from coband.simulator.core.hosts.detectors import Badness
+from coband.simulator.core.hosts.detectors import Badness, Watch
 from coband.simulator.core.hosts.restarts import Restart, RestartingHost
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live.refusals import refusal
+from coband.simulator.scenario_errors import BrokenOff
 from tests.agents.test_conformance import CASES
 from tests.everyday import slow
 from tests.oracles import SERVER, OracleRun, badness
@@ -60,6 +61,26 @@ def test_a_change_is_noticed_when_the_plain_loop_notices_it(parameters: dict[str
             fast, slow_ = config.watch(3), badness.Watch(**parameters)
     assert sum(200 <= pull < 260 for pull in moments) == 1, moments
     assert sum(400 <= pull < 460 for pull in moments) == 1, moments
+
+
+def test_what_notices_no_change_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"with window\(=1\) .* no change is ever noticed: a share of 1\.27 would"):
+        Badness(kind="badness", noise=0.1, window=1)
+    watch = Badness(kind="badness", noise=0.1, lam=1e-19).watch(3)
+    rows = np.random.default_rng(0).standard_normal((200, 3))
+    with pytest.raises(BrokenOff, match=r"agents\.restart: lam\(=1e-19\) is lost beside the pulls"):
+        [watch.changed(x, float(x.sum())) for x in rows]
+
+
+def test_a_watch_that_says_neither_yes_nor_no_is_told_of() -> None:
+    class Silent(Watch):
+        def changed(self, x: Any, reward: float) -> bool:
+            return None  # type: ignore[return-value]
+
+    with pytest.raises(
+        BrokenOff, match=r"test_restarts\.py:\d+: .*Silent\.changed returned None; coband\.Watch\.changed "
+    ):
+        Silent().changed(np.zeros(2), 0.0)
 
 
 def test_false_alarms_are_rare_and_changes_are_noticed_soon() -> None:
@@ -196,6 +217,22 @@ def test_a_lost_restart_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {host.epoch for host in run.engine._hosts if isinstance(host, RestartingHost)} == {
         run.result.totals["new_epochs"]
     }
+
+
+def test_who_joins_later_hears_of_the_epoch_with_its_first_message() -> None:
+    run = runs.run(
+        "fed_lin_ucb",
+        {"alpha": 0.4, "threshold": 0.5},
+        schedule={"kind": "rounds", "turns": 400},
+        problem=DRIFTING,
+        agent={**RESTART, "joins": {"kind": "times", "times": [[2, 200.5]]}},
+        network={"latency": {"kind": "exponential", "rate": 1.0}},
+        seed=5,
+    )
+    begun = [row.time for row in run.events(tr.RESTART) if row.node == 2]
+    first = next(row.time for row in run.events(tr.SEND) if row.node == 2)
+    assert 200.5 < first < begun[0] < first + 30
+    assert len({host.epoch for host in run.engine._hosts if isinstance(host, RestartingHost)}) == 1
 
 
 def test_a_node_that_keeps_something_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

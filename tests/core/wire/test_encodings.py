@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from coband.simulator.core.wire.encodings import AnyEncoding, BaseEncoding
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.wire.encodings import AnyEncoding, BaseEncoding, Float32
 from coband.simulator.core.wire.packing import packed, unpacked
+from coband.simulator.scenario_errors import BrokenOff
 
 ADAPTER: TypeAdapter[BaseEncoding] = TypeAdapter(AnyEncoding)
 PLAIN: tuple[Any, ...] = (
@@ -200,3 +203,27 @@ def test_what_is_no_encoding_is_refused(spec: Any) -> None:
 def test_bytes_of_another_length_are_refused() -> None:
     with pytest.raises(ValueError, match="2 bytes, where codes of"):
         unpacked(b"ab", [(1, 3)])
+
+
+class Slips(Float32):
+    """Sends something else than it declares."""
+
+    codes: int = 0
+    numbers: int = 0
+
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> list[Any]:
+        return [np.full(len(values), self.codes, dtype=np.uint64)]
+
+    def decode(self, parts: Sequence[Any], n: int) -> FloatArray:
+        return np.zeros(n - self.numbers)
+
+
+def test_what_is_not_as_declared_is_told_of() -> None:
+    values, rng = np.ones(3), np.random.default_rng(0)
+    Slips(kind="float32", codes=2**32 - 1).sender().encode(1, values, rng)
+    with pytest.raises(
+        BrokenOff, match=r"Slips\.encode returned no uint64 codes whose numbers and bits are \[\(3, 32\)\]"
+    ):
+        Slips(kind="float32", codes=2**32).sender().encode(1, values, rng)
+    with pytest.raises(BrokenOff, match=r"Slips\.decode returned numbers of shape \(2,\), and was asked for 3"):
+        Slips(kind="float32", numbers=1).sender().encode(1, values, rng)

@@ -9,7 +9,7 @@ import pytest
 
 from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.loading import load
+from coband.simulator.experiments.scenario.loading import load, loads
 from coband.simulator.experiments.sweep.study import Study, load_study
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
@@ -116,6 +116,10 @@ def test_a_run_of_a_sweep_says_what_to_do(tmp_path: Path) -> None:
         f"{file}:21:3: grid: this scenario has 6 points: run them with `coband sweep {file}`, or one of them with "
         "--set network.loss=0 --set algorithms.Async.alpha=0.1"
     )
+    with pytest.raises(
+        ScenarioError, match=r"run them with coband\.sweep, or one of them with set=\['network\.loss=0', "
+    ):
+        loads(file.read_text(), registry=REGISTRY)
 
 
 def test_tuning_and_stopping(tmp_path: Path) -> None:

@@ -1,0 +1,63 @@
+"""What methods of plugins return, beside what the base of their list promises."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from numbers import Real
+from types import UnionType
+from typing import Any, get_origin, get_type_hints
+
+import numpy as np
+
+from coband.simulator.plugins.entry_points import PluginError
+from coband.simulator.scenario_errors import BrokenOff
+
+WIDER: dict[type, tuple[type, ...]] = {float: (Real,), int: (int, np.integer), bool: (bool, np.bool_)}
+"""What does as well."""
+
+
+def hold_to(found: type, base: type) -> None:
+    """Have the methods of another package's class that its base asks for say so when they return something else.
+
+    Raises:
+        PluginError: one of them is to be a property and is not, or the other way round.
+    """
+    for name in () if found.__module__.startswith("coband.") else getattr(base, "__abstractmethods__", ()):
+        asked, method = inspect.getattr_static(base, name), inspect.getattr_static(found, name)
+        if isinstance(asked, property) != isinstance(method, property):
+            do = "write @property above it" if isinstance(asked, property) else "leave out @property"
+            raise PluginError(f"{found.__name__}.{name}: {do}, as coband.{base.__name__} has it")
+        wanted = _promised(asked)
+        if wanted is not None and inspect.isfunction(method) and not hasattr(method, "__wrapped__"):
+            setattr(found, name, _held(method, wanted, f"coband.{base.__name__}.{name}"))
+
+
+def _promised(method: Any) -> type | None:
+    """The class of what a method is to return; None where that is not one class."""
+    if not inspect.isfunction(method):
+        return None
+    try:
+        hint = get_type_hints(method).get("return")
+    except NameError:  # a name for type checkers
+        return None
+    kind = get_origin(hint) or hint
+    if not isinstance(kind, type) or kind in (object, UnionType) or getattr(kind, "_is_protocol", False):
+        return None
+    return Iterable if issubclass(kind, Iterable) and kind.__module__ == "collections.abc" else kind
+
+
+def _held(method: Callable[..., Any], wanted: type, asked: str) -> Callable[..., Any]:
+    accepted = WIDER.get(wanted, (wanted,))
+
+    @wraps(method)
+    def held(*given: Any, **named: Any) -> Any:
+        answer = method(*given, **named)
+        if isinstance(answer, accepted):
+            return answer
+        place = f"{inspect.getsourcefile(method)}:{method.__code__.co_firstlineno}: "
+        what = "None" if answer is None else f"a value of type {type(answer).__name__}"
+        raise BrokenOff(f"{place}{method.__qualname__} returned {what}; {asked} returns {wanted.__name__}")
+
+    return held
