@@ -216,7 +216,7 @@ def test_bad_requests(tmp_path: Path) -> None:
         coband.ScenarioError, match="no algorithm or label 'Asynk' in this scenario; did you mean Async"
     ):
         coband.run(STUDY, only="Asynk")
-    with pytest.raises(coband.ScenarioError, match=r"coband sweep"):
+    with pytest.raises(coband.ScenarioError, match=r"run them with coband\.sweep"):
         coband.run({**STUDY, "grid": {"agents.count": [2, 3]}})
     for workers in (0, 1.5, float("nan"), "2"):
         with pytest.raises(coband.RunError, match=rf"workers={workers!r}: at least one is needed, a whole number\."):
