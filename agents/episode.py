@@ -1,4 +1,4 @@
-"""The turns of an agent between two changes of the model by which it chooses: their scores are worked out together.
+"""FedLinUCB (He et al. 2022): the turns of an agent between two changes of its model are worked out together.
 
 The model stays, so the scores of all turns whose arms are known follow from one product. What the pulls x_1, x_2, ...
 since the last upload would add to it is not needed before the next one: by Fischer's inequality

@@ -18,6 +18,15 @@ WIDER: dict[type, tuple[type, ...]] = {float: (Real,), int: (int, np.integer), b
 """What does as well."""
 
 
+def written(code: Any) -> str:
+    """``file:line: `` of a class or function, to begin a sentence with; empty if nobody knows."""
+    code = inspect.unwrap(getattr(code, "__func__", code))
+    try:
+        return f"{inspect.getsourcefile(code)}:{inspect.getsourcelines(code)[1]}: "
+    except (TypeError, OSError):
+        return ""
+
+
 def hold_to(found: type, base: type) -> None:
     """Have the methods of another package's class that its base asks for say so when they return something else.
 
@@ -56,8 +65,7 @@ def _held(method: Callable[..., Any], wanted: type, asked: str) -> Callable[...,
         answer = method(*given, **named)
         if isinstance(answer, accepted):
             return answer
-        place = f"{inspect.getsourcefile(method)}:{method.__code__.co_firstlineno}: "
         what = "None" if answer is None else f"a value of type {type(answer).__name__}"
-        raise BrokenOff(f"{place}{method.__qualname__} returned {what}; {asked} returns {wanted.__name__}")
+        raise BrokenOff(f"{written(method)}{method.__qualname__} returned {what}; {asked} returns {wanted.__name__}")
 
     return held

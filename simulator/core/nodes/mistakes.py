@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import Field, fields
 from types import CoroutineType
 from typing import Any
 
 import numpy as np
+
+from coband.simulator.plugins.promises import written as written
 
 
 class NodeMistake(TypeError):
@@ -25,15 +26,6 @@ def mistake(code: Any, text: str) -> NodeMistake:
     found = NodeMistake((place := written(code)) + text)
     found.placed = bool(place)
     return found
-
-
-def written(code: Any) -> str:
-    """``file:line: `` of a class or function, to begin a sentence with; empty if nobody knows."""
-    code = inspect.unwrap(getattr(code, "__func__", code))
-    try:
-        return f"{inspect.getsourcefile(code)}:{inspect.getsourcelines(code)[1]}: "
-    except (TypeError, OSError):
-        return ""
 
 
 def returned(node: object, method: str, value: object, wanted: str) -> NodeMistake:
