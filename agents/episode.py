@@ -67,9 +67,7 @@ class Episode:
         """The model is another one."""
         self._forget()
         if self._news is not None:
-            W, b = self._news.news(0)
-            self._news = LocalRidge(self._model)
-            self._news.restore(0, W, b)
+            self._news.clear()  # of what was worked out with the model before; none of them is given out
         self._bound = math.inf if self._pulls or self._news is not None else 0.0
         self._exact = False
 
