@@ -30,6 +30,8 @@ SMALLER = 1 / 40
 """What a verdict on a smaller study is worth, of one on the paper's sizes."""
 SLICE = 600.0
 """CPU seconds of a step, about; after it everything is weighed again, and saved."""
+LEAST = 1 / 20
+"""A step's replications of those that are there already, at least: a step of few costs more than these."""
 Ends = list[tuple[ConditionProgress, int]]
 """Conditions, each with a number of replications."""
 
@@ -284,7 +286,8 @@ class Reproduction:
         ends, bound = self._ends(placed), placed.claim.replications
         each = trials.seconds([(one, one.done() + 1) for one, _ in ends])
         slice_ = int(SLICE / each) if each else 1
-        step = [(one, max(1, min(math.ceil(0.5 * (end - one.done())), slice_)), end) for one, end in ends]
+        half = [(one, max(math.ceil(0.5 * (end - one.done())), int(LEAST * one.done())), end) for one, end in ends]
+        step = [(one, max(1, min(more, slice_)), end) for one, more, end in half]
         reached = [(one, max(one.done() + more, min(bound.first, end))) for one, more, end in step]
         self._jobs.run([(one, min(end, bound.most or end)) for one, end in reached])
 
