@@ -154,7 +154,7 @@ class _Driver:
         if self._listener is not None:
             self._listener.changed(status)
         missing = status.total - status.ended
-        stalled, remarks = sorted(self._stalled), list(place.remarks)
+        stalled, remarks = sorted(self._stalled), [*place.remarks, *self._planner.remarks()]
         return Report(summary, status, self._failures, missing, place.path, stalled, remarks)
 
     @contextmanager

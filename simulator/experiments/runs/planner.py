@@ -113,6 +113,15 @@ class Planner:
             self._summaries[key] = results.summarise(variant.title(phase), variant.algorithm, records, metrics)
         return self._summaries[key]
 
+    def remarks(self) -> list[str]:
+        """Which means are not known as well as was asked, though no replication follows."""
+        until, found = self._study.until, list[str]()
+        for variant in self._study.variants if until is not None else ():
+            values = results.numbers(until.on, self.records(variant.number, FRESH))
+            if why := stopping.still_wide(until, values):
+                found.append(f"{variant.title(FRESH)}: {why}")
+        return found
+
     def expected(self) -> dict[str, int]:
         """Entry -> how many jobs it will have at least, those not decided yet included."""
         total: dict[str, int] = dict.fromkeys(self._study.entries, 0)

@@ -59,7 +59,8 @@ class Report:
         failures: jobs that broke off.
         missing: number of jobs that have not ended.
         stalled: (label, replication, turns never taken) of jobs in which agents waited for messages that did not come.
-        remarks: sentences about results of earlier drivers that were not used.
+        remarks: sentences about results of earlier drivers that were not used, and about means that are not known well
+            enough.
     """
 
     object: Results

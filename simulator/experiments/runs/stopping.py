@@ -25,13 +25,32 @@ def more(until: Until, values: Sequence[float], done: int) -> int:
     room = until.max_replications - done
     if room <= 0 or not values:
         return 0
-    interval = confidence_sequence(values)
-    if interval is None:
+    widths = half_widths(until, values)
+    if widths is None:
         return 1
-    half_width, mean = 0.5 * (interval[1] - interval[0]), 0.5 * (interval[0] + interval[1])
-    target = until.half_width if until.half_width is not None else abs(mean) * (until.relative or 0.0)
+    half_width, target = widths
     if half_width <= target:
         return 0
     needed = math.inf if target == 0 else len(values) * (half_width / target) ** 2
     wanted = math.ceil(min(needed, GROWTH * len(values)))
     return min(room, max(1, wanted - len(values)))
+
+
+def half_widths(until: Until, values: Sequence[float]) -> tuple[float, float] | None:
+    """Half the width of the interval of the mean, and the one that is wanted; None where there is no interval yet."""
+    interval = confidence_sequence(values)
+    if interval is None:
+        return None
+    half_width, mean = 0.5 * (interval[1] - interval[0]), 0.5 * (interval[0] + interval[1])
+    return half_width, until.half_width if until.half_width is not None else abs(mean) * (until.relative or 0.0)
+
+
+def still_wide(until: Until, values: Sequence[float]) -> str:
+    """What to say of a mean that is not known well enough after the most replications; empty where it is."""
+    widths = half_widths(until, values)
+    if len(values) < until.max_replications or widths is None or widths[0] <= widths[1]:
+        return ""
+    return (
+        f"{until.on} is known to ± {widths[0]:.3g} after {len(values)} replications, the most that until: allows; "
+        f"it asks for ± {widths[1]:.3g}"
+    )

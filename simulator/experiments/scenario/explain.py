@@ -189,6 +189,9 @@ class Explainer:
         allowed = self._wording.allowed(error.path, self._data)
         near = ""
         if isinstance(node, ScalarNode) and isinstance(node.value, str):
+            for key in TAG_KEYS:
+                if node.value in self._wording.tags(error.path, self._data, key):
+                    return f"{given(node)} is not allowed: must be a mapping; write {{{key}: {node.value}}}"
             choices = [str(name) for schema in self._wording.at(error.path, self._data) for name in _choices(schema)]
             near = _hint(node, allowed) or did_you_mean(node.value, choices).removesuffix("?")
         elif isinstance(node, ScalarNode) and node.value is not None and "text" in allowed.split(" or "):

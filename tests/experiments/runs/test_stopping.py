@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coband.simulator.experiments.runs.stopping import more
+from coband.simulator.experiments.runs.stopping import more, still_wide
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.sweep.tuning import choose
 
@@ -23,6 +23,20 @@ from coband.simulator.experiments.sweep.tuning import choose
 )
 def test_more(rule: dict[str, float], values: list[float], done: int, added: int) -> None:
     assert more(Until.model_validate(rule), values, done) == added
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"half_width": 9.0, "max_replications": 3}, "known to ± 9.44 after 3 replications"),
+        ({"relative": 0.5, "max_replications": 3}, "it asks for ± 1"),
+        ({"half_width": 10.0, "max_replications": 3}, ""),
+        ({"half_width": 9.0}, ""),  # more will follow
+    ],
+)
+def test_a_mean_that_stays_unknown_is_told(rule: dict[str, float], said: str) -> None:
+    sentence = still_wide(Until.model_validate(rule), [1.0, 2.0, 3.0])
+    assert said in sentence and bool(said) == bool(sentence)
 
 
 def test_a_candidate_with_a_failed_replication_is_none() -> None:

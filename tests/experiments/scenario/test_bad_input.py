@@ -164,7 +164,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
     (
         ENTRY,
         "local_ucb",
-        ["17:5: algorithms[1]: 'local_ucb' is not allowed: must be {algorithm: async_kernel_ucb | local_ucb, ...}"],
+        ["17:5: algorithms[1]: 'local_ucb' is not allowed: must be a mapping; write {algorithm: local_ucb}"],
     ),
     # ranges
     ("count: 5", "count: -3", ["5:10: agents.count: -3 is not allowed: must be >= 1"]),
