@@ -116,7 +116,9 @@ class Planner:
     def remarks(self) -> list[str]:
         """Which means are not known as well as was asked, though no replication follows."""
         until, found = self._study.until, list[str]()
-        for variant in self._study.variants if until is not None else ():
+        if until is None:
+            return found
+        for variant in self._study.variants:
             values = results.numbers(until.on, self.records(variant.number, FRESH))
             if why := stopping.still_wide(until, values):
                 found.append(f"{variant.title(FRESH)}: {why}")
