@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import cache, wraps
 from numbers import Real
 from types import UnionType
 from typing import Any, get_origin, get_type_hints
@@ -31,16 +31,48 @@ def hold_to(found: type, base: type) -> None:
     """Have the methods of another package's class that its base asks for say so when they return something else.
 
     Raises:
-        PluginError: one of them is to be a property and is not, or the other way round.
+        PluginError: one of them is to be a property and is not, or the other way round; or it takes other parameters.
     """
     for name in () if found.__module__.startswith("coband.") else getattr(base, "__abstractmethods__", ()):
         asked, method = inspect.getattr_static(base, name), inspect.getattr_static(found, name)
         if isinstance(asked, property) != isinstance(method, property):
             do = "write @property above it" if isinstance(asked, property) else "leave out @property"
             raise PluginError(f"{found.__name__}.{name}: {do}, as coband.{base.__name__} has it")
+        if why := other_parameters(f"{found.__name__}.{name}", method, asked):
+            raise PluginError(why)
         wanted = _promised(asked)
         if wanted is not None and inspect.isfunction(method) and not hasattr(method, "__wrapped__"):
             setattr(found, name, _held(method, wanted, f"coband.{base.__name__}.{name}"))
+
+
+def other_parameters(name: str, method: Any, asked: Any) -> str:
+    """What to say of a method that cannot be called as the one whose place it takes; empty if it can.
+
+    Args:
+        asked: a method or function; what may be given by name alone is left out.
+    """
+    if not (inspect.isfunction(asked) and inspect.isfunction(method)):
+        return ""
+    parameters = inspect.signature(asked).parameters.values()
+    given = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    try:
+        inspect.signature(method).bind(*given)
+    except TypeError:
+        takes = ", ".join(inspect.signature(method).parameters)
+        return f"{written(method)}{name} takes ({takes}); it is called with ({', '.join(given)})"
+    return ""
+
+
+@cache
+def overridden(kind: type) -> str:
+    """The same of the first method of another package's class that takes the place of one of coband's."""
+    for one in (one for one in kind.__mro__ if one.__module__.startswith("coband.")):
+        for name, asked in vars(one).items():
+            method = inspect.getattr_static(kind, name)
+            own = not str(getattr(method, "__module__", "coband.")).startswith("coband.")
+            if own and (why := other_parameters(f"{kind.__name__}.{name}", method, asked)):
+                return why
+    return ""
 
 
 def _promised(method: Any) -> type | None:

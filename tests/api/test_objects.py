@@ -19,6 +19,7 @@ from coband.simulator.api.scenario import simple
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.plugins.kinds import LISTS
+from coband.simulator.plugins.promises import written
 from tests.experiments.registry.open_lists_plugin import ALGORITHM, METRIC, Laplace, Wheel
 
 SESSION = '''
@@ -104,6 +105,10 @@ def _forgotten() -> Iterator[None]:
         one.registered.clear()
 
 
+def _no_generator(self: object, agents: int) -> None:
+    """Lacks a parameter."""
+
+
 class Hub(coband.BaseGraph):
     """Agent 0 has all links."""
 
@@ -163,6 +168,10 @@ def test_a_cell_may_be_run_again() -> None:
         (
             type("Empty", (coband.BaseLoss,), {"__annotations__": {"kind": Literal["empty"]}}),
             "Empty lacks mean, process, which coband.BaseLoss asks for",
+        ),
+        (
+            type("Short", (Wheel,), {"__annotations__": {"kind": Literal["short"]}, "draw": _no_generator}),
+            f"{written(_no_generator)}Short.draw takes (self, agents); it is called with (self, agents, rng)",
         ),
         (replace(METRIC, name="regret"), "the metric 'regret' is coband's own; give yours another name"),
     ],

@@ -17,13 +17,13 @@ from coband.simulator.core.nodes.context import DeclaredContext, NodeContext
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import LazySequence
-from coband.simulator.core.nodes.mistakes import written
 from coband.simulator.core.nodes.node import BatchAgent, Client, Node, Server, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import SERVER
 from coband.simulator.core.nodes.sharing import Sharing
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.world import World, in_batches
+from coband.simulator.plugins.promises import overridden, written
 
 if TYPE_CHECKING:
     from coband.simulator.core.whatif.changes import WhatIf
@@ -36,8 +36,10 @@ def _prepared(kind: type[N], context: NodeContext) -> N:
     """A node, which has called the ``__init__`` of its base class.
 
     Raises:
-        UnsupportedScenario: it has not.
+        UnsupportedScenario: it has not, or one of its methods takes other parameters than that of its base class.
     """
+    if why := overridden(kind):
+        raise UnsupportedScenario(why)
     try:
         node = kind(context)
         _ = node.context

@@ -16,6 +16,7 @@ from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.core.talks.conversation import Conversations, Talking
 from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, M, Question, Steps, Unanswered
+from coband.simulator.plugins.promises import other_parameters
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,10 +48,16 @@ def _mark(what: str, kind: type[Message], blocking: bool = False) -> Callable[[F
     refuse_undecorated(kind)
 
     def marked(function: F) -> F:
+        if why := other_parameters(function.__qualname__, function, _marked):
+            raise NodeMistake(why)
         function.__dict__.setdefault("marks", []).append((what, kind, blocking))
         return function
 
     return marked
+
+
+def _marked(self: Talks, message: Message, source: Address) -> Any:
+    """How a method that is marked is called."""
 
 
 class Talks(Talking):

@@ -138,6 +138,32 @@ def test_an_init_that_forgets_that_of_its_base(base: type[Any], early: bool) -> 
         _run(**{"agent" if base is ToyAgent else "server": node})
 
 
+@pytest.mark.parametrize(
+    ("base", "method", "takes", "given"),
+    [
+        (ToyAgent, "choose", lambda self: 0, "arms"),
+        (ToyAgent, "__init__", lambda self: None, "context"),
+        (ToyServer, "receive", lambda self, message: [], "message, source"),
+        (ToyServer, "discrepancies", lambda self: (), "uploads"),
+    ],
+)
+def test_a_method_with_other_parameters(base: type[Any], method: str, takes: Any, given: str) -> None:
+    node = _with(base, **{method: takes})
+    says = rf"{HERE}Mine\.{method} takes \(self.*\); it is called with \(self, {given}\)$"
+    with pytest.raises(UnsupportedScenario, match=says):
+        _run(**{"agent" if base is ToyAgent else "server": node})
+
+
+def test_a_handler_with_other_parameters() -> None:
+    says = rf"{HERE}test_.*take takes \(self, message\); it is called with \(self, message, source\)$"
+
+    def take(self: Any, message: Report) -> None:
+        """Lacks the sender."""
+
+    with pytest.raises(NodeMistake, match=says):
+        on(Report)(take)
+
+
 @pytest.mark.parametrize("server", ["tests.core.toys:Nobody", "no_such_module_of_a_test:Server"])
 def test_a_server_that_is_not_there(server: str) -> None:
     says = rf"server='{server}' cannot be imported: .*; give Algorithm\.server \"module:Class\", or the class itself"
