@@ -7,7 +7,6 @@ A field of a scenario looks a kind up when it is validated, so that a class regi
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -164,9 +163,6 @@ def checked_class(name: str, found: object, base: Any) -> Any:
     assert isinstance(found, type)
     if kind_name(found) != name:
         raise PluginError(f"{found.__name__} must have the field `kind: Literal[{name!r}]`, the entry point's name")
-    if inspect.isabstract(found):
-        missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
-        raise PluginError(f"{found.__name__} lacks {missing}, which coband.{base.__name__} asks for")
     hold_to(found, base)
     return found
 

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from numbers import Real
-from types import UnionType
-from typing import Any, get_origin, get_type_hints
+from types import CoroutineType, UnionType
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from coband.simulator.scenario_errors import BrokenOff
 
 WIDER: dict[type, tuple[type, ...]] = {float: (Real,), int: (int, np.integer), bool: (bool, np.bool_)}
 """What does as well."""
+
+
+MOST = 3
+"""Values of a list or an array that are shown, the first ones."""
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def written(code: Any) -> str:
@@ -27,22 +32,44 @@ def written(code: Any) -> str:
         return ""
 
 
+def in_words(value: object, begins: bool = False) -> str:
+    """A value that should not be where it is, in a few words; of an array the shape, and how it begins."""
+    if value is None or isinstance(value, (bool, int, float, np.number)):
+        return str(value)
+    if isinstance(value, np.ndarray):
+        first = f" with {', '.join(map(str, value.flat[:MOST]))}" if begins and value.size else ""
+        return f"an array of shape {value.shape}{first}"
+    if isinstance(value, CoroutineType):
+        value.close()
+        return f"{value.cr_code.co_qualname}(...), a conversation that nobody has begun"
+    if isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__} of {', '.join(map(in_words, value[:MOST])) or 'nothing'}"
+    return f"a {type(value).__name__}"
+
+
 def hold_to(found: type, base: type) -> None:
     """Have the methods of another package's class that its base asks for say so when they return something else.
 
     Raises:
-        PluginError: one of them is to be a property and is not, or the other way round; or it takes other parameters.
+        PluginError: one of them is not there, is to be a property and is not, or the other way round, or takes other
+            parameters.
     """
-    for name in () if found.__module__.startswith("coband.") else getattr(base, "__abstractmethods__", ()):
-        asked, method = inspect.getattr_static(base, name), inspect.getattr_static(found, name)
+    if found.__module__.startswith("coband."):
+        return
+    wanted = {name: inspect.getattr_static(base, name) for name in sorted(getattr(base, "__abstractmethods__", ()))}
+    missing = [name for name, asked in wanted.items() if inspect.getattr_static(found, name, asked) is asked]
+    if missing:
+        raise PluginError(f"{found.__name__} lacks {', '.join(missing)}, which coband.{base.__name__} asks for")
+    for name, asked in wanted.items():
+        method = inspect.getattr_static(found, name)
         if isinstance(asked, property) != isinstance(method, property):
             do = "write @property above it" if isinstance(asked, property) else "leave out @property"
             raise PluginError(f"{found.__name__}.{name}: {do}, as coband.{base.__name__} has it")
         if why := other_parameters(f"{found.__name__}.{name}", method, asked):
             raise PluginError(why)
-        wanted = _promised(asked)
-        if wanted is not None and inspect.isfunction(method) and not hasattr(method, "__wrapped__"):
-            setattr(found, name, _held(method, wanted, f"coband.{base.__name__}.{name}"))
+        says = _promised(asked) is not None or hasattr(asked, "promise")
+        if says and inspect.isfunction(method) and not hasattr(method, "__wrapped__"):
+            setattr(found, name, _held(method, asked, f"coband.{base.__name__}.{name}"))
 
 
 def other_parameters(name: str, method: Any, asked: Any) -> str:
@@ -89,15 +116,35 @@ def _promised(method: Any) -> type | None:
     return Iterable if issubclass(kind, Iterable) and kind.__module__ == "collections.abc" else kind
 
 
-def _held(method: Callable[..., Any], wanted: type, asked: str) -> Callable[..., Any]:
+def returns(what: str, holds: Callable[..., Any]) -> Callable[[F], F]:
+    """Decorate a method of a base whose type does not say all that it returns.
+
+    Args:
+        what: in words; ``{name}`` is the value of a parameter.
+        holds: whether an answer is that; it is given the answer, and then what the method was given.
+    """
+
+    def decorated(method: F) -> F:
+        method.__dict__["promise"] = what, holds
+        return method
+
+    return decorated
+
+
+def _held(method: Callable[..., Any], asked: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The method, whose answers are compared with what another one promises."""
+    wanted = _promised(asked) or object
     accepted = WIDER.get(wanted, (wanted,))
+    what, holds = getattr(asked, "promise", ("", lambda *_: True))
 
     @wraps(method)
-    def held(*given: Any, **named: Any) -> Any:
-        answer = method(*given, **named)
-        if isinstance(answer, accepted):
+    def held(node: Any, *given: Any, **named: Any) -> Any:
+        answer = method(node, *given, **named)
+        if isinstance(answer, accepted) and holds(answer, *given, **named):
             return answer
-        what = "None" if answer is None else f"a value of type {type(answer).__name__}"
-        raise BrokenOff(f"{written(method)}{method.__qualname__} returned {what}; {asked} returns {wanted.__name__}")
+        right = what.format_map(inspect.signature(asked).bind(node, *given, **named).arguments) or wanted.__name__
+        raise BrokenOff(
+            f"{written(method)}{method.__qualname__} returned {in_words(answer, begins=True)}; {name} returns {right}"
+        )
 
     return held

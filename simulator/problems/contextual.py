@@ -27,6 +27,7 @@ from coband.simulator.problems.rewards import (
     RewardFunction,
     RidgeFunction,
     as_noise,
+    means_of,
 )
 from coband.simulator.problems.world import (
     Blocks,
@@ -97,7 +98,7 @@ class ContextualWorld(TurnsWorld):
         arms = position(rng)
         rng = self.going_on.at(noise)
         draws = self._noise.draws(rng, turns)
-        return DrawnTurns(drawn, self.reward_of(agent)(drawn), draws), arms, position(rng)
+        return DrawnTurns(drawn, means_of(self.reward_of(agent), drawn), draws), arms, position(rng)
 
 
 class OwnTurns:
@@ -268,7 +269,7 @@ class ContextualProblem(Problem):
                 return DriftingPool(hidden, source.fixed, noise, streams, reward.describe(), realised)
             return DriftingWorld(hidden, source, noise, streams, agents, realised)
         if source.fixed is not None:
-            means = reward(source.fixed[None])[0]
+            means = means_of(reward, source.fixed[None])[0]
             return FixedArmsWorld(source.fixed, means, noise, streams, reward.describe(), realised)
         if isinstance(self.reward, LinearReward) and self.reward.personal:
             return PersonalWorld(self.reward.own_part, source, reward, noise, streams, agents, realised)

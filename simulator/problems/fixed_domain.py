@@ -17,7 +17,7 @@ from pydantic import Field
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config, JsonObject
 from coband.simulator.problems.arms import Pool, uniform_ball, uniform_sphere
-from coband.simulator.problems.rewards import AnyReward, NoiseSpec, as_noise
+from coband.simulator.problems.rewards import AnyReward, NoiseSpec, as_noise, means_of
 from coband.simulator.problems.world import Extent, FixedArmsWorld, Problem, ProblemEntry, Streams, World, read_only
 
 _OPEN = 2.0**-40
@@ -156,7 +156,7 @@ class FixedDomainProblem(Problem):
         """Draw the points from the stream (world, 0, domain), the reward function from (world, 0, reward)."""
         points = read_only(self.domain.draw(streams("world", 0, "domain")))
         reward = self.reward.draw(streams("world", 0, "reward"), Pool(points, None))
-        means = reward(points[None])[0]
+        means = means_of(reward, points[None])[0]
         truth: JsonObject = {
             **reward.describe(),
             "maximum": float(means.max()),

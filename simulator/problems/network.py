@@ -32,7 +32,7 @@ from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of, unifor
 from coband.simulator.problems.contextual import ContextualWorld
 from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams, check_columns
-from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise
+from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise, means_of
 from coband.simulator.problems.rkhs import RkhsFunction
 from coband.simulator.problems.world import FixedArmsWorld, Noise, read_only
 
@@ -201,7 +201,7 @@ class NetworkProblem(Problem):
         noise = as_noise(self.noise)
         world: NetworkWorld | FixedNetworkWorld
         if source.fixed is not None:
-            means = np.array([reward(source.fixed[None])[0] for reward in rewards])
+            means = np.array([means_of(reward, source.fixed[None])[0] for reward in rewards])
             truth = {**rewards[0].describe(), "contexts": contexts.tolist()}
             world = FixedNetworkWorld(source.fixed, means, noise, streams, truth)
         else:

@@ -11,8 +11,10 @@ import pydantic
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import JsonObject
 from coband.simulator.plugins.functions import load
+from coband.simulator.plugins.promises import in_words, written
 from coband.simulator.problems.arms import ArmSource
 from coband.simulator.problems.rewards import Reward, RewardFunction
+from coband.simulator.scenario_errors import BrokenOff
 
 
 class PythonReward(Reward):
@@ -42,12 +44,16 @@ class _Rewarded:
         return np.stack([self._of_a_turn(turn) for turn in arms])
 
     def _of_a_turn(self, arms: FloatArray) -> FloatArray:
-        values = np.asarray(self._function(arms), dtype=np.float64)
-        if values.shape != (len(arms),) or not np.isfinite(values).all():
-            given = f"shape {values.shape}" if values.shape != (len(arms),) else "values that are not finite"
-            raise ValueError(
-                f"{self._name} must return the mean rewards of {len(arms)} arms, {len(arms)} finite numbers; it "
-                f"returned {given} for an array of shape {arms.shape}."
+        answer = self._function(arms)
+        try:
+            values = np.asarray(answer, dtype=np.float64)
+            right = values.shape == (len(arms),) and bool(np.isfinite(values).all())
+        except (TypeError, ValueError):
+            right = False
+        if not right:
+            raise BrokenOff(
+                f"{written(self._function)}{self._name} returned {in_words(answer, begins=True)} for arms of shape "
+                f"{arms.shape}; return their mean rewards, {len(arms)} finite numbers"
             )
         return values
 

@@ -19,8 +19,10 @@ from pydantic import Discriminator, Field, Tag
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config, JsonObject
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.promises import in_words, returns, written
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
 from coband.simulator.problems.world import Noise
+from coband.simulator.scenario_errors import BrokenOff
 
 
 class RewardFunction(Protocol):
@@ -37,6 +39,21 @@ class RewardFunction(Protocol):
         """What was drawn, in JSON types."""
 
 
+def means_of(reward: RewardFunction, arms: FloatArray) -> FloatArray:
+    """f of the arms of several turns: (turns, n, d) -> (turns, n).
+
+    Raises:
+        BrokenOff: f gives something else.
+    """
+    found = reward(arms)
+    if isinstance(found, np.ndarray) and found.shape == arms.shape[:-1]:
+        return found
+    raise BrokenOff(
+        f"{written(type(reward).__call__)}{type(reward).__name__} returned {in_words(found)} for arms of shape "
+        f"{arms.shape}; return their mean rewards, an array of shape {arms.shape[:-1]}"
+    )
+
+
 class Reward(Config, abc.ABC):
     """A `problem.reward` section: what a mean reward is drawn from. Its `kind` is the name of its entry point."""
 
@@ -44,6 +61,7 @@ class Reward(Config, abc.ABC):
     """d, when f is defined on [0, 1]^d alone; None when arms may lie anywhere."""
 
     @abc.abstractmethod
+    @returns("the function f", lambda found, rng, source: callable(found))
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
         """Draw f for one replication.
 

@@ -15,6 +15,7 @@ from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.problems.contextual import ContextualProblem
+from coband.simulator.scenario_errors import BrokenOff
 
 SCENARIO = """
 name: own_reward
@@ -87,7 +88,8 @@ def test_a_function_that_returns_something_else(place: Path) -> None:
             "reward": {"kind": "python", "function": "own_rewards:wrong"},
         }
     )
-    with pytest.raises(ValueError, match=re.escape("own_rewards:wrong must return the mean rewards of 4 arms")):
+    says = r"own_rewards\.py:\d+: own_rewards:wrong returned .*; return their mean rewards, 4 finite numbers$"
+    with pytest.raises(BrokenOff, match=says):
         problem.build(Streams(1), 2).arms(0, 1)
     assert np.isfinite(problem.noise)
 

@@ -42,8 +42,8 @@ class Progress:
 
     def pulled(self, agent: int, now: float, regret: float, reward: float, seq: int, pulls: int = 1) -> None:
         """Take note of an agent's pull or batch of ``pulls``; its messages are in the ledger already."""
-        if regret < 0 and not self.realised:
-            raise InvariantViolation(f"the pseudo-regret of a turn is {regret}, which must not be negative", seq)
+        if not (regret >= 0 or self.realised):
+            raise InvariantViolation(f"the pseudo-regret of a turn is {regret}, and must be a number >= 0", seq)
         if self.spend is not None:
             self.energies.append(self.spend(agent, pulls))
         self.agents.append(agent)

@@ -14,7 +14,7 @@ from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import TURN
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.mistakes import refuse_choice
+from coband.simulator.core.nodes.mistakes import refuse_choice, returned
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
@@ -147,13 +147,18 @@ class AgentHost(ClientHost):
         """Reward and regret of an arm of those offered.
 
         Raises:
-            NodeMistake: the agent has chosen none of them.
+            NodeMistake: the agent has chosen none of them, or the world answers with something else.
         """
         try:
-            return self._world.pull(self.address, self.turns, arm)
+            found = self._world.pull(self.address, self.turns, arm)
         except Exception:
             refuse_choice(self.node, arm, len(arms))
             raise
+        try:
+            reward, regret = found
+        except (TypeError, ValueError):
+            raise returned(self._world, "pull", found, "return the reward and its pseudo-regret") from None
+        return reward, regret
 
     def enter(self, turn: Turn) -> None:
         """Keep the accounts of a turn that took no time, and send its messages."""

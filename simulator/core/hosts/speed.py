@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from coband.simulator.core.randomness.distributions import ZERO, Distribution, D
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.defences import SUM, Defence
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.promises import returns
 
 
 class Episodes(Config):
@@ -35,6 +37,10 @@ class BaseStragglers(Config):
     """What all models of slow agents have."""
 
     @abstractmethod
+    @returns(
+        "a list of {count} finite numbers > 0",
+        lambda found, count, streams: len(found) == count and all(0 < one < math.inf for one in found),
+    )
     def factors(self, count: int, streams: Streams) -> list[float]:
         """The factor on each agent's compute and handling times in a whole run, 1 for an agent that is not slow.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import Field, fields
-from types import CoroutineType
 from typing import Any
 
 import numpy as np
 
+from coband.simulator.plugins.promises import in_words as in_words
 from coband.simulator.plugins.promises import written as written
 
 
@@ -32,20 +32,6 @@ def returned(node: object, method: str, value: object, wanted: str) -> NodeMista
     """The mistake of a node whose method has returned something else than what is wanted."""
     kind = type(node)
     return mistake(getattr(kind, method, kind), f"{kind.__name__}.{method} returned {in_words(value)}; {wanted}")
-
-
-def in_words(value: object) -> str:
-    """A value that should not be where it is, in a few words."""
-    if value is None or isinstance(value, (bool, int, float, np.number)):
-        return str(value)
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape}"
-    if isinstance(value, CoroutineType):
-        value.close()
-        return f"{value.cr_code.co_qualname}(...), a conversation that nobody has begun"
-    if isinstance(value, (list, tuple)):
-        return f"a {type(value).__name__} of {', '.join(map(in_words, value[:2])) or 'nothing'}"
-    return f"a {type(value).__name__}"
 
 
 def refuse_choice(node: object, arm: object, count: int) -> None:

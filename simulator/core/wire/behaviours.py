@@ -20,6 +20,7 @@ from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Meaning
 from coband.simulator.core.wire.values import Fields
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.promises import returns
 
 LARGEST = 1e6
 """Of a factor or a constant: what is larger only tests how numbers overflow."""
@@ -73,8 +74,18 @@ class BaseBehaviour(Config):
         return 0
 
     @abstractmethod
+    @returns(
+        "the fields that it is given, with numbers of the same shapes", lambda found, fields, about: _fit(found, fields)
+    )
     def corrupt(self, fields: Fields, about: Sight) -> Fields:
-        """What is sent in place of the fields that it changes; shapes stay."""
+        """What is sent in place of the fields; shapes stay."""
+
+
+def _fit(found: Fields, fields: Fields) -> bool:
+    """Whether fields can be sent in place of others."""
+    return found.keys() == fields.keys() and all(
+        np.shape(found[name]) == values.shape and not np.isnan(found[name]).any() for name, values in fields.items()
+    )
 
 
 class SignFlip(BaseBehaviour):

@@ -20,6 +20,7 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.outbox import Address
 from coband.simulator.core.wire.values import semidefinite
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.promises import returns
 
 ITERATIONS, CLOSE, TINY = 1000, 1e-12, 1e-250
 
@@ -35,6 +36,10 @@ class BaseDefence(Config):
     judges: ClassVar[bool] = False
 
     @abstractmethod
+    @returns(
+        "a finite number for each of the columns it is given",
+        lambda found, statistics: found.shape == statistics.shape[1:] and bool(np.isfinite(found).all()),
+    )
     def mean(self, statistics: FloatArray) -> FloatArray:
         """A mean of the agents' statistics, (n, size), that some of them cannot move far: (size,)."""
 

@@ -18,6 +18,7 @@ from coband.simulator.core.config import Config
 from coband.simulator.core.wire.packing import Codes
 from coband.simulator.core.wire.senders import DeltaSender, FeedbackSender, Sender
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.promises import returns
 
 SCALE_BITS = 32
 """Of a scale that is sent along, as a float32."""
@@ -50,6 +51,10 @@ class BaseEncoding(Config):
         """The parts of n finite numbers, (n,); ``rng``: the stream of this message."""
 
     @abstractmethod
+    @returns(
+        "an array of {n} finite numbers",
+        lambda found, parts, n: found.shape == (n,) and bool(np.isfinite(found).all()),
+    )
     def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
         """The n numbers that parts say."""
 

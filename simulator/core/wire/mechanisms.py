@@ -16,6 +16,7 @@ from coband.simulator.core.nodes.message import Pulls
 from coband.simulator.core.wire import accounting
 from coband.simulator.core.wire.accounting import Accountant
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.promises import returns
 
 Draw = Callable[[str], np.random.Generator]
 """The random stream of that name, always the same."""
@@ -61,6 +62,10 @@ class BaseMechanism(Config):
     forms: ClassVar[tuple[Pulls, ...]] = ("new", "all", "again")
 
     @abstractmethod
+    @returns(
+        "an array of {size} finite numbers",
+        lambda found, size, *_: found.shape == (size,) and bool(np.isfinite(found).all()),
+    )
     def noise(self, size: int, form: Pulls, number: int, draw: Draw) -> FloatArray:
         """The noise of the ``number``-th message (from 1) of a field of one sender, (size,), for a scale of 1 of all
         that is drawn. It is scaled by sigma times the field's bound."""

@@ -39,6 +39,7 @@ from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.plugins.entry_points import Loaded, PluginError, is_subclass, kind_of
 from coband.simulator.plugins.kinds import Kinds, registrations
+from coband.simulator.plugins.promises import hold_to
 from coband.simulator.problems.drift import DRIFTS
 from coband.simulator.problems.rewards import REWARDS
 from coband.simulator.problems.world import Problem, ProblemEntry
@@ -187,6 +188,7 @@ def checked_problem(name: str, found: object) -> ProblemEntry:
     kind = found.config.model_fields.get("kind")
     if kind is None or get_origin(kind.annotation) is not Literal or get_args(kind.annotation) != (name,):
         raise PluginError(f"config must have the field `kind: Literal[{name!r}]`")
+    hold_to(found.config, Problem)
     _check_metrics(found.metrics)
     return found
 
