@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,8 @@ _STANDARD = "tag:yaml.org,2002:"
 _TAGS = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,), "null": (type(None),)}
 _AN = {"int": "a whole number", "float": "a number", "bool": "true or false", "null": "null"}
 _LONGEST_INTEGER = 300
+UNCLEAR = re.compile(r"[\t?]|:\S|[|>](?!-?[ \n])")
+"""Where PyYAML's two parsers may differ. The one in C is four times as fast, the one in Python says what is wrong."""
 
 
 def resolve(text: str) -> bool | int | float | str | None:
@@ -58,9 +61,13 @@ def read(text: str, file: str, origin: Mark | None = None) -> tuple[Node, list[I
     Raises:
         ScenarioError: the text is not YAML, has several documents, or exceeds a limit.
     """
+    if yaml.__with_libyaml__ and not UNCLEAR.search(text):
+        with suppress(yaml.YAMLError, ScenarioError, UnicodeEncodeError, _UnclearError):
+            found: list[InputProblem] = []
+            return _Composer(yaml.CLoader(text), file, origin, found, exact=False).document(), found
     problems: list[InputProblem] = []
     try:
-        return _Composer(text, file, origin, problems).document(), problems
+        return _Composer(_Events(text), file, origin, problems).document(), problems
     except ScenarioError as error:
         raise ScenarioError([*problems, *error.problems]) from None
     except ReaderError as error:
@@ -84,6 +91,10 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
     return f"not valid YAML: {problem} ({error.context}{begins})"
 
 
+class _UnclearError(Exception):
+    """The other parser would place something elsewhere."""
+
+
 class _Events(Reader, Scanner, Parser):
     """PyYAML's pure-Python parser, which turns text into events."""
 
@@ -103,11 +114,18 @@ class _Part:
 
 
 class _Composer:
-    """Composes events into nodes, within the limits."""
+    """Composes events into nodes, within the limits.
 
-    def __init__(self, text: str, file: str, origin: Mark | None, problems: list[InputProblem]) -> None:
-        self.problems = problems
-        self._events: Any = _Events(text)  # PyYAML has no type annotations
+    Args:
+        events: a parser.
+        exact: whether it is the one in Python.
+    """
+
+    def __init__(
+        self, events: Any, file: str, origin: Mark | None, problems: list[InputProblem], exact: bool = True
+    ) -> None:
+        self.problems, self._exact = problems, exact
+        self._events = events  # PyYAML has no type annotations
         self._file, self._origin = file, origin
         self._anchors: dict[object, _Part | None] = {}  # None while the anchored node is being read
         self._total = 0
@@ -168,6 +186,8 @@ class _Composer:
 
     def _scalar(self, event: Any, mark: Mark, path: KeyPath) -> ScalarNode:
         plain_implicit, quoted_implicit = event.implicit
+        if not (event.value or self._exact or quoted_implicit):
+            raise _UnclearError
         text = SURROGATE.sub("\ufffd", event.value)
         if text != event.value:
             self.problems.append(mark.problem(path, "half a surrogate pair is not text"))
@@ -209,7 +229,7 @@ class _Composer:
         entries: dict[str, tuple[Mark, Node]] = {}
         parts: list[_Part] = []
         while not self._events.check_event(yaml.MappingEndEvent):
-            bare = getattr(self._events.peek_event(), "style", None) is None
+            bare = not getattr(self._events.peek_event(), "style", None)
             key_part = self._node(path, depth + 1)
             key = self._key(key_part.node, entries, path, bare)
             value = self._node(path if key is None else (*path, key), depth + 1)
