@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class RunResult:
     ledger: Ledger
     audit: Audit
     turns_series: NDArray[np.int64]
-    by_agent: list[AgentMetrics]
+    by_agent: Sequence[AgentMetrics]
     agents: Sequence[Client]
     server: Server | None
     warnings: tuple[str, ...] = ()
@@ -83,6 +83,35 @@ class RunResult:
     def closest_decision(self) -> float | None:
         """How close the closest decision of all agents was; None without any."""
         return min((gap for gap in self.closest if gap is not None), default=None)
+
+
+class ByAgent(Sequence[AgentMetrics]):
+    """What is known of each agent alone; a row is put together when somebody asks for it, which saves memory.
+
+    Args:
+        agents: all of them.
+        row: makes the row of an agent at a place.
+    """
+
+    def __init__(self, agents: Sequence[Client], row: Callable[[int, Client], AgentMetrics]) -> None:
+        self._agents, self._row = agents, row
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    def __getitem__(self, place: Any) -> Any:
+        places = range(len(self))[place]
+        if isinstance(places, range):
+            return [self[number] for number in places]
+        return self._row(places, self._agents[places])
+
+    def __iter__(self) -> Iterator[AgentMetrics]:
+        return map(self._row, range(len(self)), each(self._agents))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -150,7 +179,7 @@ class Ended:
         restarts = self.run.restarts
         return node.rounds + (0 if restarts is None else restarts.rounds[node.context.index])
 
-    @property
+    @cached_property
     def _end(self) -> float:
         """When the last thing happened."""
         return max(max(self.progress.times, default=0.0), self.progress.last_reward, self.last_delivery)
@@ -259,32 +288,33 @@ class Ended:
                     values.setdefault(key, []).append(own)
         return {key: declared[key].combined(found) if key in declared else sum(found) for key, found in values.items()}
 
-    def _by_agent(self) -> list[AgentMetrics]:
+    def _by_agent(self) -> ByAgent:
         """The numbers of all agents, in order.
 
         Scalars of LOCAL messages are not counted by agent, since agents pass them on for each other.
         """
-        progress, ledger, agents = self.progress, self.run.ledger, self.agents
-        turns = np.bincount(progress.agents, progress.pulls, len(agents)).astype(np.int64).tolist()
-        regret = np.bincount(progress.agents, progress.regrets, len(agents)).tolist()
-        return [
-            {
-                "agent": index,
-                "turns": turns[index],
-                "regret": regret[index],
-                "rounds": agent.rounds,
-                "uplink_scalars": ledger.uplink_by_agent[index],
-                "downlink_scalars": ledger.downlink_by_agent[index],
-                "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,
-                **agent.report_own(),
-                **self._score_of(index, agent),
-                **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
-                **self._spent_by(index),
-                **({} if self.run.members is None else self.run.members.by_agent(index, self._end)),
-                **({} if self.run.energy is None else self.run.energy.by_agent(index)),
-            }
-            for index, agent in enumerate(each(agents))
-        ]
+        progress, count = self.progress, len(self.agents)
+        turns = np.bincount(progress.agents, progress.pulls, count).astype(np.int64)
+        regret = np.bincount(progress.agents, progress.regrets, count)
+        return ByAgent(self.agents, lambda at, agent: self._row(at, agent, turns.item(at), regret.item(at)))
+
+    def _row(self, index: int, agent: Client, turns: int, regret: float) -> AgentMetrics:
+        ledger = self.run.ledger
+        return {
+            "agent": index,
+            "turns": turns,
+            "regret": regret,
+            "rounds": agent.rounds,
+            "uplink_scalars": ledger.uplink_by_agent[index],
+            "downlink_scalars": ledger.downlink_by_agent[index],
+            "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,
+            **agent.report_own(),
+            **self._score_of(index, agent),
+            **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
+            **self._spent_by(index),
+            **({} if self.run.members is None else self.run.members.by_agent(index, self._end)),
+            **({} if self.run.energy is None else self.run.energy.by_agent(index)),
+        }
 
     def _score_of(self, index: int, agent: Client) -> AgentMetrics:
         if isinstance(agent, BatchAgent) and in_batches(self.world):

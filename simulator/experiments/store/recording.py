@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import zip_longest
+from itertools import count, repeat, zip_longest
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -152,8 +152,9 @@ def _by_kind(job: int, ledger: Ledger) -> Iterator[tuple[object, ...]]:
 
 
 def _scalars_by_agent(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
-    keys = ("agent", "uplink_scalars", "downlink_scalars", "peer_scalars")
-    return ((job, *(agent[key] for key in keys)) for agent in result.by_agent)
+    ledger = result.ledger
+    peers = repeat(None) if ledger.deliveries is not None else ledger.peer_by_agent
+    return zip(repeat(job), count(), ledger.uplink_by_agent, ledger.downlink_by_agent, peers, strict=False)
 
 
 def _agents(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
