@@ -73,6 +73,7 @@ class Inspection:
         self._clock, self._timing, self._truth, self._outcome = clock, timing, truth, Outcome()
         self._twins = Twins(twins, self._post, len(twins) + 1)
         self._uploads: list[tuple[Address, Message]] = []
+        self._unshared, self._unshared_by = 0, dict[Address, int]()
         self._sent_at: WeakKeyDictionary[Message, dict[Address | None, float]] = WeakKeyDictionary()  # None: to several
 
     as_sent = False
@@ -219,21 +220,31 @@ class Inspection:
         """The node's own invariants, and that every pull is somewhere, once."""
         for sentence in () if self.as_sent else node.broken_invariants():
             raise InvariantViolation(sentence, cause)
-        missing = self._missing()
+        missing = self._missing(node)
         if packet is not None and packet.expired and 0 < -missing <= packet.message.pulls:
             self._audit.lost += missing  # the sender has taken its pulls back
         elif missing:
             what = "lost" if missing > 0 else "counted twice"
             raise InvariantViolation(f"{abs(missing)} of {self._progress.made} pulls were {what}", cause)
 
-    def _missing(self) -> int:
-        """Pulls that nobody has, less those that somebody has too often."""
-        held = sum(agent.unshared for agent in self._agents) + self._audit.underway + self._applied
+    def _missing(self, node: Node) -> int:
+        """Pulls that nobody has, less those that somebody has too often; the node alone seems to have changed."""
+        if isinstance(node, Client):
+            self._unshared += node.unshared - self._unshared_by.get(node.context.index, 0)
+            self._unshared_by[node.context.index] = node.unshared
+        return self._unaccounted() and self._unaccounted(anew=True)
+
+    def _unaccounted(self, anew: bool = False) -> int:
+        if anew:
+            self._unshared_by = {agent.context.index: agent.unshared for agent in self._agents}
+            self._unshared = sum(self._unshared_by.values())
+        held = self._unshared + self._audit.underway + self._applied
         forgotten = 0 if self.restarts is None else self.restarts.forgotten
         return self._progress.made - self._progress.outstanding - forgotten - held - self._audit.lost
 
     def at_end(self, ledger: Ledger, regret: float, down: Set[Address]) -> None:
         """When no event is left; ``down``: who is down for good."""
+        self._unaccounted(anew=True)
         for node in [*self._agents, *([] if self._server is None else [self._server])]:
             self._check(node, None, NONE)
         self._twins.catch_up()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -96,13 +97,16 @@ class Outcome(list[Seen]):
                 yield f"the curve of {name} is not that of the pulls"
 
     def _each(self, result: RunResult) -> Iterator[str]:
+        turns, regrets = Counter[int](), defaultdict[int, list[float]](list)
+        for one in self:
+            turns[one.agent] += one.pulls
+            regrets[one.agent].append(one.regret)
         for index, said in enumerate(result.by_agent):
-            own = [one for one in self if one.agent == index]
-            turns, regret = sum(one.pulls for one in own), math.fsum(one.regret for one in own)
+            regret = math.fsum(regrets[index])
             same = math.isclose(said["regret"] or 0.0, regret, rel_tol=ROUNDING, abs_tol=ROUNDING)
-            if said["turns"] != turns or not same:
+            if said["turns"] != turns[index] or not same:
                 text = f"agent {index} has {said['turns']} turns and regret {said['regret']:.9g}"
-                yield f"the result says that {text}, what was seen makes it {turns} and {regret:.9g}"
+                yield f"the result says that {text}, what was seen makes it {turns[index]} and {regret:.9g}"
 
     def _ages(self, result: RunResult) -> Iterator[str]:
         """Pulls by anybody that a decision did not know of, and the time since its newest news were sent."""
