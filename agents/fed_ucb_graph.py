@@ -14,6 +14,8 @@ Longer than most, with `private_estimator`: several estimators for each agent, w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from coband.agents.cooperation import Hops, hops_of
@@ -22,6 +24,7 @@ from coband.agents.private_estimator import Estimator, PrivateConfig, State, Tre
 from coband.agents.theorems import FED_UCB_DISPUTED
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, NodeContext, Outbox
 from coband.simulator.core.nodes.own_noise import OwnNoise
@@ -46,15 +49,17 @@ class Shared:
     """One of an agent's estimators, and what it has been told about it.
 
     Attributes:
-        newest: sums in use, by sender.
+        members: whose sums it adds up, in order.
+        newest: sums in use, by sender; ``silent`` stands for those of the others.
         waiting: those that come into use gamma trials after they were sent.
         given: own pulls in own sums, by the trial at which they were sent.
         sent: the last of these trials.
         wanted: another agent has wanted its sums since then.
     """
 
-    def __init__(self, estimator: Estimator, newest: dict[Address, FloodedSums]) -> None:
-        self.estimator, self.newest = estimator, newest
+    def __init__(self, estimator: Estimator, members: Sequence[Address], silent: FloodedSums) -> None:
+        self.estimator, self.members, self.silent = estimator, members, silent
+        self.newest: dict[Address, FloodedSums] = {}
         self.waiting: list[FloodedSums] = []
         self.given: dict[int, State] = {0: estimator.own}
         self.sent, self.wanted = 0, False
@@ -66,11 +71,12 @@ class Shared:
             return
         self.waiting = [sums for sums in self.waiting if sums.trial > until]
         for sums in due:
-            if sums.trial > self.newest[sums.agent].trial:
+            if sums.trial > self.newest.get(sums.agent, self.silent).trial:
                 self.newest[sums.agent] = sums
         last = max(trial for trial in self.given if trial <= until)
         self.given = {trial: state for trial, state in self.given.items() if trial >= last}
-        total = [np.column_stack([sums.W, sums.b]) for _, sums in sorted(self.newest.items())]
+        known = (self.newest.get(agent, self.silent) for agent in self.members)
+        total = [np.column_stack([sums.W, sums.b]) for sums in known]
         self.estimator.follow(np.sum(total, axis=0), self.given[last])
 
 
@@ -82,12 +88,12 @@ class FedUcbGraph(Agent):
         config: FedUcbGraphConfig = context.config
         self.hops, self.trial = gamma(context), 0
         assert context.graph is not None
-        members = context.graph.ball(context.index, self.hops)
+        members = sorted(context.graph.ball(context.index, self.hops))
         self._members, self._threshold = frozenset(members), config.threshold
         noise, d = config.calibration(context, self.hops), context.dimension
         silent = FloodedSums(W=noise.shift * np.eye(d), b=np.zeros(d), trial=0, agent=-1, wanted=False)
         made = [Estimator(config, noise, len(members), context.rng) for _ in range(self.hops)]
-        self.cells = [Shared(one, dict.fromkeys(members, silent)) for one in made]
+        self.cells = [Shared(one, members, silent) for one in made]
 
     @property
     def _cell(self) -> Shared:
@@ -135,6 +141,13 @@ def noise_of(context: NodeContext) -> OwnNoise:
     return TreeNoise(context.config.calibration(context, gamma(context)))
 
 
+def _of_estimators(run: RunSize) -> float | None:
+    """N*gamma*(300 + 2*d^2), with the objects that hold them."""
+    if run.graph is None or run.dimension is None:
+        return None
+    return run.agents * hops_of(run.config.hops, run.graph.distances) * (300.0 + 2.0 * run.dimension**2)
+
+
 ALGORITHM = Algorithm(
     name="fed_ucb_graph",
     agent=FedUcbGraph,
@@ -153,6 +166,9 @@ ALGORITHM = Algorithm(
     metrics=(CLIPPED, Metric("sums_sent", "messages", "sums that agents have sent, each flooded")),
     cites=("dubey2020differentially", "shariff2018differentially"),
     search={"threshold": "0.1..1000"},
+    memory=(
+        Memory("an estimator for each agent and hop", _of_estimators, "fewer hops, or fewer agents (agents.count)"),
+    ),
     unbounded=FED_UCB_DISPUTED,
     private=noise_of,
 )
