@@ -85,5 +85,5 @@ class DuetsConfig(Config):
         return theoretical_rate(agents, horizon, self._failure(points, agents, horizon))
 
     def _failure(self, points: int, agents: int, horizon: int) -> float:
-        """delta' of equation 9."""
+        """delta' of equation 9, with the epochs of lemma 4.4."""
         return self.delta / (2.0 * points * most_epochs(horizon, agents))
