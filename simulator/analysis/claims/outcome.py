@@ -130,10 +130,17 @@ class Outcome:
 
     @property
     def leading(self) -> list[str]:
-        """The settings that can decide what it seems to come to: where one is enough, those at which it seems so."""
+        """The settings that can decide what it seems to come to.
+
+        Where one is enough, it is that which lacks the fewest replications of those at which it seems so; all of them
+        before that is known.
+        """
         found, holds = self.parts(), self.holds >= self.fails
         alike = [key for key, part in found.items() if (holds_of(part) >= fails_of(part)) == holds]
-        return alike if self.one_is_enough and alike else list(found)
+        if not (self.one_is_enough and alike):
+            return list(found)
+        known = {key: need for key in alike if (need := missing_of(found[key])) is not None}
+        return [min(known, key=lambda key: known[key])] if known else alike
 
     @property
     def one_is_enough(self) -> bool:
@@ -216,7 +223,7 @@ def pursued(part: Sequence[Finding], cost: Callable[[int, int], float] | None = 
     Returns:
         About how many replications each of them needs; None where that is not known.
     """
-    everything = {place: one.evidence.needed for place, one in enumerate(part)}
+    everything = {place: None if _unfit(one) else one.evidence.needed for place, one in enumerate(part)}
     holds, fails, same = holds_of(part), fails_of(part), same_of(part)
     if any(one.count < 2 for one in part):
         return everything
@@ -233,6 +240,11 @@ def pursued(part: Sequence[Finding], cost: Callable[[int, int], float] | None = 
     lacks = (lambda place, count: count - part[place].count) if cost is None else cost
     soonest = min(known, key=lambda place: lacks(place, known[place]))
     return {soonest: known[soonest], **{place: need for place, need in late.items() if part[place].given}}
+
+
+def _unfit(one: Finding) -> bool:
+    """Whether what a comparison presupposes seems to be false: then no number of replications is enough."""
+    return one.given and one.evidence.fails > one.evidence.holds
 
 
 def _against(part: Sequence[Finding], place: int) -> int | None:

@@ -120,12 +120,22 @@ def test_what_has_more_replications_counts_at_every_setting() -> None:
     assert found.replications == 9
 
 
-@pytest.mark.parametrize(("quantifier", "leading"), [("any", ["0"]), ("all", ["1", "2"])])
-def test_where_one_setting_is_enough_those_go_on_that_lead_there(quantifier: Any, leading: list[str]) -> None:
+@pytest.mark.parametrize(("quantifier", "leading"), [("any", ["0"]), ("all", ["1"])])
+def test_where_one_setting_is_enough_the_nearest_goes_on(quantifier: Any, leading: list[str]) -> None:
     """One setting at which it seems to hold, two at which it seems not to; the soonest of those alike decides."""
     toward, against = Evidence(2.0, NO, needed=60), (Evidence(NO, 2.0, needed=20), Evidence(NO, 1.0, needed=50))
     found = outcome(10, toward, *against, settings=True, quantifier=quantifier)
     assert (found.one_is_enough, found.leading) == (True, leading)
     assert found.missing == (50 if quantifier == "any" else 10)
+    unclear = outcome(10, toward, *(Evidence(NO, log_e) for log_e in (2.0, 1.0)), settings=True, quantifier="all")
+    assert (unclear.leading, unclear.missing) == (["1", "2"], None)
     certain = outcome(10, Evidence(NO, 2.0, needed=20), *against, settings=True, quantifier="any")
     assert (certain.one_is_enough, certain.leading) == (False, ["0", "1", "2"])
+
+
+def test_a_setting_whose_presupposition_seems_false_does_not_lead() -> None:
+    against = Evidence(NO, 9.0)
+    found = outcome(10, against, Evidence(1.0, 2.0, needed=11), against, Evidence(2.0, 1.0, needed=90))
+    rows = [replace(one, setting=str(at // 2), given=bool(at % 2)) for at, one in enumerate(found.findings)]
+    found = replace(found, findings=rows, quantifier="all")
+    assert (found.one_is_enough, found.leading, found.missing) == (True, ["1"], 80)
