@@ -35,7 +35,6 @@ class TwoArms:
         return float(arm), 1.0 - arm
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Sum(Message):
     kind: ClassVar[str] = "sum"
     total: float = payload()

@@ -5,21 +5,18 @@ Shapes: n new points of the agent, m points in the dictionary, k in the enlarged
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message, payload
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Request(Message):
     """Up: the agent's trigger has fired; no payload. ``version``: of the agent's model."""
 
     kind: ClassVar[str] = "request"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class ServerModel(Message, s="dictionary points in the message", m="size of the statistics in the message, 0 for none"):
     """Down, line 8: the server's dictionary with rewards and its embedded statistics.
 
@@ -34,7 +31,6 @@ class ServerModel(Message, s="dictionary points in the message", m="size of the 
     b: FloatArray | None = payload("m", kind="moment")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Upload(Message, n="new points", k="points of the enlarged dictionary"):
     """Up, line 11: new dictionary points with rewards, and statistics of the new data over the enlarged dictionary.
 
@@ -48,7 +44,6 @@ class Upload(Message, n="new points", k="points of the enlarged dictionary"):
     b: FloatArray = payload("k", kind="moment", adds="server")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class NewModel(
     Message,
     j="points that other agents added during the exchange; none with serial exchanges",

@@ -3,21 +3,18 @@ Scarlett 2022)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message, payload
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class EpochEnd(Message):
     """Up: the agent has pulled all points of its epoch; no payload. ``round``: the epoch."""
 
     kind: ClassVar[str] = "epoch_end"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class InducingSet(Message, m="points of the inducing set"):
     """Down, Algorithm 2, line 8: the inducing set S_j."""
 
@@ -25,7 +22,6 @@ class InducingSet(Message, m="points of the inducing set"):
     points: FloatArray = payload("m", "d", kind="points")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Projection(Message, m="points of the inducing set"):
     """Up, Algorithm 1, line 14: the agent's rewards projected on the inducing set, v = Z^T Y."""
 
@@ -33,7 +29,6 @@ class Projection(Message, m="points of the inducing set"):
     v: FloatArray = payload("m", kind="moment", adds="all")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class EpochModel(Message, m="points of the inducing set"):
     """Down, Algorithm 2, line 11: weights vbar and the largest deviation sigma_max.
 
@@ -46,7 +41,6 @@ class EpochModel(Message, m="points of the inducing set"):
     gram: FloatArray | None = payload("m", "m", kind="gram", symmetric=True)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class BatchRewards(Message, n="pulls of the agent in the batch"):
     """Up: the agent's rewards of a batch, in the order of its pulls."""
 
@@ -54,7 +48,6 @@ class BatchRewards(Message, n="pulls of the agent in the batch"):
     rewards: FloatArray = payload("n", kind="rewards")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class RewardSums(Message, p="distinct points of the batch"):
     """Down: the sum of all agents' rewards of each distinct point of a batch, in the order of their first places."""
 

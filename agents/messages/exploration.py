@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.nodes.message import Message, payload
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class ArmMeans(Message):
     """To all other agents, or up: how often the agent pulled each of its n arms in this round, and mean rewards."""
 
@@ -18,7 +16,6 @@ class ArmMeans(Message):
     means: FloatArray = payload("n", kind="rewards")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class AllArmMeans(Message):
     """Down: the counts and means (V, n) of all agents in this round."""
 

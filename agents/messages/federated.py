@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message, payload
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class DrawnWeights(Message):
     """Up: weights of the shared features, drawn from the agent's posterior."""
 
@@ -17,7 +15,6 @@ class DrawnWeights(Message):
     weights: FloatArray = payload("m", kind="weights")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class RegionWeights(Message):
     """Down: for each region of the domain, the average of the agents' weights."""
 
@@ -25,7 +22,6 @@ class RegionWeights(Message):
     weights: FloatArray = payload("p", "m", kind="weights")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PrivateRegionWeights(RegionWeights):
     """Down: the same of a random subset of the agents, with the server's noise."""
 

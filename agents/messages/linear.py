@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray
@@ -10,7 +9,6 @@ from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.maths.linalg.gram import Gram
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class LinearUpload(Message):
     """Up: the agent's new statistics, W = sum x x^T and b = sum y x."""
 
@@ -19,7 +17,6 @@ class LinearUpload(Message):
     b: FloatArray = payload("d", kind="moment", adds="news", bound="points*rewards")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class LinearModel(Message):
     """Down: the sums over all agents."""
 
@@ -28,7 +25,6 @@ class LinearModel(Message):
     b: FloatArray = payload("d", kind="moment", bound="points*rewards", pulls="all")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class DiscountedUpload(Message):
     """Up: the agent's new statistics with weights w: sum w x x^T, sum w^2 x x^T and sum w y x, and the number of pulls.
 
@@ -43,7 +39,6 @@ class DiscountedUpload(Message):
     turn: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class DiscountedModel(Message):
     """Down: the sums over all agents, with the weights of now."""
 
@@ -53,14 +48,12 @@ class DiscountedModel(Message):
     b: FloatArray = payload("d", kind="moment", bound="points*rewards")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class CountedUpload(LinearUpload):
     """Up: the agent's new statistics, and the number of pulls in them."""
 
     count: int = payload(kind="count", of="pulls")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Download(Message):
     """Down: the other agents' statistics that this agent does not have, and the number of pulls in them."""
 
@@ -70,7 +63,6 @@ class Download(Message):
     count: int = payload(kind="count", of="pulls")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PartialUpload(CountedUpload):
     """Up: the same of g features alone, where b rests on parts of rewards."""
 
@@ -78,7 +70,6 @@ class PartialUpload(CountedUpload):
     b: FloatArray = payload("g", kind="moment", adds="news")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PartialDownload(Download):
     """Down: the same of g features alone."""
 
@@ -86,7 +77,6 @@ class PartialDownload(Download):
     b: FloatArray = payload("g", kind="moment")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PointsUpload(Message):
     """Up: W = sum x x^T of the agent's new pulls, and their number."""
 
@@ -95,7 +85,6 @@ class PointsUpload(Message):
     count: int = payload(kind="count", of="pulls")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Iterate(Message):
     """Down: theta, at which agents compute the gradient of their loss. ``step``: gradient round, from 1."""
 
@@ -104,7 +93,6 @@ class Iterate(Message):
     step: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Gradient(Message):
     """Up: the gradient of the agent's loss, summed over all its data. ``step``: of the iterate that asked for it."""
 
@@ -113,7 +101,6 @@ class Gradient(Message):
     step: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class RegressionModel(Message):
     """Down: the sum of x x^T over all agents, the estimate theta from all their data, and the number of their pulls."""
 
@@ -123,7 +110,6 @@ class RegressionModel(Message):
     count: int = payload(kind="count", of="pulls")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PrivateSums(Message):
     """Up: W = sum x x^T and b = sum y x of all the agent's pulls, with noise that the agent has put on them."""
 
@@ -132,7 +118,6 @@ class PrivateSums(Message):
     b: FloatArray = payload("d", kind="moment", adds="newest", noised=True)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PrivateModel(Message):
     """Down: the sums of what agents have sent with noise of their own."""
 
@@ -141,7 +126,6 @@ class PrivateModel(Message):
     b: FloatArray = payload("d", kind="moment", noised=True)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class FloodedSums(PrivateSums):
     """To all agents within some hops: private sums of one of an agent's estimators.
 

@@ -5,7 +5,6 @@ Shapes: p network parameters; matrices (p, p), or their diagonals (p,).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray
@@ -13,7 +12,6 @@ from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.maths.linalg.gram import Gram
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class NeuralUpload(Message):
     """Up, algorithm 1, line 16: W_new, B_new, the trained weights, alpha_i and the inverse of V_local.
 
@@ -29,7 +27,6 @@ class NeuralUpload(Message):
     loss: float | None = payload()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class NeuralModel(Message):
     """Down, algorithm 2, line 6: W_sync, B_sync, theta_sync, alpha; all inverses, or their average alone."""
 

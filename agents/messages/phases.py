@@ -3,14 +3,12 @@ at which agents share estimates (Salgia and Zhao 2022, Mitra et al. 2022)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.nodes.message import Message, payload, unary_bits
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PhaseEstimates(Message, n="arms of the agent that were dealt pulls"):
     """Up: x mean(y) / ||x||^2 of each arm that was dealt pulls, by arm; ``norms``: ||x||, of those who share them."""
 
@@ -19,7 +17,6 @@ class PhaseEstimates(Message, n="arms of the agent that were dealt pulls"):
     norms: FloatArray | None = payload("n", kind="points")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PhaseModel(Message, b="parameters of which something was learnt"):
     """Down: theta and V^+ of each parameter of which something was learnt; ``arms``: whose they are, of several."""
 
@@ -29,7 +26,6 @@ class PhaseModel(Message, b="parameters of which something was learnt"):
     arms: IntArray | None = payload("b", kind="index", of="arms")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class ActiveArms(Message, a="arms that are left"):
     """The arms that are left, ascending: of one agent, up, or of all, down."""
 
@@ -37,7 +33,6 @@ class ActiveArms(Message, a="arms that are left"):
     arms: IntArray = payload("a", kind="index", of="arms")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Allotment(Message, a="arms that the agent has left"):
     """Down: how often to pull each of the arms that the agent has left."""
 
@@ -45,7 +40,6 @@ class Allotment(Message, a="arms that the agent has left"):
     counts: IntArray = payload("a", kind="count", of="turns")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class DealtMeans(Message, n="arms that the agent was dealt"):
     """Up: the mean reward of each arm that the agent was dealt, in the order of dealing."""
 
@@ -53,7 +47,6 @@ class DealtMeans(Message, n="arms that the agent was dealt"):
     means: FloatArray = payload("n", kind="rewards")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PhaseEstimate(Message):
     """Up: theta by the agent's own pulls of the phase."""
 
@@ -61,7 +54,6 @@ class PhaseEstimate(Message):
     theta: FloatArray = payload("d", kind="weights")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PhaseOrder(Message, n="arms that the agent is dealt"):
     """Down: theta, from which all find the arms that are left, and which of them to pull how often in this order."""
 
@@ -71,7 +63,6 @@ class PhaseOrder(Message, n="arms that the agent is dealt"):
     counts: IntArray = payload("n", kind="count", of="turns")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Levels(Message):
     """The change of an estimate, in steps of a grid that both sides know."""
 
@@ -81,14 +72,12 @@ class Levels(Message):
         self.__dict__["field_bits"] = (unary_bits(self.levels),)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class EstimateLevels(Levels):
     """Up: an agent's estimate without what all know."""
 
     kind: ClassVar[str] = "estimate_levels"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class ModelLevels(Levels):
     """Down: the mean of the agents' changes."""
 

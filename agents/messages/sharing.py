@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message, payload
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Point(Message):
     """Up, and down to the others, or to a neighbour in a graph: one point with its reward.
 
@@ -25,7 +23,6 @@ class Point(Message):
     before: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class LostPointsRequest(Message):
     """Up: the agent lacks points of the log between ``first`` and ``last``, both included; no payload.
 
@@ -37,7 +34,6 @@ class LostPointsRequest(Message):
     last: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class LostPoints(Message, n="points that the agent lacked"):
     """Down: the points of the log that an agent asked for, but for its own.
 
@@ -51,7 +47,6 @@ class LostPoints(Message, n="points that the agent lacked"):
     before: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Pull(Message):
     """To all agents within some hops: <t, v, x, y> of one pull, d + 3 scalars.
 

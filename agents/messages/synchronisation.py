@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message, payload
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class SyncRequest(Message):
     """Up: the agent's trigger has fired; no payload. ``version``: of the agent's model."""
 
     kind: ClassVar[str] = "sync_request"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class SyncStart(Message):
     """Down: a synchronisation starts, and all agents take part; no payload."""
 
     kind: ClassVar[str] = "sync_start"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Overdue(Message):
     """The server to itself: the timeout of a synchronisation phase has passed (see ``wait: {quorum, timeout}``)."""
 
@@ -31,7 +27,6 @@ class Overdue(Message):
     phase: int = 1
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class SyncAbandoned(Message):
     """Down, or from one agent to the others: a synchronisation has ended without a result, and all agents go on with
     what they have; no payload."""
@@ -39,7 +34,6 @@ class SyncAbandoned(Message):
     kind: ClassVar[str] = "sync_abandoned"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Sample(Message, n="points that the agent sampled"):
     """Up: the agent's sample for the dictionary, d scalars per point."""
 
@@ -47,7 +41,6 @@ class Sample(Message, n="points that the agent sampled"):
     points: FloatArray = payload("n", "d", kind="points")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class SharedDictionary(Message, m="points of the union"):
     """Down: the union of all samples."""
 
@@ -55,7 +48,6 @@ class SharedDictionary(Message, m="points of the union"):
     points: FloatArray = payload("m", "d", kind="points")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class LocalStatistics(Message, m="points of the dictionary"):
     """Up: embedded statistics of all data of the agent."""
 
@@ -64,7 +56,6 @@ class LocalStatistics(Message, m="points of the dictionary"):
     b: FloatArray = payload("m", kind="moment", adds="all")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class GlobalStatistics(Message, m="points of the dictionary"):
     """Down: the sum of all local statistics."""
 
@@ -73,7 +64,6 @@ class GlobalStatistics(Message, m="points of the dictionary"):
     b: FloatArray = payload("m", kind="moment")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class NewPoints(Message, n="points since the last synchronisation"):
     """Up: raw points since the last synchronisation, d + 1 scalars each."""
 
@@ -82,7 +72,6 @@ class NewPoints(Message, n="points since the last synchronisation"):
     rewards: FloatArray = payload("n", kind="rewards")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class MissingPoints(Message, n="points that the receiver lacks"):
     """Down: new points of all other agents.
 

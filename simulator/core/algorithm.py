@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from coband.simulator.core.formulas import FormulaError, Values, evaluate
 from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.mistakes import refuse_undecorated
 from coband.simulator.core.nodes.node import BatchAgent, Client, NodeContext, Server, UnsupportedScenario
 from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.metrics import Metric
@@ -95,9 +94,6 @@ class MessageSize:
     to: str = ""
     when: str = ""
     due: bool = False
-
-    def __post_init__(self) -> None:
-        refuse_undecorated(self.message)
 
 
 @dataclass(frozen=True)

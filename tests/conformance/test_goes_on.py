@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -53,7 +53,6 @@ class Wasteful(Teller):
         return self.settle()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Complaint(Tally):
     """A tally that carries more than one number."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from coband.simulator.arms import ArmSet
@@ -28,7 +27,6 @@ class ToyConfig(Config):
     """An agent tells the server of its pulls after so many of them."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Tally(Message):
     """Up: pulls that are new. Down: those of all agents."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -183,7 +183,6 @@ def test_impossible_schedules_are_refused(spec: dict[str, Any]) -> None:
         SCHEDULE.validate_python(spec)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Parcel(Message):
     kind: ClassVar[str] = "parcel"
     matrix: Any = payload()
@@ -200,7 +199,6 @@ def test_size_is_computed_from_the_payload_alone() -> None:
         size_of("text")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Rows(Message, n="rows", p="columns of the square"):
     kind: ClassVar[str] = "rows"
     rows: Any = payload("m", "n")
@@ -243,16 +241,22 @@ def test_a_message_or_timer_that_has_no_kind_and_a_note_that_says_nothing_more()
     assert (timer.kind, timer.about, timer.scalars) == ("timer", None, 0)
 
 
-def test_a_class_of_messages_may_take_its_own_fields_by_place_and_headers_by_name_alone() -> None:
-    @dataclass(frozen=True, eq=False)
+def test_a_class_of_messages_is_a_frozen_dataclass_whose_fields_are_given_by_name() -> None:
     class Postcard(Message):
         kind: ClassVar[str] = "postcard"
         text: Any = payload()
+        stamp: int = 3
 
-    postcard = Postcard(np.ones(3), round=2)
-    assert (postcard.scalars, postcard.round, postcard.version) == (3, 2, -1)
+    postcard = Postcard(text=np.ones(3), round=2)
+    assert (postcard.scalars, postcard.stamp, postcard.round, postcard.version) == (3, 3, 2, -1)
     with pytest.raises(TypeError, match="positional argument"):
-        Postcard(np.ones(3), 2)  # type: ignore[misc]
+        Postcard(np.ones(3))  # type: ignore[misc]
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'text'"):
+        Postcard()  # type: ignore[call-arg]
+    with pytest.raises(FrozenInstanceError):
+        postcard.stamp = 4  # type: ignore[misc]
+    with pytest.raises(TypeError, match="Cannot overwrite attribute __setattr__ in class Postcard"):
+        dataclass(frozen=True, kw_only=True, eq=False)(Postcard)
 
 
 class Pool(Config):

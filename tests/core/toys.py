@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,13 +32,11 @@ class ToyWorld:
         return float(arm) + 0.001 * agent + turn, 1.0 - arm
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Report(Message):
     kind: ClassVar[str] = "report"
     values: FloatArray = payload()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class News(Message):
     kind: ClassVar[str] = "news"
     total: float = payload()

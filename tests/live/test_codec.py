@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -158,7 +158,6 @@ def test_sums_of_squares_hold_arrays_alone_and_no_more_columns_than_anybody_need
 
 
 def test_undeclared_messages_and_fields_that_cannot_be_sent_are_named() -> None:
-    @dataclass(frozen=True, kw_only=True, eq=False)
     class Secret(Message):
         kind: ClassVar[str] = "secret"
         what: dict[str, int] = payload()

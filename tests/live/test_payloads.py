@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -169,7 +168,6 @@ def test_damaged_messages_are_refused_or_messages(data: st.DataObject, spec: dic
         assert found.field_bits is not None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Told(Message):
     """Fields of all forms."""
 
@@ -177,7 +175,6 @@ class Told(Message):
     W: FloatArray = payload("d", "d", kind="gram", symmetric=True)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Levels(Message):
     levels: IntArray = payload("d", kind="count", code="unary")
 

@@ -1,6 +1,6 @@
 """UCB1 for agents that share counts in rounds: one asks for a round, and the server gathers the counts of all."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import fed_ucb1
@@ -8,7 +8,6 @@ import fed_ucb1
 from coband import ALL_AGENTS, SERVER, Address, Message, MessageSize, late, on
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Request(Message):
     """Up: an agent wants to know the totals. Down: all agents are to send their counts."""
 

@@ -12,7 +12,6 @@ What an agent had not shared, what the server had and what is thrown away is for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from coband.simulator.core.audit import trace as tr
@@ -26,7 +25,6 @@ from coband.simulator.core.packet import Packet
 from coband.simulator.core.run_context import RunContext
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Restart(Message):
     """Begin anew: ``round`` is the number of the epoch, from 1."""
 

@@ -13,7 +13,7 @@ from functools import partial
 from inspect import signature
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast, dataclass_transform
 
 import numpy as np
 
@@ -190,9 +190,10 @@ def _number(letter: str, message: Message) -> int:
     return 0 if value is None else int(value.shape[kind.declared(name)["shape"].index(letter)])
 
 
+@dataclass_transform(eq_default=False, kw_only_default=True, frozen_default=True, field_specifiers=(payload, field))
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Message:
-    """Base of all messages.
+    """Base of all messages. Classes that are derived from it are such dataclasses without saying so.
 
     Header fields, which cost nothing: ``round`` (communication round, -1 if unknown), ``version`` (of the model it is
     about, -1 if none), ``pulls`` (how many pulls' statistics an upload brings that the server does not have yet),
@@ -218,6 +219,7 @@ class Message:
 
     def __init_subclass__(cls, **numbers: str) -> None:
         super().__init_subclass__()
+        dataclass(frozen=True, kw_only=True, eq=False)(cls)
         for letter, what in numbers.items():
             setattr(cls, letter, property(partial(_number, letter), doc=what))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -46,19 +46,6 @@ def refuse_choice(node: object, arm: object, count: int) -> None:
 
 LABELS = (int, str, np.integer, np.bool_, type(None))
 """What a header field may hold several of; real numbers may only stand alone."""
-
-
-def refuse_undecorated(kind: type) -> None:
-    """Say so where a class of messages has fields and is no dataclass.
-
-    Raises:
-        NodeMistake: it is none.
-    """
-    if any(isinstance(value, Field) for value in vars(kind).values()):
-        decorator = "@dataclass(frozen=True, kw_only=True, eq=False)"
-        raise mistake(
-            kind, f"{kind.__name__} is no dataclass, so that its fields are none; write `{decorator}` above it"
-        )
 
 
 def refuse_uncounted(message: Any) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from coband.simulator.core.nodes.message import Message
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Timer(Message):
     """Base of what a node has itself reminded of (``core.node.Later``): it costs nothing, and no other node sees it.
 
@@ -21,7 +19,6 @@ class Timer(Message):
     about: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Resend(Timer):
     """It is time to send again what was given up, to the node that it is about."""
 
@@ -30,7 +27,6 @@ class Resend(Timer):
     copy: Message
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Silence(Timer):
     """From the host: something that the node it is about has sent does not come."""
 
@@ -38,7 +34,6 @@ class Silence(Timer):
     about: int
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class OutOfPatience(Timer):
     """The node has waited long enough since it last noticed a silence.
 
@@ -51,7 +46,6 @@ class OutOfPatience(Timer):
     waiting: Sequence[Any]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Overdue(Timer):
     """The time for which a node wants to wait for the answers to its question is over; ``question``: its number."""
 

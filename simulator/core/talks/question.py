@@ -42,7 +42,6 @@ class Answers(dict[Address, M]):
     left: dict[Address, Reason]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Declined(Message):
     """The sender has no answer to the question, or does not wait for this message any more; no payload."""
 

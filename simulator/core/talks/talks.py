@@ -11,7 +11,7 @@ from types import CoroutineType
 from typing import Any, ClassVar, Never, TypeVar
 
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.mistakes import NodeMistake, refuse_undecorated, returned
+from coband.simulator.core.nodes.mistakes import NodeMistake, returned
 from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.core.talks.conversation import Conversations, Talking
@@ -45,8 +45,6 @@ def lost(kind: type[Message]) -> Callable[[F], F]:
 
 
 def _mark(what: str, kind: type[Message], blocking: bool = False) -> Callable[[F], F]:
-    refuse_undecorated(kind)
-
     def marked(function: F) -> F:
         if why := other_parameters(function.__qualname__, function, _marked):
             raise NodeMistake(why)

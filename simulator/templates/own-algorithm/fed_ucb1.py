@@ -8,7 +8,6 @@ up what the agents have sent last, and answers with the totals. Nothing here is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -44,7 +43,6 @@ class FedUcb1Config(Config):
     """An agent shares its counts after so many pulls."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Counts(Message):
     """Up: those of an agent's pulls. Down: the totals of everybody. Shapes (n,)."""
 

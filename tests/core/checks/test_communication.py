@@ -56,7 +56,6 @@ def gossip_violation(**parts: Any) -> str:
 # --- sizes
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Laden(Message):
     kind: ClassVar[str] = "laden"
     values: FloatArray = payload()
@@ -483,6 +482,5 @@ def test_a_single_message_that_the_ledger_does_not_know() -> None:
     assert found == "the ledger counts 0 'silent' up with 0 scalars, 1 with 0 scalars were sent"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Silent(Message):
     kind: ClassVar[str] = "silent"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import MessageSize
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.checks.inspection import UNTOLD
 from coband.simulator.core.nodes.message import Message, payload
@@ -171,21 +170,6 @@ def test_a_server_that_is_not_there(server: str) -> None:
         _run(server=server)  # type: ignore[arg-type]
 
 
-class Undecorated(Message):
-    """Lacks its decorator."""
-
-    kind: ClassVar[str] = "undecorated"
-    values: float = payload()
-
-
-def test_a_message_that_is_no_dataclass() -> None:
-    says = rf"{HERE}Undecorated is no dataclass, .*; write `@dataclass\(frozen=True, kw_only=True, eq=False\)` above it"
-    with pytest.raises(NodeMistake, match=says):
-        MessageSize(Undecorated, "up", "1")
-    with pytest.raises(NodeMistake, match=says):
-        on(Undecorated)
-
-
 @pytest.mark.parametrize(
     ("value", "words"),
     [(np.ones(3), "an array"), ([1.0, 2.0], r"a list of 1\.0, 2\.0"), ((1.0,), r"a tuple of 1\.0"), ({}, "a dict")],
@@ -193,7 +177,6 @@ def test_a_message_that_is_no_dataclass() -> None:
 def test_a_field_that_nobody_would_count(value: Any, words: str) -> None:
     says = rf"{HERE}Sums\.sums is {words} and no payload, so that nobody would count it; write `sums: Any = payload"
 
-    @dataclass(frozen=True, kw_only=True, eq=False)
     class Sums(Message):
         kind: ClassVar[str] = "sums"
         values: float = payload()
@@ -207,7 +190,6 @@ def test_a_field_that_nobody_would_count(value: Any, words: str) -> None:
 
 @pytest.mark.parametrize("value", [None, 2, 0.5, np.float64(0.5), np.int64(3), "text", True, (1, "a", None), ()])
 def test_labels_and_single_numbers_are_header(value: Any) -> None:
-    @dataclass(frozen=True, kw_only=True, eq=False)
     class Labelled(Message):
         kind: ClassVar[str] = "labelled"
         values: float = payload()
@@ -271,7 +253,6 @@ def test_uploads_without_pulls(tells: bool, warned: int, monkeypatch: pytest.Mon
      (np.inf, True), (np.array([1, 2]), True), (None, True)],
 )  # fmt: skip
 def test_numbers_that_are_none(value: Any, finite: bool) -> None:
-    @dataclass(frozen=True, kw_only=True, eq=False)
     class Sums(Message):
         kind: ClassVar[str] = "sums"
         values: Any = payload()

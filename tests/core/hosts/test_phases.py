@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,7 +37,6 @@ class BatchToyWorld(ToyWorld):
         return {"correct": answer == 1}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Greeting(Message):
     kind: ClassVar[str] = "greeting"
     values: FloatArray = payload()

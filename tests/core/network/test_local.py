@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -27,7 +27,6 @@ from tests.every import every
 from tests.oracles.local import Flooding, ball, distances
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Said(Message):
     kind: ClassVar[str] = "said"
     trial: int = payload()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
@@ -26,7 +25,6 @@ from tests.every import every
 MODES = ["direct", "hop_by_hop"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Whisper(Message):
     kind: ClassVar[str] = "whisper"
     turn: int = payload()

@@ -25,24 +25,20 @@ from coband.simulator.core.nodes.timers import Silence
 from coband.simulator.core.talks import Talks, Unanswered, on
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Ask(Message):
     kind: ClassVar[str] = "ask"
     number: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Reply(Message):
     kind: ClassVar[str] = "reply"
     number: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Call(Message):
     kind: ClassVar[str] = "call"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class News(Message):
     kind: ClassVar[str] = "news"
     number: int = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -20,7 +19,6 @@ from coband.simulator.metrics import Metric
 from coband.simulator.problems import classification, contextual
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Vector(Message):
     """Up: some numbers."""
 

@@ -33,13 +33,11 @@ class Config(BaseModel):
     every: int = 2
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Sums(Message):
     kind: ClassVar[str] = "sums"
     rewards: np.ndarray = payload()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Mean(Message):
     kind: ClassVar[str] = "mean"
     value: float = payload()
