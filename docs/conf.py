@@ -17,4 +17,5 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 nitpicky = False
+smartquotes = False  # quotes in texts are often code
 html_show_search_summary = False  # browsers refuse to fetch pages for summaries where these are files
