@@ -21,6 +21,8 @@ Longer than most, with its server: four algorithms with their parameters, and th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from coband.agents.fts_parameters import FtsConfig, Private, PrivateRegions, Regions
@@ -92,6 +94,10 @@ class FederatedSampler(Talks, Agent):
         G, b = pulled.T @ pulled, pulled.T @ np.array(self._rewards)
         weights = posterior_draw(G, b, self.config.noise_variance, self.context.rng.standard_normal(len(b)))
         return phi.leading(X, weights)
+
+    def warnings(self) -> Iterator[str]:
+        if sentence := self.config.misplaced(np.array(self._points)):
+            yield sentence
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Learn; once the first points are known, send a draw of weights."""

@@ -49,6 +49,10 @@ class FtsConfig(Config):
         """The region of each row, (n,)."""
         return np.zeros(len(X), dtype=np.int64)
 
+    def misplaced(self, X: FloatArray) -> str:
+        """What to say of points for which the regions are not made; empty where there are none."""
+        return ""
+
     def shares(self, agents: int, dimension: int, round: int) -> FloatArray:
         """phi, (P, agents): how much each agent counts in each region."""
         return np.full((1, agents), 1.0 / agents)
@@ -87,6 +91,14 @@ class Regions(FtsConfig):
         cells = np.floor((X - self.low) / (self.high - self.low) * self.splits).astype(np.int64)
         place: IntArray = self.splits ** np.arange(X.shape[1])[::-1]
         return np.clip(cells, 0, self.splits - 1) @ place
+
+    def misplaced(self, X: FloatArray) -> str:
+        if not X.size or (X.min() >= self.low and X.max() <= self.high):
+            return ""
+        return (
+            f"arms lie outside of {self.low:g} to {self.high:g} and count to the regions at its border; "
+            "give the low and high of the domain"
+        )
 
     def shares(self, agents: int, dimension: int, round: int) -> FloatArray:
         """phi, (P, agents), of a round from 1: agent n explores region n mod P first."""

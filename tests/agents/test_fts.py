@@ -79,6 +79,21 @@ def test_regions_are_products_of_equal_parts() -> None:
     assert config.total(2) == 9
 
 
+@pytest.mark.parametrize(("name", "low", "warned"), [("fts_de", 0, True), ("fts_de", -1, False), ("fts", 0, False)])
+def test_arms_for_which_no_region_is_made_are_told(name: str, low: int, warned: bool) -> None:
+    problem = {
+        "kind": "fixed_domain",
+        "domain": {"kind": "ball", "dimension": 2, "points": 9},
+        "reward": {"kind": "cosine"},
+        "noise": 0.1,
+    }
+    config = {"features": 5, **({"low": low} if name == "fts_de" else {})}
+    plan = {"agents": 2, "seed": 1, "problem": problem, "schedule": {"kind": "rounds", "turns": 6}}
+    said = [text for text in run(name, config, **plan).result.warnings if "lie outside" in text]
+    sentence = "arms lie outside of 0 to 1 and count to the regions at its border; give the low and high of the domain"
+    assert said == ([sentence] if warned else [])
+
+
 @every(
     ("given", "message"),
     [
