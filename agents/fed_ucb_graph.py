@@ -142,10 +142,11 @@ def noise_of(context: NodeContext) -> OwnNoise:
 
 
 def _of_estimators(run: RunSize) -> float | None:
-    """N*gamma*(300 + 2*d^2), with the objects that hold them."""
-    if run.graph is None or run.dimension is None:
+    """N*gamma*(300 + 2*d^2), with the objects that hold them; gamma = 1 before the graph is known."""
+    if run.dimension is None:
         return None
-    return run.agents * hops_of(run.config.hops, run.graph.distances) * (300.0 + 2.0 * run.dimension**2)
+    hops = 1 if run.graph is None else hops_of(run.config.hops, run.graph.distances)
+    return run.agents * hops * (300.0 + 2.0 * run.dimension**2)
 
 
 ALGORITHM = Algorithm(
