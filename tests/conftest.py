@@ -36,8 +36,8 @@ CHEAP_TO_DEAR = (
     "attacks",
     "mutants",
     "packaging",
-    "docs",
     "scenarios",
+    "docs",
 )
 """The folders of tests in the order in which they run: a mistake shows as early as it can.
 
@@ -80,9 +80,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _rank(item, ranks))
 
 
-def _rank(item: pytest.Item, ranks: dict[str, int]) -> int:
+def _rank(item: pytest.Item, ranks: dict[str, int]) -> tuple[int, bool]:
+    """The place of its folder, of the last one the pages that are built together first."""
     ours = item.path.is_relative_to(TESTS)
-    return ranks[item.path.relative_to(TESTS).parts[0]] if ours else len(ranks)
+    return (ranks[item.path.relative_to(TESTS).parts[0]] if ours else len(ranks)), item.path.name != "test_web_pages.py"
 
 
 @pytest.hookimpl(optionalhook=True)
