@@ -194,6 +194,8 @@ class Explainer:
                     return f"{given(node)} is not allowed: must be a mapping; write {{{key}: {node.value}}}"
             choices = [str(name) for schema in self._wording.at(error.path, self._data) for name in _choices(schema)]
             near = _hint(node, allowed) or did_you_mean(node.value, choices).removesuffix("?")
+        elif isinstance(node, ScalarNode) and node.value is False and "one of off, " in allowed:
+            near = "; write off"  # which other programs read as false, and write so
         elif isinstance(node, ScalarNode) and node.value is not None and "text" in allowed.split(" or "):
             near = "; put it in quotes"
         return f"{given(node)} is not allowed: must be {allowed or 'of another type'}{near}{'?' * ('mean' in near)}"

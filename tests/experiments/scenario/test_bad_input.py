@@ -145,6 +145,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
         "blocking: yes",
         ["16:97: algorithms[0].blocking: 'yes' is not allowed: must be true or false; write true"],
     ),
+    ("seed: 7", "trace: false", ["2:8: trace: false is not allowed: must be one of off, protocol, full; write off"]),
     ("seed: 7", "share: off", ["2:8: share: 'off' is not allowed: must be true or false; write false"]),
     ("alpha: 0.1", "blocking: 1", ["16:97: algorithms[0].blocking: 1 is not allowed: must be true or false"]),
     ("alpha: 0.1", "dims: [1, x]", ["16:97: algorithms[0].dims[1]: 'x' is not allowed: must be a whole number"]),
