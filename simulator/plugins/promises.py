@@ -95,6 +95,8 @@ def overridden(kind: type) -> str:
     """The same of the first method of another package's class that takes the place of one of coband's."""
     for one in (one for one in kind.__mro__ if one.__module__.startswith("coband.")):
         for name, asked in vars(one).items():
+            if name.startswith("_") and name != "__init__":
+                continue  # the author may call it as the author likes
             method = inspect.getattr_static(kind, name)
             own = not str(getattr(method, "__module__", "coband.")).startswith("coband.")
             if own and (why := other_parameters(f"{kind.__name__}.{name}", method, asked)):
