@@ -118,6 +118,11 @@ def _promised(method: Any) -> type | None:
     return Iterable if issubclass(kind, Iterable) and kind.__module__ == "collections.abc" else kind
 
 
+def finite(found: Any, *shape: int) -> bool:
+    """Whether an array has a shape, and finite numbers alone."""
+    return found.shape == shape and bool(np.isfinite(found).all())
+
+
 def returns(what: str, holds: Callable[..., Any]) -> Callable[[F], F]:
     """Decorate a method of a base whose type does not say all that it returns.
 

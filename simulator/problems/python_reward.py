@@ -11,7 +11,7 @@ import pydantic
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import JsonObject
 from coband.simulator.plugins.functions import load
-from coband.simulator.plugins.promises import in_words, written
+from coband.simulator.plugins.promises import finite, in_words, written
 from coband.simulator.problems.arms import ArmSource
 from coband.simulator.problems.rewards import Reward, RewardFunction
 from coband.simulator.scenario_errors import BrokenOff
@@ -47,7 +47,7 @@ class _Rewarded:
         answer = self._function(arms)
         try:
             values = np.asarray(answer, dtype=np.float64)
-            right = values.shape == (len(arms),) and bool(np.isfinite(values).all())
+            right = finite(values, len(arms))
         except (TypeError, ValueError):
             right = False
         if not right:

@@ -76,7 +76,7 @@ class Cohort:
 
     def _enter(self, turns: Sequence[Turn]) -> None:
         """Keep the accounts of uneventful turns, all of which send nothing, or all a LOCAL message."""
-        if len(turns) < FEW or (not self._progress.realised and min(turn.regret for turn in turns) < 0):
+        if len(turns) < FEW or not (self._progress.realised or all(turn.regret >= 0 for turn in turns)):
             for turn in turns:
                 turn.host.enter(turn)
             return

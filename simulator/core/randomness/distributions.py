@@ -18,7 +18,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import OF_THE_KEY, Config, Unit, existing
 from coband.simulator.plugins.functions import load
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import returns
+from coband.simulator.plugins.promises import finite, returns
 
 FIRST_BLOCK, LARGEST_BLOCK = 4, 1024
 DRAWS_OF_MEAN = 10_000
@@ -40,7 +40,7 @@ class BaseDistribution(Config):
     @abstractmethod
     @returns(
         "an array of {size} finite numbers >= 0",
-        lambda found, rng, size: found.shape == (size,) and bool(((found >= 0) & (found < math.inf)).all()),
+        lambda found, rng, size: finite(found, size) and bool((found >= 0).all()),
     )
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
         """``size`` independent values, >= 0; drawing them in several calls gives the same values."""

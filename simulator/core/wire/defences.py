@@ -20,7 +20,7 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.outbox import Address
 from coband.simulator.core.wire.values import semidefinite
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import returns
+from coband.simulator.plugins.promises import finite, returns
 
 ITERATIONS, CLOSE, TINY = 1000, 1e-12, 1e-250
 
@@ -38,7 +38,7 @@ class BaseDefence(Config):
     @abstractmethod
     @returns(
         "a finite number for each of the columns it is given",
-        lambda found, statistics: found.shape == statistics.shape[1:] and bool(np.isfinite(found).all()),
+        lambda found, statistics: finite(found, *statistics.shape[1:]),
     )
     def mean(self, statistics: FloatArray) -> FloatArray:
         """A mean of the agents' statistics, (n, size), that some of them cannot move far: (size,)."""

@@ -18,7 +18,7 @@ from coband.simulator.core.config import Config
 from coband.simulator.core.wire.packing import Codes
 from coband.simulator.core.wire.senders import DeltaSender, FeedbackSender, Sender
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import returns
+from coband.simulator.plugins.promises import finite, returns
 
 SCALE_BITS = 32
 """Of a scale that is sent along, as a float32."""
@@ -53,7 +53,7 @@ class BaseEncoding(Config):
     @abstractmethod
     @returns(
         "an array of {n} finite numbers",
-        lambda found, parts, n: found.shape == (n,) and bool(np.isfinite(found).all()),
+        lambda found, parts, n: finite(found, n),
     )
     def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
         """The n numbers that parts say."""

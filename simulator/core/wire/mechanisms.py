@@ -16,7 +16,7 @@ from coband.simulator.core.nodes.message import Pulls
 from coband.simulator.core.wire import accounting
 from coband.simulator.core.wire.accounting import Accountant
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import returns
+from coband.simulator.plugins.promises import finite, returns
 
 Draw = Callable[[str], np.random.Generator]
 """The random stream of that name, always the same."""
@@ -64,7 +64,7 @@ class BaseMechanism(Config):
     @abstractmethod
     @returns(
         "an array of {size} finite numbers",
-        lambda found, size, *_: found.shape == (size,) and bool(np.isfinite(found).all()),
+        lambda found, size, *_: finite(found, size),
     )
     def noise(self, size: int, form: Pulls, number: int, draw: Draw) -> FloatArray:
         """The noise of the ``number``-th message (from 1) of a field of one sender, (size,), for a scale of 1 of all

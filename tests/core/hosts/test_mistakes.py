@@ -163,6 +163,18 @@ def test_a_handler_with_other_parameters() -> None:
         on(Report)(take)
 
 
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_world_that_gives_no_reward_or_no_regret(plan: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.core.toys.ToyWorld.pull", lambda world, agent, turn, arm: 0.5)
+    with pytest.raises(
+        NodeMistake, match=rf"{HERE}ToyWorld\.pull returned 0\.5; return the reward and its pseudo-regret$"
+    ):
+        _run(**plan)
+    monkeypatch.setattr("tests.core.toys.ToyWorld.pull", lambda world, agent, turn, arm: (0.5, np.nan))
+    with pytest.raises(InvariantViolation, match="the pseudo-regret of a turn is nan, and must be a number >= 0"):
+        _run(**plan)
+
+
 @pytest.mark.parametrize("server", ["tests.core.toys:Nobody", "no_such_module_of_a_test:Server"])
 def test_a_server_that_is_not_there(server: str) -> None:
     says = rf"server='{server}' cannot be imported: .*; give Algorithm\.server \"module:Class\", or the class itself"
