@@ -36,7 +36,7 @@ def drive_study(
     for sentence in memory.before(study, pool.size()) if isinstance(pool, InProcess | Local) else ():
         warnings.warn(sentence, RunWarning, stacklevel=3)
     if bar is not None and bar.visible():
-        sentences.announce(study, pool.size(), elsewhere=not (pool.children or pool.in_process))
+        sentences.announce(study, pool.size(), out=place.path, elsewhere=not (pool.children or pool.in_process))
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
     with shown as listener:
         told = list(callbacks)

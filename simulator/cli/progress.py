@@ -13,6 +13,8 @@ from coband.simulator.cli import terminal
 from coband.simulator.experiments.visible import visible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
     from rich.progress import Progress
 
@@ -128,22 +130,33 @@ def verbosity() -> str:
     return "usual" if context is None else str(context.meta.get(VERBOSITY, "usual"))
 
 
-def announce(study: Study, workers: int | None = None, *, elsewhere: bool = False) -> None:
+def announce(study: Study, workers: int | None = None, *, out: Path | None = None, elsewhere: bool = False) -> None:
     """Say on standard error how much there is to run, and what that takes.
 
     Args:
         workers: processes; None for one per job, at most one per core.
-        elsewhere: whether they are on other machines.
+        out: where the run directory is or will be; None if nobody knows.
+        elsewhere: whether the processes are on other machines.
     """
     from coband.simulator.experiments.runs.workload import workload
 
     if verbosity() != "quiet" and (sentence := workload(study)):
-        click.echo("\n".join([sentence, *expected(study, workers, elsewhere=elsewhere)]), err=True)
+        click.echo("\n".join([sentence, *expected(study, workers, out=out, elsewhere=elsewhere)]), err=True)
 
 
-def expected(study: Study, workers: int | None = None, *, elsewhere: bool = False) -> list[str]:
-    """What a study takes, and which limit of its own it will meet: a line, or none for what takes little."""
+def expected(
+    study: Study, workers: int | None = None, *, out: Path | None = None, elsewhere: bool = False
+) -> list[str]:
+    """What a study takes, and which limit it will meet: a line, or none for what takes little.
+
+    Args:
+        workers: as for `announce`.
+        out: as for `announce`.
+        elsewhere: as for `announce`.
+    """
     from coband.simulator.experiments.runs.forecast import estimate
+    from coband.simulator.experiments.runs.memory import in_bytes
+    from coband.simulator.experiments.store.files import free_bytes
 
     found, limit = estimate(study, workers, elsewhere=elsewhere), study.limit
     parts = [str(found)]
@@ -151,7 +164,9 @@ def expected(study: Study, workers: int | None = None, *, elsewhere: bool = Fals
         parts.append(f"limit.wall_time ends it after {limit.wall_time}")
     if limit is not None and found.disk > limit.bytes:
         parts.append(f"limit.disk ends it at {limit.disk}")
-    return ["; ".join(parts)] if found.notable or limit is not None else []
+    if out is not None and found.disk > (free := free_bytes(out)):
+        parts.append(f"but {out} has room for {in_bytes(free)} only")
+    return ["; ".join(parts)] if found.notable or len(parts) > 1 or limit is not None else []
 
 
 def time_left(status: Status) -> str:

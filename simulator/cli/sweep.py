@@ -76,7 +76,7 @@ def sweep(
     if not study.gridded and place["cluster"] is None and not resume:
         raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
     with pool(**place) as workers_found:
-        progress.announce(study, workers_found.size(), elsewhere=not workers_found.children)
+        progress.announce(study, workers_found.size(), out=out or Path(), elsewhere=not workers_found.children)
         report = driven(request, study, workers_found, resume, out)
     if as_json:
         tables.show_json(report.object)

@@ -30,7 +30,7 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
     wrong = False
     for file in files:
         try:
-            study = load_study(file, settings)
+            study = load_study(file, settings, trace=None)
         except ScenarioError as error:
             click.echo(str(error), err=True)
             wrong = True

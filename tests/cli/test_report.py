@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import json
 import re
 import sys
@@ -85,6 +86,26 @@ def test_what_differs_is_replaced_on_demand_alone(tmp_path: Path) -> None:
     assert file.read_bytes() == b"yours"
     with pytest.raises(OutputError, match=r"cannot be written: .*Choose another place with --out\."):
         keep_file(file / "below" / "x.html", b"", force=False)
+
+
+def test_what_there_is_no_room_for_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, link, write = tmp_path / "report.html", tmp_path / "link.html", Path.write_bytes
+    file.write_bytes(b"mine")
+    link.symlink_to(file)
+    keep_file(link, b"ours", force=True)
+    assert link.is_symlink()
+    assert file.read_bytes() == b"ours"
+
+    def half(path: Path, content: bytes) -> int:
+        write(path, content[:2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    for target in (file, link, tmp_path / "other.html"):
+        with pytest.raises(OutputError, match=r"cannot be written: No space left on device\. Choose another place"):
+            keep_file(target, b"yours", force=True)
+    assert file.read_bytes() == b"ours"
+    assert {one.name for one in tmp_path.iterdir()} == {"report.html", "link.html"}
 
 
 def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,10 @@ def replace_bytes(file: Path, content: bytes) -> None:
     Raises:
         OSError: there is no room, or no permission.
     """
+    if file.exists() and not file.is_file():  # a device or a pipe, which takes what it is given
+        file.write_bytes(content)
+        return
+    file = file.resolve()
     draft = file.with_name(f".{file.name}.new")
     try:
         draft.write_bytes(content)
@@ -61,7 +66,7 @@ def replace_bytes(file: Path, content: bytes) -> None:
 
 
 def keep_file(file: Path, content: bytes, *, force: bool = False) -> None:
-    """Write a file that users asked for; an existing file with other content is replaced only with ``force``.
+    """Write a file that users asked for, whole or not at all; one with other content is replaced only with ``force``.
 
     Raises:
         OutputError: another file exists, or the file cannot be written.
@@ -74,7 +79,7 @@ def keep_file(file: Path, content: bytes, *, force: bool = False) -> None:
         )
     with writing_to(file, "Choose another place with --out."):
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
+        replace_bytes(file, content)
 
 
 @contextmanager
@@ -88,6 +93,12 @@ def writing_to(file: Path, advice: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(f"{file} cannot be written: {error.strerror}. {advice}") from error
+
+
+def free_bytes(place: Path) -> float:
+    """Room on the disk on which a directory is, or will be."""
+    whole = place.absolute()
+    return shutil.disk_usage(next(one for one in (whole, *whole.parents) if one.exists())).free
 
 
 def read_json(file: Path) -> Any:

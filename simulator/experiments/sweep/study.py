@@ -107,7 +107,7 @@ def load_study(
     path: str | Path | ScenarioText,
     overrides: Sequence[str] = (),
     *,
-    trace: Level = "off",
+    trace: Level | None = "off",
     registry: Registry | None = None,
 ) -> Sweep:
     """Read a scenario file as a sweep; without a grid it has one point.
@@ -115,7 +115,8 @@ def load_study(
     Args:
         path: the file, or the name of a scenario that comes with coband, or the text itself.
         overrides: ``key.path=value``, as given to ``--set``; one of a key of the grid fixes that key.
-        trace: how much of their traces jobs keep, whatever the file says.
+        trace: how much of their traces jobs keep, whatever the file says; None for none of many points, and of one as
+            much as the file says.
         registry: what the scenario can name; None for what is installed.
 
     Raises:
@@ -132,8 +133,10 @@ def load_study(
     tuning, until, limit = (found.last.sweep_sections[key] for key in ("tuning", "until", "limit"))
     tuned = _tuned_axes(root, grid, tuning)
     files = Files(base)
-    variants = _variants(grid, found.scenarios, tuned, files, trace)
     scenario = next(iter(found.scenarios.values()))
+    if trace is None:
+        trace = scenario.trace if len(grid) == 1 and tuning is None else "off"
+    variants = _variants(grid, found.scenarios, tuned, files, trace)
     numbers = tuple(range(scenario.replications))
     gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
     return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, limit, len(grid), tuning, gridded)
