@@ -168,7 +168,7 @@ ALGORITHM = Algorithm(
         ABANDONED,
     ),
     counts=(
-        ClosedForm("uplink_scalars", "d*m + N*(m^2 + m)", "wait == 'all'", each="round"),
+        ClosedForm("uplink_scalars", "d*m + N*(m^2 + m)", "wait == 'all' and repeats == 'keep'", each="round"),
         ClosedForm("downlink_scalars", "N*(d*m + m^2 + m)", "wait == 'all'", each="round"),
     ),
     metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),

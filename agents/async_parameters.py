@@ -45,7 +45,7 @@ class AsyncConfig(Config):
     repeats: Repeats = "keep"
     """keep: a point sampled several times stands as often in the dictionary; drop: once, which spans the same."""
     delta: float = Field(default=0.1, gt=0, lt=1)
-    """Probability of failure, for ``theory``."""
+    """For ``theory``: what lemma 4.4 says holds with probability 1 - 2 delta."""
     epsilon: float = Field(default=1 / 3, gt=0, lt=1)
     """Accuracy of the dictionary, for ``theory`` (the paper leaves it open; 1/3 is ours, so that beta = 2)."""
     B: float = Field(default=1.0, ge=0)

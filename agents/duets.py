@@ -13,7 +13,7 @@ Deviations from the printed text:
   points of each connected region, so that an epoch of r regions takes r T_j turns. What connects points of a finite
   domain is ours (``maths.exploration.duets``);
 * delta' divides by the number of epochs of lemma 4.4, log log max(N, T) + 4; beside eq. 9 stands log(log N log T) + 4,
-  in lemma 4.2 and its proof log log NT + 4, which are larger;
+  in lemma 4.2 and its proof log log NT + 4, larger for 3 agents and more;
 * ``p0: theory`` is 72 log(4NT/delta'), as in section 3 and lemma A.3; theorem 4.1 prints 72 log(4N/delta);
 * ``inducing: rate`` and ``elimination: ucb`` are those of the authors' public code; for the latter the server sends
   Z^T Z besides, since an agent does not know the others' points.

@@ -8,7 +8,8 @@ phi(x)^T omega_p, p the region of x. FTS has one region.
 
 Under differential privacy (DP) an agent takes part in an average with probability q, its weights are cut to the length
 S / sqrt(P), and omega_p = sum phi_np omega_n / q has Gaussian noise of deviation z S max_n phi_np / q. So all P
-averages hide as much of an agent as noise z hides of one number, in each round anew: a subsampled Gaussian mechanism.
+averages hide as much of what an agent sends as noise z hides of one number, in each round anew: a subsampled Gaussian
+mechanism. In a run everybody can open every stream; who is to be hidden from needs a server whose noise is its own.
 
 From the authors' program: phi_np is proportional to exp(a) where n explores p first and to exp(b) elsewhere; a stays
 for some rounds and then falls to b. The first points are random ones of the region. Ours: an average of nobody is noise
@@ -129,7 +130,7 @@ class FederatedSampler(Talks, Agent):
 
 
 class ServerNoise(OwnNoise):
-    """What the server's averages tell others of one agent, by all that it has pulled."""
+    """What the server's averages tell others of one agent, by all that it sends: its weights, or zeros instead."""
 
     unit, adversary = "agent", "others"
 

@@ -1,5 +1,5 @@
 """GoB.Lin: linear bandits of agents whose tasks are alike where they are linked ("A Gang of Bandits", Cesa-Bianchi,
-Gentile and Zappella 2013, figure 2; discussed in Dubey and Pentland 2020, section 1).
+Gentile and Zappella 2013, figure 2; discussed in Dubey and Pentland 2020, section 6).
 
 The original is central; ``agents.central`` says how it runs on a graph. With the graph's Laplacian L and A = I + L, arm
 x of agent v becomes phi = (A kron I_d)^(-1/2) (e_v kron x) of V d coordinates, and all agents together run one LinUCB
@@ -87,6 +87,6 @@ ALGORITHM = central(
     GobLin,
     GobConfig,
     "Linear UCB on a graph: one regression for all agents, whose tasks are alike where they are linked (GoB.Lin).",
-    "Cesa-Bianchi, Gentile and Zappella 2013, figure 2; discussed in Dubey and Pentland 2020, section 1",
+    "Cesa-Bianchi, Gentile and Zappella 2013, figure 2; discussed in Dubey and Pentland 2020, section 6",
     "cesabianchi2013gang",
 )

@@ -1,9 +1,9 @@
 """GP-UCB over a fixed domain, every agent alone (Srinivas et al. 2010): N-KernelUCB of Pavlovic et al. 2024, section 5.
 
 Mean and deviation are eq. 3 and eq. 4 of Pavlovic et al. 2024; its deviation is not divided by lambda, so that ``beta``
-here is ``alpha`` of ``n_kernel_ucb`` divided by sqrt(lam). ``beta: theory`` is that of IGP-UCB (Chowdhury and Gopalan
-2017, theorem 3), B + R sqrt(2 (gamma + 1 + log(1/delta))), with the information gain of the agent's own points for the
-largest gain gamma that any points could have.
+here is ``alpha`` of ``n_kernel_ucb`` divided by sqrt(lam). ``beta: theory`` is that of IGP-UCB
+(`coband.agents.kernel_ucb.igp_beta`), with the information gain of the agent's own points for the largest gain gamma
+that any points could have.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class GpUcb(NKernelUCB):
         config: GpUcbConfig = self.context.config
         beta = config.beta
         if beta == "theory":
-            beta = igp_beta(config.B, config.R, config.delta, 0.5 * self.posterior.log_det)
+            beta = igp_beta(config.B, config.R, config.delta, 0.5 * self.posterior.log_det, config.lam)
         mean, variance = self.posterior.predict(arms)
         return mean + beta * np.sqrt(config.lam * variance)
 

@@ -35,9 +35,13 @@ class IgpConfig(Config):
     """The confidence bound holds with probability 1 - delta."""
 
 
-def igp_beta(norm: float, sub_gaussian: float, delta: float, gain: float) -> float:
-    """beta = B + R sqrt(2 (gain + 1 + ln 1/delta)) (Chowdhury and Gopalan 2017, theorem 3)."""
-    return norm + sub_gaussian * math.sqrt(2.0 * (gain + 1.0 + math.log(1.0 / delta)))
+def igp_beta(norm: float, sub_gaussian: float, delta: float, gain: float, lam: float) -> float:
+    """beta = B + R sqrt(2 (gain + 1 + ln 1/delta)) (Chowdhury and Gopalan 2017, theorem 2); R / sqrt(lam) if lam < 1.
+
+    The theorem is about lam = 1 + 2/T. With less, noise weighs 1 / sqrt(lam) in mu - f where sigma^2 is
+    k(x, x) - k(x)^T (K + lam I)^(-1) k(x), as in every self-normalised bound (Abbasi-Yadkori et al. 2011, theorem 2).
+    """
+    return norm + sub_gaussian * math.sqrt(2.0 * (gain + 1.0 + math.log(1.0 / delta)) / min(1.0, lam))
 
 
 class IgpUCB(NKernelUCB):
@@ -50,7 +54,7 @@ class IgpUCB(NKernelUCB):
     def scores(self, arms: ArmSet) -> FloatArray:
         """mu + beta_t sigma; sigma^2 = k(x, x) - k(x)^T (K + lambda I)^(-1) k(x)."""
         config: IgpConfig = self.context.config
-        beta = igp_beta(config.norm, config.sub_gaussian, config.delta, 0.5 * self.posterior.log_det)
+        beta = igp_beta(config.norm, config.sub_gaussian, config.delta, 0.5 * self.posterior.log_det, config.lam)
         mean, variance = self.posterior.predict(arms)
         scores: FloatArray = mean + beta * np.sqrt(config.lam * variance)
         return scores

@@ -89,7 +89,7 @@ ALGORITHM = Algorithm(
     needs=Needs(topologies=("graph",), reliable=False),
     messages=(MessageSize(Point, "peer", "d + 1", "to each drawn neighbour", due=True),),
     counts=(
-        ClosedForm("transmissions", "T", "fanout == 1"),
+        ClosedForm("transmissions", "linked", "fanout == 1"),
         ClosedForm("deliveries", "transmissions"),
         ClosedForm("peer_scalars", "transmissions * (d + 1)"),
     ),

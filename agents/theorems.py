@@ -191,6 +191,7 @@ _COOP = (
     NO_LOSSES,
     Assumption("arm sets are continua"),
     Assumption("widths of lemma 1", "width == 'lemma_1'"),
+    Assumption("lambda = 1 + eta (theorem 3)", "lam >= 1"),
     Assumption("exact posteriors", "posterior.kind == 'exact'"),
 )
 _HETEROGENEITY = "rank of the matrix of the agents' contexts (definition 2)"

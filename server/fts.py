@@ -69,7 +69,7 @@ class PrivateFtsServer(FtsServer):
         """sum over the subset of phi_np omega_n / q, weights cut, and noise.
 
         An agent that has not been heard counts with weights of zero: phi of the others and the noise stay what they
-        are, so that they say nothing of whether it is there.
+        are, so that averages say nothing of whether it is there. When rounds end does say so.
         """
         self.releases = self.rounds
         weights = np.zeros((shares.shape[1], self.context.config.features))

@@ -150,9 +150,12 @@ def run_quantities(run: Run, schedule: str) -> Values:
     found |= {"T": result.turns, "schedule": schedule}
     if engine.server is not None:
         found["applied"] = engine.server.applied
-    if engine.graph is not None and "hops" in result.totals:
-        hops, graph = int(result.totals["hops"]), engine.graph
-        pulling = [agent for agent, *_ in run.pulls]
+    if (graph := engine.graph) is None:
+        return found
+    pulling = [agent for agent, *_ in run.pulls]
+    found["linked"] = sum(graph.degrees[agent] > 0 for agent in pulling)
+    if "hops" in result.totals:
+        hops = int(result.totals["hops"])
         found["reach"] = sum(len(graph.ball(agent, hops)) - 1 for agent in pulling)
         found["copies"] = sum(_copies(graph.degrees, agent, graph.ball(agent, hops - 1)) for agent in pulling)
     return found

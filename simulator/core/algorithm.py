@@ -28,6 +28,7 @@ RUN_QUANTITIES: Mapping[str, str] = {
     "T": "pulls of all agents",
     "schedule": "the schedule's kind",
     "applied": "pulls that the server has taken in",
+    "linked": "pulls of agents that have neighbours",
     "reach": "sum over all pulls of the number of other agents within `hops` links of who pulled",
     "copies": "sum over all pulls of the links that a message of who pulled crosses within `hops` links",
 }

@@ -13,6 +13,7 @@ import coband.agents.dis_kernel_ucb
 import coband.agents.n_kernel_ucb
 import coband.agents.one_kernel_ucb
 from coband.agents.messages.asynchronous import Upload
+from coband.simulator.conformance.communication import check_closed_forms, check_messages
 from coband.simulator.conformance.runs import run, world
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
@@ -113,6 +114,18 @@ def test_overlapping_exchanges_that_sample_one_point_add_it_once(transfer: str, 
     sent = sum(message.n for message in result.sent if isinstance(message, Upload))
     assert sent > result.result.totals["dictionary_size"], "two uploads must have had a point in common"
     assert 1 < result.result.totals["dictionary_size"] <= 6
+
+
+@pytest.mark.parametrize("repeats", ["keep", "drop"])
+def test_a_round_counts_as_declared_where_two_agents_sample_a_point(repeats: str) -> None:
+    domain = {"kind": "box", "dimension": 2, "points": 6}
+    config = {"threshold": 0.5, "q": 5.0, "repeats": repeats}
+    problem = {"kind": "fixed_domain", "domain": domain, "reward": {"kind": "cosine"}}
+    plan: dict[str, Any] = {"agents": 3, "problem": problem, "schedule": {"kind": "rounds", "turns": 12}}
+    result = run("approx_dis_kernel_ucb", config, **plan)
+    assert result.result.rounds > 1
+    check_messages("approx_dis_kernel_ucb", result)
+    check_closed_forms("approx_dis_kernel_ucb", result, "rounds")
 
 
 @every("case", everyday(8, range(CONFIGURATIONS)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.simulator.conformance.communication import check_closed_forms
 from coband.simulator.conformance.graphs import POOL, check_conservation, graph_of, run, world
 from coband.simulator.conformance.runs import Run
 from coband.simulator.core.audit import trace as tr
@@ -120,6 +121,7 @@ def test_counts_have_their_closed_form(topology: Any, fanout: int, mode: str) ->
         network={"local": {"mode": mode}},
     )
     assert simulated.engine.graph is not None
+    check_closed_forms(NAME, simulated, "rounds")
     messages = turns * sum(min(fanout, degree) for degree in simulated.engine.graph.degrees)
     totals = simulated.result.totals
     assert totals["transmissions"] == totals["deliveries"] == totals["messages"] == messages
@@ -127,6 +129,19 @@ def test_counts_have_their_closed_form(topology: Any, fanout: int, mode: str) ->
     assert totals["uplink_scalars"] == totals["downlink_scalars"] == 0
     near = simulated.engine.graph.adjacency
     assert all(row.peer in near[row.node] for row in simulated.events(tr.SEND))
+
+
+@pytest.mark.parametrize("agents", [1, 9])
+def test_agents_without_neighbours_send_nothing(agents: int) -> None:
+    topology = {"kind": "erdos_renyi", "p": 0.15, "connected": False}
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
+    schedule = {"kind": "rounds", "turns": 5}
+    simulated = run(NAME, {}, problem, topology=topology, agents=agents, schedule=schedule)
+    assert simulated.engine.graph is not None
+    alone = simulated.engine.graph.degrees.count(0)
+    assert alone > 0
+    assert simulated.result.totals["transmissions"] == 5 * (agents - alone)
+    check_closed_forms(NAME, simulated, "rounds")
 
 
 @every("transport", ["datagram", "reliable"])

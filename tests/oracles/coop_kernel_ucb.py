@@ -69,16 +69,26 @@ class Learner:
 
 
 def lemma_1(learner: Learner, agents: int, norm: float, noise: float, delta: float) -> float:
-    """beta_(v,t) of Lemma 1: B + R sqrt(ln(det(lam I + K_(v,t)) / delta^2) + 2 ln V)."""
+    """beta_(v,t) of Lemma 1: B + R sqrt(ln(det(lam I + K_(v,t)) / delta^2) + 2 ln V).
+
+    With lam < 1: B + R / sqrt(lam) sqrt(ln(det(I + K_(v,t) / lam) / delta^2) + 2 ln V).
+    """
     n = len(learner.seen)
     gram = np.array([learner.kappa(item) for item in learner.seen]).reshape(n, n)
+    if learner.lam < 1:
+        root = np.sqrt(learner.log_det() - 2 * np.log(delta) + 2 * np.log(agents))
+        return norm + noise / float(np.sqrt(learner.lam)) * float(root)
     determinant = float(np.linalg.slogdet(learner.lam * np.eye(n) + gram)[1]) if n else 0.0
-    return norm + noise * float(np.sqrt(max(0.0, determinant - 2 * np.log(delta) + 2 * np.log(agents))))
+    return norm + noise * float(np.sqrt(determinant - 2 * np.log(delta) + 2 * np.log(agents)))
 
 
 def igp_ucb(learner: Learner, norm: float, noise: float, delta: float) -> float:
-    """beta_t of IGP-UCB (Chowdhury and Gopalan 2017): B + R sqrt(2 (gamma + 1 + ln(1/delta))), gamma = log_det / 2."""
-    return norm + noise * float(np.sqrt(2 * (learner.log_det() / 2 + 1 + np.log(1 / delta))))
+    """beta_t of IGP-UCB (Chowdhury and Gopalan 2017): B + R sqrt(2 (gamma + 1 + ln(1/delta))), gamma = log_det / 2.
+
+    With lam < 1 R is divided by sqrt(lam).
+    """
+    factor = noise if learner.lam >= 1 else noise / float(np.sqrt(learner.lam))
+    return norm + factor * float(np.sqrt(2 * (learner.log_det() / 2 + 1 + np.log(1 / delta))))
 
 
 @dataclass

@@ -28,8 +28,12 @@ def run(turns: Turns, world: World, kernel: Kernel, config: Config, coins: Coins
 
 
 def width(data: list[Point], kernel: Kernel, config: Config) -> float:
-    """beta: a number, or B + R sqrt(2 (information gain so far + 1 + log(1/delta)))."""
+    """beta: a number, or B + R sqrt(2 (information gain so far + 1 + log(1/delta))).
+
+    With lam < 1 R is divided by sqrt(lam).
+    """
     if config.beta != "theory":
         return float(config.beta)
     gain = 0.5 * log_det(data, kernel, config.lam)
-    return float(config.B + config.R * math.sqrt(2 * (gain + 1 + math.log(1 / config.delta))))
+    R = config.R if config.lam >= 1 else config.R / math.sqrt(config.lam)
+    return float(config.B + R * math.sqrt(2 * (gain + 1 + math.log(1 / config.delta))))

@@ -31,7 +31,7 @@ def sampling_rate(epsilon: float, horizon: int, delta: float) -> float:
 
 
 def exchange_threshold(agents: int) -> float:
-    """D = 1/N^2, with which the bounds on regret and communication hold (Li et al. 2023, end of section 4.2)."""
+    """D = 1/N^2, with which the bounds on regret and communication hold (Li et al. 2023, section 4.3)."""
     return 1.0 / agents**2
 
 
@@ -45,7 +45,7 @@ def confidence_width(
 ) -> float:
     """alpha = (1/sqrt(1-eps) + 1) sqrt(lam) S + 2 R (sqrt(1 + N D beta) + N sqrt(2 D beta)) sqrt(ln(1/delta) + gamma).
 
-    Li et al. 2023, lemma 4.4.
+    Li et al. 2023, lemma 4.4, which holds with probability 1 - 2 delta.
 
     Args:
         gain: gamma, an information gain at scale D beta lam.
@@ -55,7 +55,7 @@ def confidence_width(
         lam: ridge parameter lambda.
         norm: S, a bound on the norm of f.
         noise: R, the noise is R-sub-Gaussian.
-        delta: probability of failure.
+        delta: that of the lemma.
     """
     spread = threshold * accuracy_ratio(epsilon)
     lag = math.sqrt(1.0 + agents * spread) + agents * math.sqrt(2.0 * spread)

@@ -130,8 +130,8 @@ class BudgetConditions:
 
     Attributes:
         largest_xi: 1 / (16 (1 + epsilon)^2 rho*(xi)^2 ||theta*||^2).
-        smallest_budget: of T, max{rho*(xi), d(xi, lambda_1*)}/V log omega(xi, X): N = T V/R samples a round, all agents
-            together, are enough for rounding.
+        smallest_budget: of T, max{rho*(xi), d(xi, lambda_1*)}/V log omega(xi, X), as printed: what rounding needs but
+            for a constant, which the paper leaves out. A run refuses a budget that its rounding cannot do with.
         all_apart: whether omega(xi, {x*, x}) >= 1 for every suboptimal arm.
     """
 
