@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -73,7 +74,8 @@ class Assembly(HostAssembly):
             return None
         from coband.simulator.core.hosts.batteries import Batteries
 
-        return Batteries(energy, count, self._streams, clock, self._plan.members)
+        heals = math.inf if self._plan.network.heals is None else self._plan.network.heals
+        return Batteries(energy, count, self._streams, clock, self._plan.members, heals)
 
     def timing(self, config: BaseModel) -> Timing:
         """What looks at the times of events, with ``checks: full``."""
@@ -173,6 +175,7 @@ class Assembly(HostAssembly):
             self._graph,
             plan.server.aggregate,
             noising,
+            self._roll,
         )
 
     @property

@@ -288,4 +288,4 @@ def _times(
     away = [Ahead(iter([np.array([*nodes[agent]])])) for nodes in outages if agent in nodes]
     if not isinstance(availability, Always):
         away.append(Ahead(availability.blocks(agent, _stream(streams, agent))))
-    return Powered(energy.of(agent), away, partial(energy.empty, agent))
+    return Powered(energy, agent, away)

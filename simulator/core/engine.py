@@ -114,8 +114,15 @@ class Engine:
             wire.watch = self._inspection
             self._inspection.as_sent = plan.distrusts
         self._router.connect(self._hosts, self.transport, local, wire)
+        if self._run.energy is not None:
+            self._run.energy.last = self._last
         if plan.intermittent:
             Churn(plan, self._run, self._hosts, self.server is not None, self.transport, local).start(streams)
+
+    def _last(self) -> float:
+        """When the last thing has happened so far."""
+        times = self.progress.times
+        return max(times[-1] if times else 0.0, self.progress.last_reward, self._router.last_delivery)
 
     def _inspected(self, plan: Plan, local: Local | None, twins: list[Node], timing: Timing) -> Inspection:
         """What looks at every message and turn, with ``checks: full``."""

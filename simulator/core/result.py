@@ -304,7 +304,7 @@ class Ended:
             "agent": index,
             "turns": turns,
             "regret": regret,
-            "rounds": agent.rounds,
+            "rounds": self._rounds(agent),
             "uplink_scalars": ledger.uplink_by_agent[index],
             "downlink_scalars": ledger.downlink_by_agent[index],
             "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,

@@ -47,11 +47,12 @@ def curve(series: Sequence[Series], x: Axis, y: Height, *, log: bool = False) ->
         series: one per replication, none empty.
         log: space points evenly on a logarithmic axis, from a ten-thousandth of the end.
     """
-    end = min(float(getattr(one, x)[-1]) for one in series)
-    if end <= 0:
+    ends = [float(getattr(one, x)[-1]) for one in series]
+    end = min(ends)
+    if max(ends) <= 0:
         values = np.array([[float(getattr(one, y)[-1])] for one in series])
         return Curve(np.zeros(1), values.mean(axis=0), statistics.bands(values), len(series), constant=True)
-    grid = _grid(series, x, end, log)
+    grid = _grid(series, x, end, log) if end > 0 else np.zeros(1)
     values = np.array([at(one, x, y, grid) for one in series])
     return Curve(grid, values.mean(axis=0), statistics.bands(values), len(series))
 

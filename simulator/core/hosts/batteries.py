@@ -29,14 +29,22 @@ class Batteries:
         total: of all agents so far.
         ran_out: when agents fell below their reserve for the first time, of those that did.
         drained: called with an agent that has spent something, and whether it is below the reserve now.
+        last: when a turn was taken, or something reached a node, for the last time so far.
     """
 
     drained: Callable[[Address, bool], None]
 
     def __init__(
-        self, config: EnergyConfig, agents: int, streams: Streams, clock: Clock, members: Membership | None = None
+        self,
+        config: EnergyConfig,
+        agents: int,
+        streams: Streams,
+        clock: Clock,
+        members: Membership | None = None,
+        heals: float = math.inf,
     ) -> None:
-        self._config, self._clock, self._members = config, clock, members
+        self._config, self._clock, self._members, self._heals = config, clock, members, heals
+        self.last: Callable[[], float] = lambda: math.inf
         self._capacity = np.maximum(config.capacity.draw(streams("faults", 0, "capacity"), agents), 0.0)
         self._share = np.clip(config.level.draw(streams("faults", 0, "level"), agents), 0.0, 1.0)
         self._offset = streams("faults", 0, "recharge").random(agents)
@@ -52,7 +60,16 @@ class Batteries:
             found = self._made[agent] = Battery(self._config, agent, *parts)
             if self._members is not None:
                 found.time = float(self._members.joins[agent])
+                found.mark = (found.time, *found.mark[1:])
         return found
+
+    def settle(self, agent: Address, now: float) -> None:
+        """Bring an agent's battery up to now; `at_end` can go back if nothing happens in the run any more."""
+        battery = self.of(agent)
+        last = self.last() if self._members is None else min(self.last(), float(self._members.leaving[agent]))
+        if battery.time <= last:
+            battery.mark = battery.time, battery.level, battery.charged, battery.idled, self.spent_by(agent)
+        battery.settle(now)
 
     def turns(self, agent: Address, pulls: int) -> float:
         """An agent has taken a turn; what turns and messages of all agents have taken so far."""
@@ -72,7 +89,7 @@ class Batteries:
     def _spend(self, agent: Address, what: str, joules: float) -> None:
         if joules:
             battery = self.of(agent)
-            battery.settle(self._clock.now)
+            self.settle(agent, self._clock.now)
             battery.level -= joules
             self.spent[agent][what] += joules
             self.total += joules
@@ -88,14 +105,14 @@ class Batteries:
         return sum(self.spent.get(agent, {}).values())
 
     def is_flat(self, agent: Address) -> bool:
-        """Whether an agent is below its reserve by what it has done last."""
+        """Whether an agent is below its reserve by what it has done last, and nothing has healed it."""
         battery = self._made.get(agent)
-        return battery is not None and battery.level <= battery.floor
+        return battery is not None and battery.level <= battery.floor and self._clock.now < self._heals
 
     # --- at the end
 
     def at_end(self, agents: int, now: float) -> None:
-        """Bring all batteries up to the end.
+        """Bring all batteries to the end of the run; of some it is known how they go on, since they were asked for.
 
         Raises:
             InvariantViolation: a battery does not hold what has come, less what has gone.
@@ -104,6 +121,10 @@ class Batteries:
             battery, end = self.of(agent), now
             if self._members is not None:
                 end = min(now, float(self._members.leaving[agent]))
+            if battery.time > end:
+                battery.back(self.spent_by(agent))
+                if self.ran_out.get(agent, 0.0) > end:
+                    del self.ran_out[agent]
             if (flat := battery.flat_at) <= end:
                 self.ran_out.setdefault(agent, flat)
             battery.settle(end)

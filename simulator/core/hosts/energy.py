@@ -131,10 +131,12 @@ class Battery:
     Attributes:
         level: at ``time``.
         charged, idled: what has come and gone by itself.
+        mark: an earlier (time, level, charged, idled, what was spent) to go back to.
     """
 
     __slots__ = (
-        *("_agent", "_capacity", "_config", "_offset", "charged", "first", "floor", "idled", "level", "target", "time"),
+        *("_agent", "_capacity", "_config", "_offset", "charged", "first", "floor", "idled", "level", "mark"),
+        *("target", "time"),
     )
 
     def __init__(self, config: EnergyConfig, agent: Address, capacity: float, share: float, offset: float) -> None:
@@ -144,6 +146,7 @@ class Battery:
         least = capacity * config.reserve + config.per_turn
         self.target = min(least, capacity) if config.resume is None else capacity * config.resume
         self.time = self.charged = self.idled = 0.0
+        self.mark = (0.0, self.level, 0.0, 0.0, 0.0)
 
     def _lines(self, time: float) -> Iterator[tuple[float, float, float]]:
         """(power of the charger, of idling, until when) from a time on."""
@@ -163,6 +166,11 @@ class Battery:
         if now > self.time:
             self.level, charged, idled = self._over(now)
             self.charged, self.idled, self.time = self.charged + charged, self.idled + idled, now
+
+    def back(self, spent: float) -> None:
+        """Go back to the mark, but for what has been spent: ``spent`` in all."""
+        self.time, self.level, self.charged, self.idled, before = self.mark
+        self.level -= spent - before
 
     def _over(self, end: float) -> tuple[float, float, float]:
         """(level, what has come, what has gone) from its time to a later one, without periods that change nothing."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from coband.simulator.core.hosts.absence import Ahead
-from coband.simulator.core.hosts.energy import Battery
+from coband.simulator.core.hosts.batteries import Batteries
+from coband.simulator.core.nodes.node import Address
 
 
 class Powered:
@@ -15,11 +16,10 @@ class Powered:
 
     Args:
         absences: the times at which it is down for other reasons.
-        ran_out: called with the time at which an absence starts for want of energy.
     """
 
-    def __init__(self, battery: Battery, absences: Sequence[Ahead], ran_out: Callable[[float], None]) -> None:
-        self._battery, self._absences, self._ran_out = battery, absences, ran_out
+    def __init__(self, energy: Batteries, agent: Address, absences: Sequence[Ahead]) -> None:
+        self._energy, self._agent, self._battery, self._absences = energy, agent, energy.of(agent), absences
         self._known = [deque[tuple[float, float]]() for _ in absences]
         self._window: tuple[float, float] | None = None
 
@@ -59,8 +59,8 @@ class Powered:
         """The next one is over."""
         start, end = self.window
         if self._battery.flat_at <= start:
-            self._ran_out(start)
-        self._battery.settle(end)
+            self._energy.empty(self._agent, start)
+        self._energy.settle(self._agent, end)
         for known in self._known:
             while known and known[0][1] <= end:
                 known.popleft()

@@ -77,6 +77,9 @@ class Sender:
     def repeated(self, number: int) -> None:
         """A message that was lost is sent once more, as it was."""
 
+    def joined(self) -> None:
+        """The next message has a receiver that none of the earlier ones went to."""
+
 
 class DeltaSender(Sender):
     """Sends differences to the last message that was acknowledged."""
@@ -106,6 +109,11 @@ class DeltaSender(Sender):
     def repeated(self, number: int) -> None:
         self._inner.repeated(number)
 
+    def joined(self) -> None:
+        """A receiver without any reference gets a message that needs none."""
+        self._inner.joined()
+        self._open, self._acknowledged = {}, (0, np.empty(0))
+
 
 class FeedbackSender(Sender):
     """Adds what earlier messages have left out."""
@@ -134,6 +142,9 @@ class FeedbackSender(Sender):
     def repeated(self, number: int) -> None:
         self._inner.repeated(number)
         self._add(number, -1.0)
+
+    def joined(self) -> None:
+        self._inner.joined()
 
     def _add(self, number: int, sign: float) -> None:
         excess = self._excess.get(number)

@@ -6,7 +6,7 @@ of the message among those that it sends. The node keeps its original: when the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -52,6 +52,7 @@ class Wire:
         graph: of the agents; None in a star.
         defence: what the server takes in place of sums, or agents of a graph of what others tell.
         noising: the noise of the run; None: there is none.
+        there: whether an agent is a member now; None: all are always.
 
     Attributes:
         layout: how fields are written.
@@ -71,14 +72,16 @@ class Wire:
         graph: Graph | None = None,
         defence: BaseDefence = SUM,
         noising: Noising | None = None,
+        there: Callable[[Address], bool] | None = None,
     ) -> None:
-        self._liars, self._graph, self.noising = liars, graph, noising
+        self._liars, self._graph, self.noising, self._there = liars, graph, noising, there
         self._defended = None if defence.sums or graph is not None else Defended(defence)
         self._listening = None if defence.sums or graph is None else Listening(defence)
         self.layout = Layout(config, limits, scalar_bits)
         self._config, self._streams, self._agents = config, streams, agents
         self._senders: dict[tuple[Address, Recipient, type[Message]], dict[tuple[str, int], Sender]] = {}
         self._numbers: dict[Address, int] = {}
+        self._audience: dict[tuple[Address, Recipient, type[Message]], set[Address]] = {}  # of broadcasts, so far
 
     @property
     def dishonest(self) -> frozenset[Address]:
@@ -171,22 +174,26 @@ class Wire:
         if passage is not None:
             passage.unheard -= 1
             if not passage.unheard:
-                self._tell(packet, Sender.acknowledged)
+                for end in self._ends(packet.source, passage.recipient, packet.message):
+                    end.acknowledged(passage.number)
 
     def lost(self, packet: Packet) -> None:
         """The sender of a packet knows that its receiver will never have it."""
         passage = packet.message.passage
-        if passage is not None and passage.unheard == 1 and not passage.lost:
+        if passage is None:
+            return
+        if isinstance(passage.recipient, Multicast) and self._there is not None and not self._there(packet.destination):
+            self.heard(packet)  # of those that are still members
+        elif passage.unheard == 1 and not passage.lost:
             passage.lost = True
             if self.noising is not None and "noised" in passage.done:
                 self.noising.lost(packet.source)
-            self._tell(packet, Sender.lost)
+            for end in self._ends(packet.source, passage.recipient, packet.message):
+                end.lost(passage.number)
 
-    def _tell(self, packet: Packet, what: Callable[[Sender, int], None]) -> None:
-        passage = packet.message.passage
-        assert passage is not None
-        for sender in self._senders.get((packet.source, passage.recipient, type(packet.message)), {}).values():
-            what(sender, passage.number)
+    def _ends(self, source: Address, recipient: Recipient, message: Message) -> Iterable[Sender]:
+        """The sending ends of a kind of message."""
+        return self._senders.get((source, recipient, type(message)), {}).values()
 
     def _again(self, source: Address, recipient: Recipient, sent: Message) -> None:
         """A message is sent once more by its node."""
@@ -194,14 +201,23 @@ class Wire:
         assert passage is not None
         if passage.lost:
             passage.lost, passage.unheard = False, self._receivers(recipient)
-            for sender in self._senders.get((source, recipient, type(sent)), {}).values():
-                sender.repeated(passage.number)
+            for end in self._ends(source, recipient, sent):
+                end.repeated(passage.number)
 
     def _receivers(self, recipient: Recipient) -> int:
         """How many nodes acknowledge a message; LOCAL messages are not acknowledged."""
         if isinstance(recipient, Multicast):
-            return self._agents - (recipient.excluding is not None)
+            return (
+                len(self._members(recipient))
+                if self._there is not None
+                else self._agents - (recipient.excluding is not None)
+            )
         return 1 if isinstance(recipient, int) else 0
+
+    def _members(self, recipient: Multicast) -> set[Address]:
+        """To whom a broadcast goes."""
+        assert self._there is not None
+        return {agent for agent in range(self._agents) if agent != recipient.excluding and self._there(agent)}
 
     # --- encoding
 
@@ -210,7 +226,12 @@ class Wire:
     ) -> tuple[dict[str, Any], tuple[int, ...], dict[str, list[Encoded]]]:
         """The values of fields that arrive otherwise than they are, the bits of all, and the codes of some."""
         values, bits, coded = dict[str, Any](), list[int](), dict[str, list[Encoded]]()
-        layout, rng = self.layout, None
+        layout, rng, ends = self.layout, None, (source, recipient, type(message))
+        if self._there is not None and isinstance(recipient, Multicast):
+            audience, members = self._audience.get(ends, set()), self._members(recipient)
+            for end in self._ends(source, recipient, message) if members - audience else ():
+                end.joined()
+            self._audience[ends] = audience | members
         for field in layout.of(type(message)):
             value = getattr(message, field.name)
             if field.encoding is None or value is None:
@@ -219,7 +240,7 @@ class Wire:
                     values[field.name] = self._arrived(field, value, lies[field.name])
                 continue
             rng = self._stream(source, number, "encoding") if rng is None else rng
-            senders = self._senders.setdefault((source, recipient, type(message)), {})
+            senders = self._senders.setdefault(ends, {})
             items = value if isinstance(value, tuple) else (value,)
             coded[field.name], arrived = [], []
             for place, item in enumerate(items):

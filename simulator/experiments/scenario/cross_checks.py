@@ -238,6 +238,13 @@ def _datagrams(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, place
     elif needs.reliable and agents is not None and agents.intermittent:
         remedy = "set network.transport: reliable, or agents.availability: {kind: always}"
         yield _at(root, place, f"{name} needs every message, but agents that are down lose some; {remedy}")
+    if needs.reliable and any(one.behaviour.withholds for one in valid.get("adversaries") or ()):
+        remedy = "set network.transport: reliable, or another behaviour"
+        yield _at(
+            root,
+            place,
+            f"{name} needs every message, but silent agents send none, of which datagrams tell nobody; {remedy}",
+        )
     if needs.reliable and network.duplicating and network.graph is None:
         remedy = "set network.transport: reliable, or remove duplicate"
         yield _at(root, place, f"{name} needs every message once, but this network doubles some; {remedy}")

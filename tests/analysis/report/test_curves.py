@@ -44,3 +44,10 @@ def test_who_sends_nothing_is_constant() -> None:
     silent = series([1, 2], [1.0, 2.0], [3.0, 5.0], [0, 0])
     found = curve([silent], "scalars", "regret")
     assert (found.constant, found.mean.tolist()) == (True, [5.0])
+
+
+def test_where_one_replication_sends_nothing_the_curve_ends_at_0() -> None:
+    silent, other = series([1, 2], [1.0, 2.0], [3.0, 5.0], [0, 0]), series([1, 2], [1.0, 2.0], [1.0, 4.0], [0, 6])
+    for log in (False, True):
+        found = curve([silent, other], "scalars", "regret", log=log)
+        assert (found.constant, found.x.tolist(), found.mean.tolist()) == (False, [0.0], [3.0])

@@ -165,6 +165,33 @@ def test_energy_is_booked_by_purpose() -> None:
     assert not len(runs.run("lin_ucb", {}).result.energy_series)
 
 
+@every("seed", range(12))
+@every("members", [{}, {"leaves": {"kind": "times", "times": [[0, 9.0], [1, 14.0]]}}])
+def test_batteries_stand_at_the_end_of_the_run(seed: int, members: dict[str, Any]) -> None:
+    """Of agents that are asked later, by copies that nobody needs any more, idling is not counted after it."""
+    agent = {
+        "energy": {"capacity": 1000.0, "idle": 0.5, "per_bit_up": 1e-4},
+        "availability": {"kind": "markov_on_off", "mean_up": 5.0, "mean_down": 20.0},
+        **members,
+    }
+    parts: dict[str, Any] = {"network": {"loss": 0.5, "latency": 1.0}, "schedule": {"kind": "rounds", "turns": 10}}
+    made = runs.run("fed_lin_ucb", {"threshold": 0.3}, agents=3, agent=agent, seed=seed, **parts)
+    result, leaving = made.result, dict(members.get("leaves", {}).get("times", ()))
+    lasted = [min(leaving.get(one, math.inf), result.simulated_time) for one in range(3)]
+    assert result.totals["energy_idle"] == pytest.approx(0.5 * sum(lasted))
+    for row, time in zip(result.by_agent, lasted, strict=True):
+        assert row["battery"] == pytest.approx(1000.0 - row["energy"])  # type: ignore[operator]
+        assert row["energy"] >= 0.5 * time  # type: ignore[operator]
+
+
+@every("heals", [0.0, 10.0])
+def test_who_is_flat_when_the_network_heals_goes_on(heals: float) -> None:
+    energy = {"capacity": 6.0, "per_turn": 1.0, "recharge": {"kind": "rate", "power": 0.3}}
+    parts: dict[str, Any] = {"network": {"heals": heals}, "schedule": {"kind": "rounds", "turns": 40}}
+    result = runs.run("dis_lin_ucb", {"threshold": 0.3}, agent={"energy": energy}, **parts).result
+    assert (result.turns, result.stalled) == (120, 0)
+
+
 def test_who_ran_out_when_and_what_is_never_charged_stalls() -> None:
     energy = {"capacity": 10.0, "per_turn": 3.0, "reserve": 0.2}
     run = runs.run("lin_ucb", {}, agents=2, agent={"energy": energy}, schedule={"kind": "rounds", "turns": 5})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from math import ceil, log2
 from typing import Any
@@ -123,6 +124,62 @@ def test_what_is_given_up_and_sent_again_is_what_it_was(name: str, spec: Any) ->
     for message in made.sent:
         if message.passage is not None:
             assert seen.setdefault(id(message.original), message) is message or len(message.original.sent_as) > 1
+
+
+DELTA: dict[str, Any] = {"encoding": {"default": {"kind": "delta", "of": EIGHT}}}
+JOINS: dict[str, Any] = {"joins": {"kind": "times", "times": [[2, 15.0]]}}
+LEAVES: dict[str, Any] = {"leaves": {"kind": "times", "times": [[2, 2.0]]}}
+
+
+def references(made: Run, kind: str) -> list[tuple[int, int, float]]:
+    """(number, reference, largest error) of b in every message of a kind, in order."""
+    found = []
+    for message in made.sent:
+        if message.kind == kind and message.passage is not None:
+            (coded,) = message.passage.coded["b"]
+            error = float(np.abs(coded.decoded - message.passage.original.b).max())  # type: ignore[attr-defined]
+            found.append((message.passage.number, coded.reference, error))
+    return found
+
+
+@pytest.mark.parametrize("agent", [{}, LEAVES, JOINS], ids=["all stay", "one leaves", "one joins"])
+def test_differences_count_from_what_all_members_have(agent: dict[str, Any]) -> None:
+    schedule = {"kind": "rounds", "turns": 60}
+    made = run("dis_lin_ucb", {"threshold": 0.3}, agent=agent, schedule=schedule, messages=DELTA)
+    plain = run(
+        "dis_lin_ucb", {"threshold": 0.3}, agent=agent, schedule=schedule, messages={"encoding": {"default": EIGHT}}
+    )
+    models = references(made, "model")
+    assert len(models) > 20
+    whole = [number for number, reference, _ in models if reference == 0]
+    assert len(whole) == (2 if agent == JOINS else 1), "a member that has none of the earlier messages gets a whole one"
+    others = [reference == before for (before, *_), (_, reference, _) in itertools.pairwise(models)]
+    assert others.count(False) == len(whole) - 1, "the message before is acknowledged"
+    last = slice(-5, None)
+    worst = max(error for *_, error in references(plain, "model")[last])
+    assert max(error for *_, error in models[last]) < 0.3 * worst, "differences are smaller, and so are errors"
+
+
+def test_what_is_left_out_is_what_receivers_lack() -> None:
+    """What an error feedback keeps for later: all that was meant, but for what is given up, less what has been told."""
+    network = {"loss": 0.5, "latency": 0.1, "retransmission": {"max_attempts": 1}}
+    spec = {"kind": "error_feedback", "of": {"kind": "stochastic", "bits": 2}}
+    parts: dict[str, Any] = {"schedule": {"kind": "rounds", "turns": 60}, "network": network}
+    made = run("fed_lin_ucb", {"threshold": 0.3}, messages={"encoding": {"default": spec}}, **parts)
+    lacking: dict[Any, Any] = {}
+    passages = {id(message.passage): message for message in made.sent if message.passage is not None}
+    for message in passages.values():
+        (coded,), original = message.passage.coded["b"], message.passage.original
+        source = next(row.node for row, sent in zip(made.events(tr.SEND), made.sent, strict=True) if sent is message)
+        link = source, message.passage.recipient, type(message)
+        missing = original.b - coded.decoded  # type: ignore[attr-defined]
+        lacking[link] = lacking.get(link, 0.0) + (0.0 if message.passage.lost else missing)
+    assert sum(message.passage.lost for message in passages.values()) > 5
+    assert made.engine.wire is not None
+    ends = {link: ends["b", 0] for link, ends in made.engine.wire._senders.items()}
+    assert ends.keys() == lacking.keys()
+    for link, end in ends.items():
+        assert end._left_out == pytest.approx(lacking[link], abs=1e-9)  # type: ignore[attr-defined]
 
 
 def test_bandwidth_in_bits_uses_the_bits_that_are_sent() -> None:

@@ -367,6 +367,16 @@ EDITS: list[tuple[str, str, list[str]]] = [
         ],
     ),
     (
+        "  loss: 0.1",
+        "  transport: datagram\nadversaries: [{agents: [0], behaviour: {kind: silent}}]",
+        [
+            "17:17: algorithms[0].algorithm: async_kernel_ucb needs every message, but silent agents send none, of "
+            "which datagrams tell nobody; set network.transport: reliable, or another behaviour",
+            "18:17: algorithms[1].algorithm: async_kernel_ucb needs every message, but silent agents send none, of "
+            "which datagrams tell nobody; set network.transport: reliable, or another behaviour",
+        ],
+    ),
+    (
         ENTRY,
         "{algorithm: local_ucb, beta: 1}",
         ["17:17: algorithms[1].algorithm: local_ucb cannot run on problem.kind contextual; it runs on: clusters"],
