@@ -17,7 +17,7 @@ ALWAYS: tuple[Metric, ...] = (
         "sum over all pulls of (best mean reward - mean reward of the arm pulled)",
         better="lower",
     ),
-    Metric("reward", "units of the reward", "sum of all rewards"),
+    Metric("reward", "units of the reward", "sum of all rewards, as agents are told them"),
     Metric(
         "messages",
         "messages",

@@ -58,7 +58,7 @@ class Stragglers(BaseStragglers):
     """A share of the agents, drawn once per replication, that is slower than the rest."""
 
     fraction: float = Field(ge=0, le=1)
-    """Share of the agents; round(fraction * count) of them are drawn, or as large a share of the groups."""
+    """Share of the agents, or of the groups; so many are drawn, halves rounded to even."""
     slowdown: float = Field(gt=0)
     """Their compute times are multiplied by it."""
     groups: int | None = Field(default=None, ge=1)

@@ -29,7 +29,7 @@ class Share(Config):
     """Agents drawn once per replication."""
 
     fraction: float = Field(ge=0, le=1)
-    """round(fraction * count) of them."""
+    """fraction * count of them, halves rounded up."""
 
 
 class Adversary(Config):
