@@ -14,6 +14,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type="linelist",
         default=[],
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a pattern that no file matches, behind which a check would be missing.
+
+    Raises:
+        UsageError: there is one.
+    """
+    root = config.rootpath
+    for pattern in config.getini(OPTION):
+        found = chain(root.glob(pattern), root.rglob(pattern)) if not Path(pattern).is_absolute() else (Path(pattern),)
+        if not any(file.is_file() for file in found):
+            raise pytest.UsageError(f"{OPTION}: there is no file {pattern!r} below {root}")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -67,3 +67,10 @@ def test_nothing_is_collected_without_the_option(project: Path) -> None:
     status, output = run_pytest(project)
     assert status == 0
     assert "1 passed" in output
+
+
+def test_a_pattern_without_files_is_an_error(project: Path) -> None:
+    (project / "pytest.ini").write_text("[pytest]\ncoband_scenarios =\n    good.yaml\n    count.lock.json\n")
+    status, output = run_pytest(project)
+    assert status == 4
+    assert f"coband_scenarios: there is no file 'count.lock.json' below {project}" in output

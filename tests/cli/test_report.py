@@ -88,6 +88,14 @@ def test_what_differs_is_replaced_on_demand_alone(tmp_path: Path) -> None:
         keep_file(file / "below" / "x.html", b"", force=False)
 
 
+def test_files_of_runs_and_other_kinds_of_files_are_refused(coband: Program, run: Path) -> None:
+    with pytest.raises(OutputError, match=r"results\.json is a file of a run, which nothing replaces"):
+        keep_file(run / "results.json", b"mine", force=True)
+    status, _, errors = coband("report", run, "--out", run / "report.pdf")
+    assert status == 2
+    assert "a report is HTML; end its name with .html (`coband plot` draws pdf)." in errors
+
+
 def test_what_there_is_no_room_for_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, link, write = tmp_path / "report.html", tmp_path / "link.html", Path.write_bytes
     file.write_bytes(b"mine")

@@ -95,6 +95,7 @@ def test_verify_ends_with_status_1_on_a_difference(coband: Program, tmp_path: Pa
         (["show", "RUN", "--kind", "means"], "there is no kind 'means' in this run; there is mean"),
         (["show", "RUN", "--node", "client 3"], "--node 'client 3' is no node"),
         (["show", "RUN", "--time", "3"], "--time '3' is no interval of simulated time; give A..B"),
+        (["show", "RUN", "--time", "5..3"], "--time '5..3' is no interval of simulated time; give A..B"),
         (["stats", "RUN", "--by", "day"], "--by 'day' is not one of 'event', 'kind', 'node', 'round'."),
     ],
 )

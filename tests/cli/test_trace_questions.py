@@ -129,15 +129,19 @@ def test_export(coband: Program, run: Path, tmp_path: Path) -> None:
         (["export", "RUN", "--format", "xml"], "'xml' is not one of"),
         (["export", "RUN", "--format", "shiviz"], "a ShiViz log holds one job, not 4"),
         (
-            ["export", "RUN", "--format", "csv", "--out", "no/such/place"],
-            "no/such/place cannot be written: No such file",
+            ["export", "RUN", "--format", "csv", "--out", "RUN/run.sqlite/place"],
+            "/place cannot be written: Not a directory",
+        ),
+        (
+            ["export", "RUN", "--format", "csv", "--out", "RUN/run.sqlite", "--force"],
+            "run.sqlite is a file of a run, which nothing replaces. Choose another place with --out.",
         ),
         (["diff", "RUN", "nowhere"], "nowhere is not a run"),
         (["whi", "RUN", "3"], "there is no command 'whi'; did you mean why?"),
     ],
 )
 def test_bad_input(coband: Program, run: Path, arguments: list[object], message: str) -> None:
-    status, output, errors = coband("trace", *(str(run) if word == "RUN" else word for word in arguments))
+    status, output, errors = coband("trace", *(str(word).replace("RUN", str(run)) for word in arguments))
     assert (status, output) == (2, "")
     assert message in errors
     assert "Traceback" not in errors

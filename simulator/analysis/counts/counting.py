@@ -31,7 +31,7 @@ from coband.simulator.scenario_errors import RequestError
 
 HARDWARE = "$hardware"
 """The key of a lock file below which each scenario has what its counts were computed with."""
-Counts = dict[str, dict[str, Any]]
+Counts = dict[str, dict[str, int | float | None]]
 """By label, by name of the count."""
 
 
@@ -96,7 +96,7 @@ def _broken(failure: Failure) -> str:
     return f"{failure.label} broke off ({last}), so there is nothing to count; to see why: {failure.replay}"
 
 
-def counts_of(record: Record, names: Iterable[str]) -> dict[str, object]:
+def counts_of(record: Record, names: Iterable[str]) -> dict[str, Any]:
     """The counts of one finished job: those of the metrics ``names`` that it has."""
     return {name: record[name] for name in names if record.get(name) is not None}
 
@@ -131,7 +131,9 @@ class LockFile:
     def __init__(self, path: Path, base: Path | None = None) -> None:
         self.path, self._base = path, (path.parent if base is None else base).absolute()
         self.counts: dict[str, Counts] = _read(path) if path.exists() else {}
-        self._hardware = {name: dict(found) for name, found in self.counts.pop(HARDWARE, {}).items()}
+        self._hardware: dict[str, dict[str, Any]] = {
+            name: dict(found) for name, found in self.counts.pop(HARDWARE, {}).items()
+        }
 
     def put(self, name: str, counts: Counts) -> None:
         """Replace the counts of a scenario by what this process has counted."""
@@ -163,6 +165,10 @@ class LockFile:
         if not self.path.exists():
             raise CountsError(f"there is no {self.path}; `coband counts lock FILE...` makes it.")
         names = [self.name(scenario) for scenario in scenarios] or list(self.counts)
+        if not names:
+            raise CountsError(
+                f"{self.path} has no counts, so nothing would be checked; `coband counts lock FILE...` adds some."
+            )
         missing = [name for name in names if name not in self.counts]
         if missing:
             raise CountsError(
@@ -177,7 +183,9 @@ class LockFile:
             **self.counts,
             HARDWARE: {name: self._hardware[name] for name in self.counts if name in self._hardware},
         }
-        files.replace_text(self.path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        with files.writing_to(self.path, "Choose another place with --file."):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            files.replace_text(self.path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def _read(path: Path) -> dict[str, Counts]:
@@ -185,8 +193,9 @@ def _read(path: Path) -> dict[str, Counts]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise CountsError(f"{path} is not JSON ({error}); is it a counts lock?") from error
+    hardware = found.pop(HARDWARE, {}) if isinstance(found, dict) else {}
     try:
-        return TypeAdapter(dict[str, Counts]).validate_python(found)
+        return {**TypeAdapter(dict[str, Counts]).validate_python(found), HARDWARE: hardware}
     except ValidationError:
-        message = "no counts lock: scenario, label and count are expected, one inside the other."
+        message = "no counts lock: scenario, label and count are expected, one inside the other, and numbers in them."
         raise CountsError(f"{path} is {message}") from None

@@ -13,7 +13,7 @@ from typing import IO
 
 from coband.simulator.analysis.traces import perfetto, shiviz, tables
 from coband.simulator.analysis.traces.reading import traced
-from coband.simulator.experiments.store.files import writing_to
+from coband.simulator.experiments.store.files import refuse_stored, writing_to
 from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
 
 Write = Callable[[str], object]
@@ -32,6 +32,7 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
 
     Raises:
         StoreError: the format does not support the selection, or the file exists.
+        OutputError: the file is one of a run, or cannot be written.
     """
     jobs = traced(jobs)
     if form == "shiviz" and len(jobs) > 1:
@@ -43,6 +44,9 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
         return
     if out.exists() and not replace:
         raise StoreError(f"{out} is there already; remove it, choose another --out FILE, or give --force.")
+    refuse_stored(out)
+    with writing_to(out, "Choose another place with --out."):
+        out.parent.mkdir(parents=True, exist_ok=True)
     draft = out.with_name(f".{out.name}.new")
     try:
         with writing_to(out, "Choose another place with --out."):

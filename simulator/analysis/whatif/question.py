@@ -58,10 +58,13 @@ class Question:
             if not (math.isfinite(delay) and delay >= 0):
                 raise QuestionError(f"--delay {event} {delay:g}: give a simulated time >= 0.")
         for setting in self.settings:
-            if setting.partition("=")[0].strip() == "seed":
+            key = setting.partition("=")[0].strip()
+            if key == "seed":
                 raise QuestionError(
                     "--set seed changes every draw, so that nothing else would be equal; run the scenario with --seed."
                 )
+            if key.partition(".")[0] in ("replications", "until", "limit"):
+                raise QuestionError(f"--set {key} changes nothing here: the stored replications run again.")
 
     @property
     def about_events(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from coband.simulator.analysis.traces.reading import TraceReader, one_job
 from coband.simulator.analysis.whatif.original import MANIFEST_KEY, Original, originals
-from coband.simulator.analysis.whatif.question import Question
+from coband.simulator.analysis.whatif.question import Question, QuestionError
 from coband.simulator.experiments.runs.counterfactual import Counterfactual, EventChange
 from coband.simulator.experiments.runs.job import plan
 from coband.simulator.experiments.runs.planner import Task
@@ -80,6 +80,11 @@ def study_of(
 def _variant(original: Original, question: Question) -> Variant:
     """A label with the change; its number is given later."""
     before, after = original.scenario(), original.scenario(*question.settings)
+    if original.entry not in {entry.label for entry in after.algorithms}:
+        raise QuestionError(
+            f"--set takes the label {original.entry!r} out of the scenario, so that there is nothing to compare with; "
+            "change its parameters instead, or run the scenario anew."
+        )
     events: tuple[EventChange, ...] = ()
     if question.about_events:
         (job,) = original.jobs.values()

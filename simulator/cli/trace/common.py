@@ -86,7 +86,9 @@ def parse_interval(text: str | None) -> tuple[float | None, float | None]:
     first, dots, last = text.partition("..")
     try:
         if dots and (first.strip() or last.strip()):
-            return (float(first) if first.strip() else None), (float(last) if last.strip() else None)
+            start, end = (float(one) if one.strip() else None for one in (first, last))
+            if start is None or end is None or start <= end:
+                return start, end
     except ValueError:
         pass
     raise BadInput(f"--time {text!r} is no interval of simulated time; give A..B, A.. or ..B, such as 10..20.")

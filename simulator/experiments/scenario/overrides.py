@@ -17,7 +17,7 @@ def override(root: Node, text: str, takes: Takes) -> tuple[Node, list[InputProbl
 
     The value is read as YAML. A step of the path names entries of a list by number, by label or algorithm
     (``algorithms.Bold.alpha``), or all entries (``algorithms.*.alpha``: all algorithms that have this parameter).
-    Missing mappings on the path are created.
+    Missing mappings on the path are created. In ``grid`` and ``zip`` what follows is one key: ``grid.problem.noise``.
 
     Args:
         text: ``key.path=value``.
@@ -34,6 +34,9 @@ def override(root: Node, text: str, takes: Takes) -> tuple[Node, list[InputProbl
     steps = steps_of(path)
     if not sign or not all(steps):
         raise mark.error("must be key.path=value, such as agents.count=20")
+    if steps[0] in ("grid", "zip"):
+        within = 2 if steps[1:] and steps[1].isdecimal() else 1
+        steps = [*steps[:within], ".".join(steps[within:])] if steps[within:] else steps
     node, problems = read(value, mark.file, origin=mark)
     return set_value(root, steps, node, mark, takes), [replace(problem, key=path) for problem in problems]
 

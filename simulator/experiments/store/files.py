@@ -69,7 +69,7 @@ def keep_file(file: Path, content: bytes, *, force: bool = False) -> None:
     """Write a file that users asked for, whole or not at all; one with other content is replaced only with ``force``.
 
     Raises:
-        OutputError: another file exists, or the file cannot be written.
+        OutputError: another file exists, the file is one of a run, or it cannot be written.
     """
     if file.is_file() and file.read_bytes() == content:
         return
@@ -77,9 +77,20 @@ def keep_file(file: Path, content: bytes, *, force: bool = False) -> None:
         raise OutputError(
             f"{file} is there already and differs. Choose another place with --out, or replace it with --force."
         )
+    refuse_stored(file)
     with writing_to(file, "Choose another place with --out."):
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_bytes(file, content)
+
+
+def refuse_stored(file: Path) -> None:
+    """Refuse to write a file of a run directory, which holds what is not computed again.
+
+    Raises:
+        OutputError: it is one.
+    """
+    if file.name in (SCENARIO, MANIFEST, RESULTS, DATABASE) and file.with_name(DATABASE).exists():
+        raise OutputError(f"{file} is a file of a run, which nothing replaces. Choose another place with --out.")
 
 
 @contextmanager

@@ -123,6 +123,8 @@ def test_messages_that_are_lost(stored: StoredRun, tmp_path: Path) -> None:
         ({"for_good": True, "settings": ("share=true",)}, "Async", "give --drop EVENT"),
         ({"delays": ((5, -1.0),)}, "Async", "--delay 5 -1: give a simulated time >= 0"),
         ({"settings": ("seed=5",)}, "Async", "nothing else would be equal"),
+        ({"settings": ("replications=9",)}, "Async", "--set replications changes nothing here"),
+        ({"settings": ("algorithms.Async.label=X",)}, "Async", "--set takes the label 'Async' out of the scenario"),
         ({"drops": (0,)}, "Async", "event 0 is no message but a 'turn' of agent"),
         ({"drops": (10**6,)}, "Async", "has no event 1000000; they go from 0 to"),
         ({"agents": ((4, "speed=1"),)}, "Async", "no such agent; they are numbered from 0 to 3"),

@@ -85,6 +85,12 @@ def test_a_setting_fixes_a_key(tmp_path: Path) -> None:
     assert load(tmp_path / "quick.yaml", ["network.loss=0", "algorithms . Async . alpha=1"], registry=REGISTRY)
 
 
+def test_settings_within_a_grid_name_its_keys(tmp_path: Path) -> None:
+    assert study(tmp_path, AXES, "grid.network.loss=[0, 0.1, 0.2]", "grid.problem.noise=[1, 2]").points == 3 * 3 * 2
+    zipped = "zip:\n- {network.loss: [0, 0.1], seed: [1, 2]}\n"
+    assert study(tmp_path, zipped, "zip.0.problem.noise=[1, 2]", "zip.0.network.loss=[0.2, 0.3]").points == 2
+
+
 def test_settings_of_a_variant_give_its_scenario(tmp_path: Path) -> None:
     more = (
         "grid:\n  network.latency: {near: 0.01, far: {kind: exponential, rate: 1}}\n  problem.noise: [0.5]\n"
