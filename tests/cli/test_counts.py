@@ -115,7 +115,7 @@ def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> No
         (["check"], "[1, 2]", "counts.lock.json is no counts lock"),
         (["check"], '{"studies/a.yaml": {"One": 3}}', "counts.lock.json is no counts lock"),
         (["check"], '{"studies/a.yaml": {"One": {"turns": "x"}}}', "counts.lock.json is no counts lock"),
-        (["check"], "{}", "counts.lock.json has no counts, so nothing would be checked; `coband counts lock` adds"),
+        (["check"], "{}", "counts.lock.json has no counts, so nothing would be checked; `coband counts lock FILE...`"),
         (["check"], '{"studies/c.yaml": {}}', "studies/c.yaml: there is no such file"),
         (["lock"], None, "Missing argument 'FILE...'"),
         (["lock", "nowhere.yaml"], None, "nowhere.yaml: there is no such file"),

@@ -130,7 +130,7 @@ def test_export(coband: Program, run: Path, tmp_path: Path) -> None:
         (["export", "RUN", "--format", "shiviz"], "a ShiViz log holds one job, not 4"),
         (
             ["export", "RUN", "--format", "csv", "--out", "RUN/run.sqlite/place"],
-            "/place cannot be written: Not a directory",
+            "/place cannot be written: File exists. Choose another place with --out.",
         ),
         (
             ["export", "RUN", "--format", "csv", "--out", "RUN/run.sqlite", "--force"],
