@@ -123,7 +123,10 @@ def plot(
         keep_file(file, content, force=force)
         click.echo(file)
     if missing:
-        raise BadInput(f"these runs have nothing to draw for {', '.join(missing)}; the report says why.")
+        titles = {one.name: one.title for one in contents.DRAWINGS}
+        raise BadInput(
+            "\n".join(f"these runs have nothing to draw for {name}. It shows: {titles[name]}" for name in missing)
+        )
 
 
 def _panels(paths: tuple[Path, ...], against: str | None, request: PanelRequest) -> Iterator[tuple[Path, bytes]]:

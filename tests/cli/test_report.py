@@ -219,7 +219,7 @@ def test_the_page_begins_with_the_replication_that_is_asked_for(coband: Program,
             ["plot", "RUN", "--figure", "regrets"],
             "there is no figure 'regrets'; there is results, sensitivity, environments, heat, regret,",
         ),
-        (["plot", "RUN", "--figure", "times"], "these runs have nothing to draw for times; the report says why."),
+        (["plot", "RUN", "--figure", "times"], "these runs have nothing to draw for times. It shows: "),
     ],
 )
 def test_bad_input(coband: Program, run: Path, arguments: list[str], message: str) -> None:
