@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from coband.simulator.experiments.runs.reporting import JobEnd, Listener
@@ -54,7 +55,13 @@ class EndedPoint(_End):
     records: Sequence[Mapping[str, Any]] = ()
 
     def mean(self, name: str = "regret") -> float:
-        """Mean of a number over the replications; NaN if there is none."""
+        """Mean of a number over the replications; NaN if there is none.
+
+        Raises:
+            KeyError: no record has such a number.
+        """
+        if self.records and not any(name in record for record in self.records):
+            raise KeyError(f"no number {name!r}; there is {', '.join(dict.fromkeys(chain(*self.records)))}")
         found = [float(record[name]) for record in self.records if record.get(name) is not None]
         return sum(found) / len(found) if found else float("nan")
 

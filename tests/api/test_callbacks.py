@@ -27,6 +27,8 @@ class Heard(coband.Callback):
 
     def on_point_end(self, point: coband.EndedPoint) -> None:
         self.points.append((point.label, point.mean("regret")))
+        with pytest.raises(KeyError, match=r"no number 'regre'; there is seed, replication, turns, regret, reward,"):
+            point.mean("regre")
 
 
 def test_callbacks_hear_of_jobs_and_points_and_may_stop(tmp_path: Path) -> None:
