@@ -15,8 +15,9 @@ _OPTIONS = {
     "--resume": "resume=True",
     "--force": "force=True",
     "--cluster-option": "cluster_options=",
+    "--agent": "agents=",
 }
-_OPTION = re.compile(r"(?<!\S)(?:--out DIR|--[a-z]+(?:-[a-z]+)*)\b")
+_OPTION = re.compile(r"`[^`]*`|(?<!\S)(?:--out DIR|--[a-z]+(?:-[a-z]+)*)\b")
 
 _OF_SCENARIOS: tuple[type[Exception], ...] = (*BAD_INPUT, SelectionError)
 
@@ -48,8 +49,12 @@ def translated() -> Iterator[None]:
 
 
 def in_python(text: str) -> str:
-    """A message with keyword arguments in the place of options: ``--label`` is ``label=``."""
-    return _OPTION.sub(lambda found: _OPTIONS.get(found[0]) or f"{found[0][2:]}=", text)
+    """A message with keyword arguments in the place of options, ``label=`` for ``--label``, but for commands in it."""
+    return _OPTION.sub(lambda found: found[0] if found[0][0] == "`" else _argument(found[0]), text)
+
+
+def _argument(option: str) -> str:
+    return _OPTIONS.get(option) or f"{option[2:].replace('-', '_')}="
 
 
 def not_installed(package: str, extra: str, purpose: str) -> ImportError:

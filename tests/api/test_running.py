@@ -56,7 +56,12 @@ def test_bars_show_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
         ("choose --label (A, B) and --replication (0, 1).", "choose label= (A, B) and replication= (0, 1)."),
         ("with --out, or replace it with --force.", "with out=, or replace it with force=True."),
         ("--cluster-option cores is given twice", "cluster_options= cores is given twice"),
+        ("--agent 7 and --for-good", "agents= 7 and for_good="),
         ("a--b and x-o stay", "a--b and x-o stay"),
+        (
+            "such as `coband trace show RUN --event send` and --drop",
+            "such as `coband trace show RUN --event send` and drop=",
+        ),
     ],
 )
 def test_messages_name_arguments_for_options(text: str, expected: str) -> None:
