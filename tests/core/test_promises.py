@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from coband.simulator.core.hosts.speed import BaseStragglers
+from coband.simulator.core.network.topologies import BaseGraph
+from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.randomness.distributions import BaseDistribution
 from coband.simulator.core.wire.behaviours import BaseBehaviour
 from coband.simulator.core.wire.defences import BaseDefence
@@ -86,6 +88,27 @@ PLACES: list[tuple[type[Any], str, tuple[Any, ...], str, Answers]] = [
             ({"b": TWO, "W": TWO}, "a dict"),
             ({"b": np.ones(3)}, "a dict"),
             ({"b": NAN}, "a dict"),
+        ],
+    ),
+    (
+        BaseGraph,
+        "draw",
+        (3, None),
+        "a Graph of 3 nodes that lists each link with both of its ends, neighbours in ascending order",
+        [
+            (Graph(((1, 2), (0,), (0,))), None),
+            (Graph(((), (), ())), None),
+            *(
+                (Graph(adjacency), "a Graph")
+                for adjacency in (
+                    ((1, 3), (0,), ()),
+                    ((2, 1), (0,), (0,)),
+                    ((1,), (), ()),
+                    ((0,), (), ()),
+                    ((1,), (0,)),
+                    (),
+                )
+            ),
         ],
     ),
     (Reward, "draw", (None, None), "the function f", [(len, None), (None, "None"), (TWO, "an array of shape (2,)")]),

@@ -21,6 +21,7 @@ from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
 from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.promises import returns
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -44,6 +45,10 @@ class BaseGraph(Config):
     """What all kinds of graphs have."""
 
     @abstractmethod
+    @returns(
+        "a Graph of {agents} nodes that lists each link with both of its ends, neighbours in ascending order",
+        lambda found, agents, rng: found.is_of(agents),
+    )
     def draw(self, agents: int, rng: np.random.Generator) -> Graph:
         """The graph of so many agents.
 

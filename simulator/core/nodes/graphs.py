@@ -35,7 +35,7 @@ class Graph:
     """An undirected graph without loops.
 
     Attributes:
-        adjacency: the neighbours of each node, in ascending order.
+        adjacency: the neighbours of each node, in ascending order, which have it for a neighbour, too.
         description: how it was made, for the record of the run.
     """
 
@@ -88,6 +88,12 @@ class Graph:
     def summary(self) -> str:
         """How it was made, and its size."""
         return f"{self.description}; {self.nodes} nodes, {self.edges} edges, diameter {self.diameter}"
+
+    def is_of(self, agents: int) -> bool:
+        """Whether it has so many nodes, and is as `adjacency` says: ascending, each link on both sides, no loops."""
+        links = [(node, other) for node, row in enumerate(self.adjacency) for other in row]
+        both = {(other, node) for node, other in links if node != other}
+        return self.nodes == agents and links == sorted(both)
 
     def ball(self, node: int, hops: int) -> tuple[int, ...]:
         """N_hops(v): the nodes at most ``hops`` links away, the node itself among them, in ascending order."""
