@@ -12,12 +12,13 @@ import pytest
 from coband.simulator.core.hosts.speed import BaseStragglers
 from coband.simulator.core.network.topologies import BaseGraph
 from coband.simulator.core.nodes.graphs import Graph
-from coband.simulator.core.randomness.distributions import BaseDistribution
+from coband.simulator.core.randomness.distributions import BaseDistribution, Sampler
 from coband.simulator.core.wire.behaviours import BaseBehaviour
 from coband.simulator.core.wire.defences import BaseDefence
 from coband.simulator.core.wire.encodings import BaseEncoding
 from coband.simulator.core.wire.mechanisms import BaseMechanism
 from coband.simulator.plugins.entry_points import PluginError
+from coband.simulator.plugins.functions import FUNCTIONS
 from coband.simulator.plugins.promises import hold_to
 from coband.simulator.problems.rewards import Reward, means_of
 from coband.simulator.scenario_errors import BrokenOff
@@ -183,3 +184,29 @@ def test_what_a_reward_function_returns(answer: Any) -> None:
     )
     with pytest.raises(BrokenOff, match=says):
         means_of(Mine(), np.ones((3, 2, 4)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        (0.5, None),
+        (np.float64(0.5), None),
+        (-1.0, "-1.0"),
+        (np.nan, "nan"),
+        (None, "None"),
+        ("x", "a str"),
+        ([1, 2], "a list of 1, 2"),
+    ],
+)
+def test_what_a_function_of_delays_returns(monkeypatch: pytest.MonkeyPatch, answer: Any, wrong: str | None) -> None:
+    def mine(rng: np.random.Generator) -> Any:
+        return answer
+
+    monkeypatch.setitem(FUNCTIONS.registered, "mine", mine)
+    sampler = Sampler(kind="sampler", function="__main__:mine")
+    if wrong is None:
+        assert sampler.draw(np.random.default_rng(0), 2).tolist() == [0.5, 0.5]
+        return
+    says = rf"test_promises\.py:\d+: __main__:mine returned {wrong}; .* it returns one finite number >= 0$"
+    with pytest.raises(BrokenOff, match=says):
+        sampler.draw(np.random.default_rng(0), 2)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -18,7 +20,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import OF_THE_KEY, Config, Unit, existing
 from coband.simulator.plugins.functions import load
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import finite, returns
+from coband.simulator.plugins.promises import finite, in_words, returns, written
+from coband.simulator.scenario_errors import BrokenOff
 
 FIRST_BLOCK, LARGEST_BLOCK = 4, 1024
 DRAWS_OF_MEAN = 10_000
@@ -250,10 +253,19 @@ class Sampler(BaseDistribution):
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
         function = load(self.function)
-        values = np.array([function(rng) for _ in range(size)], dtype=np.float64)
-        if values.shape != (size,) or not np.isfinite(values).all() or values.min(initial=0.0) < 0:
-            raise ValueError(f"{self.function} must return one finite number >= 0, given a numpy.random.Generator")
-        return values
+        return np.array([self._delay(function, function(rng)) for _ in range(size)], dtype=np.float64)
+
+    def _delay(self, function: Callable[..., Any], answer: Any) -> float:
+        """The number that the function has returned.
+
+        Raises:
+            BrokenOff: it is none, or no delay.
+        """
+        with suppress(TypeError, ValueError):
+            if 0 <= (value := float(answer)) < math.inf:
+                return value
+        what = f"{written(function)}{self.function} returned {in_words(answer)}"
+        raise BrokenOff(f"{what}; given a numpy.random.Generator, it returns one finite number >= 0")
 
 
 @lru_cache(maxsize=64)
