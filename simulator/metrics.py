@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from coband.simulator.plugins.entry_points import PluginError
 
 Number = int | float
 Better = Literal["lower", "higher"]
@@ -34,6 +36,9 @@ class Metric:
         guarantee: of a number that is 0 where the conditions of a theorem do not hold: the theorem, which a warning
             then names.
         caution: of a number that is 0 where a result shows less than one may think: what a warning then says.
+
+    Raises:
+        PluginError: the name is no identifier.
     """
 
     name: str
@@ -49,8 +54,8 @@ class Metric:
     caution: str = ""
 
     def __post_init__(self) -> None:
-        if not self.name.isidentifier():
-            raise ValueError(f"name(={self.name!r}) of a metric must be an identifier, such as gradient_rounds.")
+        if not str(self.name).isidentifier():
+            raise PluginError(f"name(={self.name!r}) of a metric must be an identifier, such as gradient_rounds")
 
     @property
     def heading(self) -> str:
@@ -82,9 +87,19 @@ class RunMetric(Metric):
 
     Attributes:
         of: given the result of a run (`RunResult`), returns the number.
+
+    Raises:
+        PluginError: the name is no identifier, ``better`` is none of the above, or ``of`` is no function.
     """
 
     of: Callable[[Any], Number] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.better not in (None, *get_args(Better)):
+            raise PluginError(f"better(={self.better!r}) of the metric {self.name} must be 'lower', 'higher' or None")
+        if not callable(self.of):
+            raise PluginError(f"of(={self.of!r}) of the metric {self.name} must be a function of the result of a run")
 
 
 CLIPPED = Metric("clipped", "pulls", "pulls whose point or reward was clipped for privacy")

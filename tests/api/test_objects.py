@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -180,6 +181,40 @@ def test_what_cannot_be_registered(given: Any, message: str) -> None:
     with pytest.raises(coband.PluginError) as error:
         coband.register(given)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"name": "my metric"}, "name(='my metric') of a metric must be an identifier, such as gradient_rounds"),
+        ({"better": "lowr"}, "better(='lowr') of the metric worst_agent must be 'lower', 'higher' or None"),
+        ({"of": 3}, "of(=3) of the metric worst_agent must be a function of the result of a run"),
+    ],
+)
+def test_what_is_no_metric(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(coband.PluginError, match=re.escape(message)):
+        replace(METRIC, **changed)
+
+
+def _raise(result: object) -> float:
+    raise ValueError("no such agent")
+
+
+@pytest.mark.usefixtures("_forgotten")
+@pytest.mark.parametrize(
+    ("of", "why"),
+    [
+        (_raise, "ValueError: no such agent"),
+        (lambda result: [1.0], "TypeError: must be real number, not list"),
+        (lambda result: "x", "a str is no number"),
+    ],
+)
+def test_a_job_whose_metric_fails_is_kept(tmp_path: Path, of: Callable[[Any], Any], why: str) -> None:
+    coband.register(replace(METRIC, of=of))
+    with pytest.warns(coband.RunWarning, match=rf"the metric worst_agent has no value \({why}\)"):
+        run = coband.run(SCENARIO, algorithms="n_kernel_ucb", workers=1, out=tmp_path / "run", progress=False)
+    assert (run.status, run.results[0]["worst_agent"], run.summary[0]["worst_agent"]) == ("finished", None, None)
+    assert run.results[0]["regret"] is not None
 
 
 @pytest.mark.parametrize(

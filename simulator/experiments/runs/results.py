@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from coband.simulator.core.metrics import ALWAYS, METRICS
 from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.plugins.promises import in_words
 
 if TYPE_CHECKING:
     from coband.simulator.core.engine import RunResult
-    from coband.simulator.metrics import Metric
+    from coband.simulator.metrics import Metric, RunMetric
 
 Value = int | float | str | None
 Record = dict[str, Any]
@@ -144,14 +145,28 @@ def record(result: RunResult, seed: int, replication: int, wall_seconds: float, 
     if result.closest_decision is not None:
         known["closest_decision"] = result.closest_decision
     known |= result.ages.means()
-    known |= {name: metric.of(result) for name, metric in METRICS.known().items()}
+    warnings = list(result.warnings)
+    known |= {name: _number(metric, result, warnings) for name, metric in METRICS.known().items()}
     merged = {**dict.fromkeys(KEYS), **result.totals, **known}
     found: Record = {key: plain(value) for key, value in merged.items()}
     if any(own_numbers(agent) for agent in result.by_agent):
         found["agents"] = [{key: plain(value) for key, value in agent.items()} for agent in result.by_agent]
-    if result.warnings:
-        found["warnings"] = list(result.warnings)
+    if warnings:
+        found["warnings"] = warnings
     return found
+
+
+def _number(metric: RunMetric, result: RunResult, warnings: list[str]) -> Value:
+    """The number of another package's metric; None, and a warning, where it fails: the job that it is of is kept."""
+    try:
+        number = plain(metric.of(result))
+        if number is None or isinstance(number, int | float):
+            return number
+        why = f"{in_words(number)} is no number"
+    except Exception as error:  # whatever the package's function raises
+        why = f"{type(error).__name__}: {error}"
+    warnings.append(f"the metric {metric.name} has no value ({why})")
+    return None
 
 
 def own_numbers(agent: Mapping[str, Value]) -> dict[str, Value]:
