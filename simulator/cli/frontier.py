@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,7 +132,9 @@ def _limits(given: Sequence[str], known: Sequence[str]) -> dict[str, float]:
         try:
             found[name] = float(value)
         except ValueError:
-            raise BadInput(f"--at-most {text}: must be NAME=VALUE, such as scalars=1e5.") from None
+            found[name] = math.nan
+        if math.isnan(found[name]):
+            raise BadInput(f"--at-most {text}: must be NAME=VALUE, such as scalars=1e5.")
         if name not in known:
             raise BadInput(f"--at-most {text}: there is no objective {name!r}; there is {', '.join(known)}.")
     return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from coband.simulator.cli.options import FILE, ONLY, SHIPPED, BadInput, Request, out_directory, settings
 from coband.simulator.cli.types import Finite
@@ -56,6 +57,8 @@ def hunt(
     from coband.simulator.experiments.runs.study import study_of
 
     first, last = _range(seeds)
+    if not attack and context.get_parameter_source("cost") is ParameterSource.COMMANDLINE:
+        raise BadInput("--cost is what an attack must cost, and without --attack there is none; give --attack too.")
     scenario = Request(file=file, settings=settings).load()
     labels = [variant.label for variant in study_of(scenario, only).variants]
     if attack:

@@ -55,6 +55,7 @@ def test_json_resume_and_python_agree(coband: Coband) -> None:
         (("--vary", "agents.count=2,3"), "fix this key with --set"),
         (("--budget", "3"), "3 jobs are too few"),
         (("--at-most", "scalars"), "--at-most scalars: must be NAME=VALUE"),
+        (("--at-most", "scalars=nan"), "--at-most scalars=nan: must be NAME=VALUE"),
         (("--at-most", "rounds=3"), "there is no objective 'rounds'"),
         (("--only", "Nobody"), "no algorithm or label 'Nobody'"),
     ],

@@ -75,3 +75,8 @@ def test_the_command_shows_the_worst_attack_and_writes_a_scenario(
     assert status == 0
     assert out.splitlines()[-1] == "dis_lin_ucb: no attack multiplies the regret of honest agents by 1e+09"
     assert math.isfinite(float(lines[-2].rpartition("x ")[2]))
+    status, _, errors = program("hunt", "attacked.yaml", "--cost", "3")
+    assert status == 2
+    assert (
+        errors == "coband: --cost is what an attack must cost, and without --attack there is none; give --attack too.\n"
+    )
