@@ -11,6 +11,7 @@ from coband.simulator.api.errors import RunError, translated
 from coband.simulator.api.stored import Run, Sweep
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.store.files import MANIFEST
+from coband.simulator.experiments.store.finding import called
 from coband.simulator.experiments.store.places import RUNS
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.variants import variants
@@ -64,13 +65,12 @@ def load(path: str | PathLike[str]) -> Run | Sweep:
     """Read a run or a sweep from disk; half-finished and killed ones work too.
 
     Args:
-        path: its directory, or its run.sqlite alone.
+        path: its directory, its run.sqlite alone, or ``latest``, the newest run below ``runs``.
 
     Raises:
         RunError: there is no run, or its store is of another version.
     """
-    place = Path(path)
-    with translated(), open_run(place) as run:
+    with translated(), open_run(place := called(path)) as run:
         swept = bool(variants(run)) or is_sweep(place)
     return Sweep(place) if swept else Run(place)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from coband.simulator.analysis.frontier.choice import choose
@@ -16,6 +15,7 @@ from coband.simulator.api.running import Given
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Sweep
 from coband.simulator.api.table import Table
+from coband.simulator.experiments.store.finding import called
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.summaries import summary
 
@@ -32,16 +32,16 @@ class Frontier:
     """A search on disk, finished or not: its finalists, and which one to choose.
 
     Args:
-        path: its directory.
+        path: its directory, or ``latest``.
 
     Raises:
         RunError: there is no search, or its files are damaged or were changed.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path)
-        with translated(), open_run(self.path) as run:
+        with translated(), open_run(place := called(path)) as run:
             found = summary(run).get("frontier")
+        self.path = place
         if found is None:
             raise RunError(f"{self.path} holds no search for a frontier; coband.frontier(...) makes one.")
         self._found: Mapping[str, Any] = found

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from coband.simulator.analysis.traces.query import query
@@ -16,6 +15,7 @@ from coband.simulator.analysis.traces.tables import TEXTS
 from coband.simulator.api.errors import RunError, translated
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.runs.results import AGENT_KEYS
+from coband.simulator.experiments.store.finding import called
 from coband.simulator.experiments.store.store import Event, Filter, StoredJob, StoredRun, open_run
 from coband.simulator.experiments.store.variants import StoredVariant, variants
 
@@ -35,11 +35,12 @@ class StoredTables:
     """The tables of a run on disk, which are read when they are first used and then kept.
 
     Args:
-        path: the run directory, or its run.sqlite.
+        path: the run directory, its run.sqlite, or ``latest``.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path)
+        with translated():
+            self.path = called(path)
         with self._opened() as run:
             self.manifest: Mapping[str, Any] = run.manifest
             self.labels: list[str] = list(run.labels)

@@ -22,6 +22,7 @@ from coband.simulator.api.rows import StoredTables, best, parameter_names, stopp
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.store.files import SCENARIO, keep_file
+from coband.simulator.experiments.store.finding import called
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.summaries import summary
 
@@ -44,7 +45,7 @@ class Run(StoredTables):
     """A run on disk. Its tables are read when they are first used and then kept; `coband.load` reads anew.
 
     Args:
-        path: the run directory, or its run.sqlite.
+        path: the run directory, its run.sqlite, or ``latest``.
 
     Raises:
         RunError: there is no run, or its store is of another version.
@@ -255,7 +256,7 @@ def _place(run: Run | str | PathLike[str]) -> Path:
     if isinstance(run, Run):
         return run.path
     if isinstance(run, (str, PathLike)):
-        return Path(run)
+        return called(run)
     raise TypeError(f"a run is a coband.Run or its directory, not {type(run).__name__}")
 
 

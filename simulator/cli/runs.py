@@ -26,10 +26,9 @@ class RunPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; a file or directory that is called ``latest`` has precedence."""
-        from coband.simulator.experiments.store.finding import LATEST, latest
+        from coband.simulator.experiments.store.finding import called
 
-        path = Path(str(super().convert(value, param, ctx)))
-        return path if str(path) != LATEST or path.exists() else latest()
+        return called(str(super().convert(value, param, ctx)))
 
 
 RUN = click.argument("path", metavar="RUN", type=RunPath())

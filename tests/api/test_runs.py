@@ -82,10 +82,14 @@ def test_the_best_parameters(tmp_path: Path) -> None:
 
 def test_new_runs_go_where_the_command_line_puts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    with pytest.raises(coband.RunError, match="there is no run below runs, so there is no latest one"):
+        coband.load("latest")
     small = coband.Scenario.from_dict(STUDY).with_(replications=1, trace="off")
     made = [coband.run(small, workers=1, only="Alone") for _ in range(2)]
     assert [run.path for run in made] == [Path("runs/study-0001"), Path("runs/study-0002")]
     assert [run.path for run in coband.runs()] == [Path("runs/study-0002"), Path("runs/study-0001")]
+    assert [coband.load("latest").path, coband.Run("latest").path] == [made[1].path] * 2
+    assert repr(made[0].compare("latest")) == repr(made[0].compare(made[1]))
     assert coband.runs()[:1].table[0]["status"] == "finished"
     assert "runs/study-0002" in coband.runs()._repr_html_()
     assert len(coband.runs("nowhere")) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
 from typing import cast
 
@@ -27,6 +28,16 @@ def runs_below(root: Path) -> Iterator[Path]:
         if MANIFEST in files or DATABASE in files:
             folders.clear()
             yield Path(place)
+
+
+def called(name: str | PathLike[str]) -> Path:
+    """The run or sweep that users call so: its path, or ``latest``, unless a file or directory has this name.
+
+    Raises:
+        StoreError: it is ``latest``, and there is no run.
+    """
+    path = Path(name)
+    return latest() if str(path) == LATEST and not path.exists() else path
 
 
 def latest(root: Path = RUNS) -> Path:
