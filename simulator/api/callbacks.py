@@ -88,7 +88,7 @@ def checked(callbacks: Iterable[Callback] | Callback) -> list[Callback]:
     Raises:
         TypeError: something else was given.
     """
-    found = [callbacks] if isinstance(callbacks, Callback) else list(callbacks)
+    found = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
     for one in found:
         if not isinstance(one, Callback):
             raise TypeError(f"callbacks: {one!r} is no coband.Callback; derive a class and override on_job_end")

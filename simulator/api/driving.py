@@ -55,11 +55,20 @@ def drive_study(
     return report
 
 
-def pool_of(workers: int | None, most: int) -> WorkerPool:
-    """Workers; a single one is this process, if its BLAS is the one that results are made with."""
+def count_of(workers: int | None, most: int) -> int:
+    """How many processes there are for at most so many jobs; None for one per job, at most one per core.
+
+    Raises:
+        RunError: there are none.
+    """
     if workers is not None and not (isinstance(workers, int) and workers >= 1):
         raise RunError(f"workers={workers!r}: at least one is needed, a whole number.")
-    count = workers or max(1, min(most, executors.cores()))
+    return workers or max(1, min(most, executors.cores()))
+
+
+def pool_of(workers: int | None, most: int) -> WorkerPool:
+    """Workers; a single one is this process, if its BLAS is the one that results are made with."""
+    count = count_of(workers, most)
     if multiprocessing.current_process().daemon:  # such a process may have no children
         return InProcess()
     if coband.BLAS_IS_PINNED:

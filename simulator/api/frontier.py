@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from coband.simulator.analysis.frontier.choice import choose
 from coband.simulator.analysis.frontier.study import Request, load_search
 from coband.simulator.api import running
+from coband.simulator.api.arguments import check, several
 from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.running import Given
-from coband.simulator.api.scenario import Scenario, Settings
+from coband.simulator.api.scenario import Scenario, Settings, simple
 from coband.simulator.api.stored import Sweep
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.store.finding import called
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     import coband
 
-Range = str | tuple[float, float] | list[Any]
-"""What a parameter may be: ``"0.01..100"``, ``"0..1 linear"``, ``(0.01, 100)``, or a list of values."""
+Range = str | tuple[float, float] | list[Any] | Mapping[str, Any]
+"""What a parameter may be: ``"0.01..100"``, ``"0..1 linear"``, ``(0.01, 100)``, a list of values, or label -> value."""
 
 
 class Frontier:
@@ -172,11 +173,13 @@ def frontier(
         ImportError: Optuna is not installed, and the space is too large to try everything.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
     """
+    check(frontier, objectives=objectives, vary=vary, only=only, budget=budget, trials=trials, sampler=sampler)
+    check(frontier, replications=replications, cluster=cluster, cluster_options=cluster_options, out=out)
     asked = Scenario.of(scenario).with_(set).with_(running.given(problem=problem, seed=seed))
     varied = tuple(f"{key}={_spelled(found)}" for key, found in (vary or {}).items())
-    labels = (only,) if isinstance(only, str) else tuple(only or ())
-    request = Request(tuple(objectives or ()), varied, labels, budget, trials, sampler)
     with asked.errors():
+        labels = several("only", only)
+        request = Request(tuple(objectives or ()), varied, labels, int(budget), int(trials), sampler)
         try:
             study = load_search(asked.source, asked.settings, request, replications=replications)
         except ModuleNotFoundError as error:
@@ -202,4 +205,4 @@ def _spelled(found: Range) -> str:
     if isinstance(found, tuple):
         low, high = found
         return f"{low}..{high}"
-    return json.dumps(found)
+    return json.dumps(simple(found, "vary"))

@@ -10,6 +10,7 @@ from itertools import chain
 import coband
 from coband.simulator.analysis.whatif.original import originals
 from coband.simulator.analysis.whatif.question import QuestionError
+from coband.simulator.api.driving import count_of
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.runs import executors
 from coband.simulator.experiments.runs.job import Job
@@ -22,7 +23,7 @@ from coband.simulator.experiments.store.store import StoredRun
 def pulls(run: StoredRun, label: str | None, replication: int | None, workers: int | None) -> Table:
     """The pulls of the finished jobs of a label and a replication; None for all."""
     jobs = list(_jobs(run, label, replication))
-    count = workers or min(len(jobs), executors.cores())
+    count = count_of(workers, len(jobs))
     with ExitStack() as stack:
         executor: Executor = executors.Serial()
         if count > 1 or not coband.BLAS_IS_PINNED:

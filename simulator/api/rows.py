@@ -12,6 +12,7 @@ from typing import Any
 from coband.simulator.analysis.traces.query import query
 from coband.simulator.analysis.traces.reading import traced
 from coband.simulator.analysis.traces.tables import TEXTS
+from coband.simulator.api.arguments import check
 from coband.simulator.api.errors import RunError, translated
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.runs.results import AGENT_KEYS
@@ -131,6 +132,7 @@ class StoredTables:
         Raises:
             RunError: there is no such job, or it cannot be repeated here.
         """
+        check(StoredTables.pulls_of, **locals())
         from coband.simulator.api.pulls import pulls
 
         with self._opened() as run:
@@ -172,6 +174,7 @@ class StoredTables:
         Raises:
             RunError: no trace was kept, there is no such label or event, or the query is wrong or too slow.
         """
+        check(StoredTables.events, **locals())
         spelled = f"agent {node}" if _NODE.fullmatch(str(node)) else None if node is None else str(node)
         where = Filter(event, spelled, kind, start, end, message)
         with self._opened() as run:

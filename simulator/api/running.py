@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import coband
+from coband.simulator.api.arguments import check, several
 from coband.simulator.api.callbacks import Callback, checked
 from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import RunWarning
@@ -31,8 +32,8 @@ from coband.simulator.experiments.sweep.job_queue import cluster_of, require_one
 from coband.simulator.experiments.sweep.study import load_study
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
-Entry: TypeAlias = "coband.Algorithm | str | Mapping[str, Any]"
-Entries: TypeAlias = "Iterable[Entry] | Entry"
+Entry: TypeAlias = coband.Algorithm | str | Mapping[str, Any]
+Entries: TypeAlias = Iterable[Entry] | Entry
 Trace = Literal["off", "protocol", "full"]
 
 
@@ -83,14 +84,16 @@ def run(
 
     Raises:
         ScenarioError: the scenario is wrong, with the lines that the command line prints.
-        RunError: there is no room for results, or no way to go on; what has finished is kept.
+        RunError: an argument is of a wrong type, there is no room for results, or no way to go on; what has finished is
+            kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and the text says where.
     """
+    check(run, algorithms=algorithms, only=only, replication=replication, out=out)
     changed = given(problem=problem, replications=replications, seed=seed, trace=trace, checks=checks)
     asked = Scenario.of(scenario).with_(set).with_(given(algorithms=_entries(algorithms)) | changed)
     with asked.errors():
-        labels, callbacks = _labels(only), checked(callbacks)
-        numbers = (replication,) if isinstance(replication, int) else tuple(replication or ())
+        labels, callbacks = several("only", only), checked(callbacks)
+        numbers = tuple(map(int, several("replication", replication)))
         study = load_run(asked.source, asked.settings, labels, numbers)
         with closing(pool_of(workers, study.jobs)) as pool:
             place = directory.create(study.name, _path(out))
@@ -141,17 +144,18 @@ def sweep(
 
     Raises:
         ScenarioError: the scenario is wrong at any point, with the lines that the command line prints.
-        RunError: there is no room for results, no sweep to go on with, another driver in the directory, or nobody to
-            run the jobs; what has finished is kept.
+        RunError: an argument is of a wrong type, there is no room for results, no sweep to go on with, another driver
+            in the directory, or nobody to run the jobs; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
     """
+    check(sweep, algorithms=algorithms, only=only, cluster=cluster, cluster_options=cluster_options, out=out)
     asked = (
         Scenario.of(scenario)
         .with_(set)
         .with_(given(algorithms=_entries(algorithms), problem=problem, replications=replications, seed=seed))
     )
     with asked.errors():
-        labels, callbacks = _labels(only), checked(callbacks)
+        labels, callbacks = several("only", only), checked(callbacks)
         study = load_study(asked.source, asked.settings, trace=trace).selected(labels)
         place = Place(workers, cluster, cluster_options, resume, out)
         report = swept("sweep", asked, study, place, _only(labels), progress=progress, callbacks=callbacks)
@@ -220,10 +224,6 @@ def _entries(algorithms: Entries | None) -> list[Any] | None:
     if isinstance(algorithms, coband.Algorithm | str | Mapping):
         algorithms = [algorithms]
     return [{"algorithm": entry} if isinstance(entry, str) else entry for entry in algorithms]
-
-
-def _labels(only: str | Iterable[str] | None) -> tuple[str, ...]:
-    return (only,) if isinstance(only, str) else tuple(only or ())
 
 
 def _only(labels: Iterable[str]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from coband.simulator.api.arguments import fits
 from coband.simulator.api.errors import translated
 from coband.simulator.experiments.registry.registry import ALGORITHMS, Registry, ensure
 from coband.simulator.experiments.runs.preflight import preflight
@@ -97,6 +98,10 @@ class Scenario:
         Raises:
             ScenarioError: a value is of no type that a scenario can have.
         """
+        if not isinstance(document, Mapping):
+            raise _mistake(
+                "", f"a mapping is needed, not {type(document).__name__}; Scenario.of takes files, names and text"
+            )
         text = to_yaml({str(key): simple(value, str(key)) for key, value in document.items()})
         return cls(ScenarioText(text, FROM_DICT, _folder(base)))._readable()
 
@@ -212,10 +217,12 @@ def settings_of(given: Settings | None) -> tuple[str, ...]:
     """Changes as ``key.path=value``.
 
     Raises:
-        ScenarioError: a value is of no type that a scenario can have.
+        ScenarioError: a value is of no type that a scenario can have, or there are no changes.
     """
     if given is None:
         return ()
+    if not fits(given, Settings):
+        raise _mistake("", f"changes are a mapping or texts key.path=value, not {given!r}")
     if isinstance(given, str):
         return (given,)
     if isinstance(given, Mapping):

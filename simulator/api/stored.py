@@ -15,6 +15,7 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.traces.causes import why
 from coband.simulator.analysis.traces.reading import TraceReader, one_job
+from coband.simulator.api.arguments import check
 from coband.simulator.api.comparing import Causes, Comparison
 from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.plots import Plots
@@ -75,6 +76,7 @@ class Run(StoredTables):
         Raises:
             RunError: there is no such event, or several jobs have one.
         """
+        check(Run.why, **locals())
         if isinstance(event, Mapping):
             label, replication = event.get("label", label), event.get("replication", replication)
             event = int(event["seq"])
@@ -127,6 +129,7 @@ class Run(StoredTables):
             RunError: there is no such job or event, no trace was kept, or the run cannot be repeated here.
             ScenarioError: the settings are wrong.
         """
+        check(Run.whatif, **locals())
         from coband.simulator.api.whatif import Again
 
         again = Again(self.path, label, replication, workers, out, progress)
@@ -150,6 +153,7 @@ class Run(StoredTables):
         Raises:
             RunError: there is no such job, nothing to split, or the run cannot be repeated here.
         """
+        check(Run.split, **locals())
         from coband.simulator.api.whatif import Again
 
         return Again(self.path, label, replication, workers, out, progress).split()

@@ -115,10 +115,11 @@ class Again:
         settings: Settings | None,
     ) -> WhatIf:
         """What `Run.whatif` returns."""
-        changes = [(agent, text) for agent, values in (agents or {}).items() for text in settings_of(values)]
+        changes = [(int(agent), text) for agent, values in (agents or {}).items() for text in settings_of(values)]
         with translated(), open_run(self.path) as run:
-            drops = (drop,) if isinstance(drop, int) else tuple(drop)
-            delays, chosen = tuple((delay or {}).items()), tuple(settings_of(settings))
+            drops = tuple(int(event) for event in (drop if isinstance(drop, Iterable) else [drop]))
+            delays = tuple((int(event), float(late)) for event, late in (delay or {}).items())
+            chosen = settings_of(settings)
             asked = Question(drops, for_good, delays, tuple(changes), chosen)
             study = study_of(run, asked, self.label, self.replication)
             made = self._performed(study)

@@ -196,8 +196,8 @@ def rewards_of(function: Callable[..., Any], arms: Any, agents: int | None) -> A
     if not callable(function):
         raise ValueError(f"f must be a function of an array of arms, not this {type(function).__name__}.")
     features = arms_of(arms)
-    if agents is not None and (agents < 1 or features.ndim != 2):
-        raise ValueError(f"agents(={agents}) must be at least 1, and goes with arms of shape (M, d).")
+    if agents is not None and not (isinstance(agents, int | np.integer) and agents >= 1 and features.ndim == 2):
+        raise ValueError(f"agents(={agents!r}) must be a whole number >= 1, and goes with arms of shape (M, d).")
     if features.ndim == 4:
         raise ValueError("arms must be (M, d) or (T, K, d); from_arrays takes turns of each agent, with their rewards.")
     if agents is not None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import coband
 from tests.api.conftest import STUDY
 
-VARY: dict[str, Any] = {"algorithms.Async.threshold": [0.2, 1, 5], "algorithms.Async.q": [0.1, 1]}
+VARY: dict[str, Any] = {"algorithms.Async.threshold": [0.2, 1, 5], "algorithms.Async.q": np.array([0.1, 1])}
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,9 @@ def test_best(found: coband.Frontier, tmp_path: Path) -> None:
         found.best("regret", scalars=-1)
     with pytest.raises(coband.RunError, match="did you mean regret"):
         found.best("regrets")
+    for limit in ("1000", float("nan")):
+        with pytest.raises(coband.RunError, match=rf"scalars={limit!r}: a limit is a number, such as scalars=1e5"):
+            found.best("regret", scalars=limit)  # type: ignore[arg-type]
 
 
 def test_loaded_again(found: coband.Frontier) -> None:

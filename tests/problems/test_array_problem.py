@@ -245,7 +245,8 @@ def _fails(arms: Any) -> Any:
         ),
         (lambda arms: np.log(arms[:, 0] - 5 + 0j).real * np.nan, ARMS, {}, "rewards[0] is nan; rewards must be finite"),
         (3, ARMS, {}, "f must be a function of an array of arms, not this int."),
-        (len, ARMS, {"agents": 0}, "agents(=0) must be at least 1, and goes with arms of shape (M, d)."),
+        (len, ARMS, {"agents": "3"}, "agents(='3') must be a whole number >= 1, and goes with arms of shape (M, d)."),
+        (len, ARMS, {"agents": 0}, "agents(=0) must be a whole number >= 1, and goes with arms of shape (M, d)."),
         (len, TURNS[None], {}, "arms must be (M, d) or (T, K, d); from_arrays takes turns of each agent"),
         (lambda arms: arms[:, 0], {"kind": "ball", "dimension": 2, "count": 3}, {}, "<lambda> cannot be imported by"),
         (

@@ -41,8 +41,10 @@ class Budget:
         """How many points each space may have tried: equally many, but none more than it has.
 
         Raises:
-            BudgetError: there are too few jobs.
+            BudgetError: there are too few jobs, or no replications.
         """
+        if self.trials < 1:
+            raise BudgetError("the search needs at least 1 replication of each candidate: --trials 3")
         wanted = [LEAST_CANDIDATES if one.size is None else min(one.size, LEAST_CANDIDATES) for one in spaces]
         least = sum(wanted) * self.trials + len(spaces) * self.per_finalist
         if self.jobs < least:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -39,13 +41,16 @@ def choose(
         The point; None if no point is within the limits.
 
     Raises:
-        ChoiceError: there is no such objective.
+        ChoiceError: there is no such objective, or a limit is no number.
     """
     bounds = dict(limits or {})
     for name in [*bounds, *([] if on is None else [on])]:
         if name not in better:
             near = did_you_mean(name, list(better)) or f"; there is {', '.join(better)}"
             raise ChoiceError(f"{quoted(name)} is no objective of this frontier{near}")
+    for name, bound in bounds.items():
+        if not isinstance(bound, Real) or math.isnan(bound):
+            raise ChoiceError(f"{name}={bound!r}: a limit is a number, such as {name}=1e5")
     signs = np.array([-1.0 if end == "higher" else 1.0 for end in better.values()])
     unbeaten = (one for one in points if one.get("verdict") != "beaten")
     known = [one for one in unbeaten if all(one["search"][name]["mean"] is not None for name in better)]

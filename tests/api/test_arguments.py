@@ -1,0 +1,106 @@
+"""Arguments of other types than the interface takes: one sentence names the argument, and nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coband
+from coband.simulator.api.arguments import fits
+from coband.simulator.api.frontier import Range
+from tests.api.conftest import STUDY
+
+Q = "algorithms.Async.q"
+FRONTIER = partial(coband.frontier, STUDY, progress=False)
+RUN, SWEEP = partial(coband.run, STUDY), partial(coband.sweep, STUDY)
+NOTHING = "names nothing to run; leave it out to run all"
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "message"),
+    [
+        (RUN, {"only": 3}, "only=3 is not allowed: must be str | Iterable[str] | None."),
+        (RUN, {"only": []}, f"only=[] {NOTHING}."),
+        (RUN, {"replication": ()}, f"replication=() {NOTHING}."),
+        (RUN, {"replication": "0"}, "replication='0' is not allowed: must be int | Iterable[int] | None."),
+        (RUN, {"algorithms": 3}, "algorithms=3 is not allowed: must be Iterable[Algorithm | str | Mapping[str, Any]]"),
+        (RUN, {"out": 3}, "out=3 is not allowed: must be str | PathLike[str] | None."),
+        (SWEEP, {"only": 3}, "only=3 is not allowed"),
+        (SWEEP, {"cluster": "slurm", "cluster_options": 3}, "cluster_options=3 is not allowed: must be Mapping[str,"),
+        (FRONTIER, {"only": 3}, "only=3 is not allowed"),
+        (FRONTIER, {"vary": f"{Q}=1,2"}, f"vary='{Q}=1,2' is not allowed: must be Mapping[str, str | tuple[float,"),
+        (FRONTIER, {"vary": {Q: (1,)}}, f"vary={{'{Q}': (1,)}} is not allowed"),
+        (FRONTIER, {"budget": "1"}, "budget='1' is not allowed: must be int."),
+        (FRONTIER, {"budget": True}, "budget=True is not allowed: must be int."),
+        (FRONTIER, {"trials": 0}, "the search needs at least 1 replication of each candidate: trials= 3"),
+        (FRONTIER, {"sampler": "foo"}, "sampler='foo' is not allowed: must be Literal['tpe', 'nsga2']."),
+        (
+            FRONTIER,
+            {"objectives": "regret,scalars"},
+            "objectives='regret,scalars' is not allowed: must be Iterable[str",
+        ),
+    ],
+)
+def test_what_cannot_be_run(
+    function: Callable[..., Any],
+    given: dict[str, Any],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(coband.RunError) as error:
+        function(**given)
+    assert str(error.value).startswith(message)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "message"),
+    [
+        ("whatif", {"agents": 3}, "agents=3 is not allowed: must be Mapping[int, Mapping[str, Any]] | None."),
+        ("whatif", {"agents": {1: 3}}, "agents={1: 3} is not allowed"),
+        ("whatif", {"agents": {77: {"speed": 1}}}, "agents= 77: there is no such agent"),
+        ("whatif", {"delay": 3}, "delay=3 is not allowed: must be Mapping[int, float] | None."),
+        ("whatif", {"delay": {3: "x"}}, "delay={3: 'x'} is not allowed"),
+        ("whatif", {"drop": "x"}, "drop='x' is not allowed: must be int | Iterable[int]."),
+        ("split", {"replication": "0"}, "replication='0' is not allowed: must be int | None."),
+        ("pulls_of", {"replication": "0"}, "replication='0' is not allowed: must be int | None."),
+        ("pulls_of", {"label": "Async", "workers": 0}, "workers=0: at least one is needed, a whole number."),
+        ("events", {"replication": "0"}, "replication='0' is not allowed: must be int | None."),
+        ("why", {"event": "x"}, "event='x' is not allowed: must be int | Mapping[str, Any]."),
+    ],
+)
+def test_what_a_run_cannot_be_asked(done: coband.Run, method: str, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(coband.RunError) as error:
+        getattr(done, method)(**given)
+    assert str(error.value).startswith(message)
+
+
+def test_what_is_no_scenario() -> None:
+    with pytest.raises(
+        coband.ScenarioError, match=r"^scenario: a mapping is needed, not str; Scenario\.of takes files"
+    ):
+        coband.Scenario.from_dict("study.yaml")  # type: ignore[arg-type]
+    for changes in (3, [3]):
+        with pytest.raises(coband.ScenarioError, match=r"^scenario: changes are a mapping or texts key\.path=value"):
+            coband.run(STUDY, set=changes)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^callbacks: 3 is no coband\.Callback"):
+        coband.run(STUDY, callbacks=3)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_numbers(done: coband.Run, tmp_path: Path) -> None:
+    event = done.events(event="send", label="Async", replication=1)["seq"][0]
+    assert isinstance(event, np.int64)
+    ask = partial(done.whatif, label="Async", replication=np.int64(1), workers=1, progress=False)
+    assert not ask(drop=event, out=tmp_path / "lost").same
+    assert not ask(delay={event: np.float64(2.0)}, out=tmp_path / "late").same
+    run = coband.run(STUDY, replication=np.int64(0), only=["Alone"], workers=1, out=tmp_path / "run")
+    assert run.results["replication"].tolist() == [0]
+    assert all(fits(one, Range) for one in (np.array([0.2, 1]), [0.2, 1], (np.float64(0.2), 1), "0.2..1", {"low": 0.2}))
+    assert not any(fits(one, Range) for one in (0.2, (1,), (0.2, "x"), None))
