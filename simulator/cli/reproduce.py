@@ -81,6 +81,10 @@ def reproduce(
     if quick and full:
         raise BadInput("give --quick or --full, not both.")
     claims = [one.seeded(seed) for one in chosen(names or [ALL])]
+    if seed is not None and any(one.claim.tuning.seed == seed for one in claims):
+        raise BadInput(
+            f"--seed {seed} is the seed on which settings are chosen, which tests nothing; give another one."
+        )
     where = results or out / "results"
     if listing:
         _list(claims)

@@ -155,6 +155,7 @@ def test_results_files_are_gone_on_with(coband: Coband) -> None:
             ("--resume", "--quick"),
             "kept has results of small/true at full size with the claims' own seeds, which these",
         ),
+        (("--seed", "777001"), "--seed 777001 is the seed on which settings are chosen, which tests nothing"),
         (("--resume", "--seed", "3"), "kept has results of small/true at full size with the claims' own seeds, which"),
     ],
 )

@@ -59,8 +59,7 @@ def write(where: Path, pages: Path) -> list[Path]:
 def texts(where: Path) -> Iterator[tuple[str, str]]:
     """The name and the text of every file."""
     outcomes, placed, papers = results.read(where), reading.claims(), reading.papers()
-    known = [one for one in placed if one.key in outcomes]
-    found = dict(zip((one.key for one in known), verdicts([outcomes[one.key] for one in known]), strict=True))
+    found = _verdicts(placed, outcomes)
     yield "index.md", _index(placed, papers, outcomes, found)
     for name, paper in papers.items():
         figures = results.curves(where, name)
@@ -75,10 +74,16 @@ def _pictures(name: str, number: int, figure: Mapping[str, Any]) -> list[str]:
     return [f"{name}_{number}_{place}.svg" for place in range(1, len(figure["panels"]) + 1)]
 
 
+def _verdicts(placed: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome]) -> dict[str, Verdict]:
+    """The verdicts of claims that have results, by key; results of other settings say nothing of a claim."""
+    known = [one.key for one in placed if one.key in outcomes and not is_of_other_settings(outcomes[one.key], one)]
+    return dict(zip(known, verdicts([outcomes[key] for key in known]), strict=True))
+
+
 def badge(where: Path) -> str:
     """One line for a README: how many of all claims were tried, and what came out."""
     outcomes = results.read(where)
-    counts = Counter(verdicts(list(outcomes.values())))
+    counts = Counter(_verdicts(reading.claims(), outcomes).values())
     dates = sorted(str(one.origin.get("date", "")) for one in outcomes.values())
     tried = sum(counts.values()) - counts["not run"]
     date = f"; last run {dates[-1]}" if dates else ""

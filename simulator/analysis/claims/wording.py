@@ -29,11 +29,12 @@ def in_words(outcome: Outcome, claim: Claim, verdict: Verdict) -> str:
     enough = math.log(len(parts) / LEVEL)
     holding = [key for key, part in parts.items() if holds_of(part) >= enough]
     failing = [key for key, part in parts.items() if fails_of(part) >= enough]
-    if len(failing) == len(parts) or (verdict == "does not hold" and not failing):
+    if len(failing) == len(parts) or (verdict == "does not hold" and claim.quantifier == "any"):
         return f"does not hold at any of {_count(len(parts))} {of}"
     if len(holding) == len(parts):
         return f"holds at all of {_count(len(parts))} {of}"
-    words: list[str] = [verdict] if verdict == "undecided" or (verdict == "holds" and not holding) else []
+    told = {"holds": holding, "does not hold": failing}.get(verdict)
+    words: list[str] = [] if told else [verdict]
     words += [f"holds at {_range(holding, list(parts))}"] if holding else []
     words += [f"does not hold at {_range(failing, list(parts))}"] if failing else []
     return "; ".join(words)

@@ -125,6 +125,9 @@ def _row(name: str, test: Outcome, tests: Mapping[str, Outcome], world: World) -
     if row.interval is None:
         row.remark = "Alone and Central are not told apart"
         return row, True
+    if most.mean() <= 0:
+        row.interval, row.remark = None, "Central is worse than Alone"
+        return row, True
     row.score = float(gained.mean() / most.mean())
     if world.error is not None:
         metric, allowed = world.error

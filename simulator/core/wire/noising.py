@@ -256,7 +256,12 @@ class Noising:
         asked, most = self._privacy.epsilon, max(map(self.spent, range(self._agents)), default=0.0)
         if asked is None or most <= asked * (1 + 1e-6) or not math.isfinite(most):
             return ""
+        again = any(one.copies > 1 for sent in self._released.values() for one in sent.values())
+        why = (
+            "some uploads were given up, and their pulls noised once more"
+            if again
+            else "noise is calibrated for an upload a turn, and agents that are asked by others have sent more"
+        )
         return (
-            f"messages.privacy: an agent has spent an epsilon of {most:.3g}, more than the {asked:g} asked for: some "
-            "uploads were given up, and their pulls noised once more"
+            f"messages.privacy: an agent has spent an epsilon of {most:.3g}, more than the {asked:g} asked for: {why}"
         )

@@ -88,9 +88,15 @@ class Planner:
             return []
         made = self._made[variant]
         values = results.numbers(until.on, self.records(variant, phase))
-        more = stopping.more(until, values, made)
+        more = stopping.more(until, values, made, proportion=self._is_share(variant))
         self._made[variant] += more
         return self._add(Task(variant, phase, made + index) for index in range(more))
+
+    def _is_share(self, variant: int) -> bool:
+        """Whether what has to be known is 0 or 1 in every replication."""
+        assert self._study.until is not None
+        metric = self._study.variants[variant].scenario.metrics.get(self._study.until.on)
+        return metric is not None and metric.proportion
 
     def is_open(self, variant: int, phase: str) -> bool:
         """Whether a variant has tasks in a phase that have not ended."""
@@ -120,7 +126,7 @@ class Planner:
             return found
         for variant in self._study.variants:
             values = results.numbers(until.on, self.records(variant.number, FRESH))
-            if why := stopping.still_wide(until, values):
+            if why := stopping.still_wide(until, values, proportion=self._is_share(variant.number)):
                 found.append(f"{variant.title(FRESH)}: {why}")
         return found
 

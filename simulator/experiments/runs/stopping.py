@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 
 from coband.simulator.experiments.scenario.document import Until
-from coband.simulator.experiments.statistics.anytime import confidence_sequence
+from coband.simulator.experiments.statistics.anytime import confidence_sequence, share_sequence
 
 GROWTH = 2.0
 """At most so many times as many replications in one step: a first guess of the spread is rough."""
 
 
-def more(until: Until, values: Sequence[float], done: int) -> int:
+def more(until: Until, values: Sequence[float], done: int, *, proportion: bool = False) -> int:
     """How many replications to add, 0 when the mean is known or the most have been made.
 
     With half-width h after n replications and the target w, about n (h / w)^2 are needed. The interval is that of a
@@ -21,11 +21,12 @@ def more(until: Until, values: Sequence[float], done: int) -> int:
     Args:
         values: of the replications that finished.
         done: how many have ended, failures included.
+        proportion: whether they are all 0 or 1.
     """
     room = until.max_replications - done
     if room <= 0 or not values:
         return 0
-    widths = half_widths(until, values)
+    widths = half_widths(until, values, proportion=proportion)
     if widths is None:
         return 1
     half_width, target = widths
@@ -36,18 +37,18 @@ def more(until: Until, values: Sequence[float], done: int) -> int:
     return min(room, max(1, wanted - len(values)))
 
 
-def half_widths(until: Until, values: Sequence[float]) -> tuple[float, float] | None:
+def half_widths(until: Until, values: Sequence[float], *, proportion: bool = False) -> tuple[float, float] | None:
     """Half the width of the interval of the mean, and the one that is wanted; None where there is no interval yet."""
-    interval = confidence_sequence(values)
+    interval = share_sequence(round(sum(values)), len(values)) if proportion else confidence_sequence(values)
     if interval is None:
         return None
     half_width, mean = 0.5 * (interval[1] - interval[0]), 0.5 * (interval[0] + interval[1])
     return half_width, until.half_width if until.half_width is not None else abs(mean) * (until.relative or 0.0)
 
 
-def still_wide(until: Until, values: Sequence[float]) -> str:
+def still_wide(until: Until, values: Sequence[float], *, proportion: bool = False) -> str:
     """What to say of a mean that is not known well enough after the most replications; empty where it is."""
-    widths = half_widths(until, values)
+    widths = half_widths(until, values, proportion=proportion)
     if len(values) < until.max_replications or widths is None or widths[0] <= widths[1]:
         return ""
     return (

@@ -35,6 +35,7 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
     privacy = valid["messages"].privacy if "messages" in valid else None
     if privacy is not None:
         yield from ((("messages", "privacy"), text) for one in known for text in _leaks(privacy, one))
+        yield from _unbounded(valid, privacy, sent)
     if "server" in valid and not valid["server"].aggregate.sums:
         graph = "network" in valid and valid["network"].graph is not None
         for one in known:
@@ -160,6 +161,27 @@ def _leaks(privacy: Privacy, algorithm: Algorithm) -> Iterator[str]:
         yield (
             f"{algorithm.name} is not private: {'; '.join(found)}. Choose another mechanism (laplace_local, on arms "
             "that are new at every turn, leaves nothing unprotected), or set leak: allow, and the report says so"
+        )
+
+
+def _unbounded(valid: Mapping[str, Any], privacy: Privacy, sent: Kinds) -> Mistakes:
+    """What keeps one pull from changing a server's sums by no more than their bound, on which noise is calibrated."""
+    if privacy.adversary != "others" or ("network" in valid and valid["network"].graph is not None):
+        return
+    text = "with adversary: others, noise on what the server sends hides a pull in exact sums of exact uploads alone"
+    if "server" in valid and not valid["server"].aggregate.sums:
+        yield ("messages", "privacy", "adversary"), f"{text}; leave out server.aggregate, or take adversary: server"
+    config = valid["messages"].encoding
+    lossy = {
+        kind.__name__
+        for kind in sent
+        for name in kind.payload_fields()
+        if kind.declared(name)["adds"] and not config.of(kind, name).exact
+    }
+    if lossy:
+        yield (
+            ("messages", "privacy", "adversary"),
+            f"{text}; write {', '.join(sorted(lossy))} exactly (messages.encoding), or take adversary: server",
         )
 
 

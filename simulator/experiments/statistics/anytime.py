@@ -116,6 +116,27 @@ def confidence_sequence(values: Sequence[float], level: float = 0.95) -> tuple[f
     return centre - half_width, centre + half_width
 
 
+def share_sequence(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """All probabilities of success that no look so far has rejected, by :func:`share_process`.
+
+    Args:
+        level: probability that these intervals cover it at every n together, in (0, 1).
+
+    Returns:
+        (low, high); 0 or 1 where nothing bounds it.
+    """
+    from scipy.optimize import brentq
+
+    aim, tiny = -math.log(0.5 * (1.0 - level)), 1e-9
+
+    def least(k: int) -> float:
+        if share_process(k, n, tiny) < aim:
+            return 0.0
+        return float(brentq(lambda share: share_process(k, n, share) - aim, tiny, 1.0 - tiny))
+
+    return least(successes), 1.0 - least(n - successes)
+
+
 def closed_ebh(wrong: Sequence[float], right: Sequence[float], rate: float) -> list[bool]:
     """Which of several statements to publish, so that the expected share of false ones is at most a rate.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.outcome import Outcome, fails_of, holds_of, pursued, verdicts
+from coband.simulator.analysis.claims.wording import in_words
 from coband.simulator.experiments.statistics.evidence import ENOUGH, Evidence, Requirement
 
 NO = -9.0
@@ -139,3 +141,27 @@ def test_a_setting_whose_presupposition_seems_false_does_not_lead() -> None:
     rows = [replace(one, setting=str(at // 2), given=bool(at % 2)) for at, one in enumerate(found.findings)]
     found = replace(found, findings=rows, quantifier="all")
     assert (found.one_is_enough, found.leading, found.missing) == (True, ["1"], 80)
+
+
+@pytest.mark.parametrize(
+    ("quantifier", "parts", "words"),
+    [
+        ("any", [(NO, NO, 6.0)] * 3, "no practical difference"),
+        ("any", [(NO, 2.0, None)] * 3, "undecided"),
+        ("any", [(NO, 9.0, None)] * 2 + [(NO, 3.9, None)], "does not hold at any of three settings"),
+        ("all", [(NO, 9.0, None)] + [(9.0, NO, None)] * 2, "holds at D >= 1; does not hold at D = 0"),
+        ("all", [(NO, 4.0, None)] * 3, "does not hold"),
+    ],
+)
+def test_words_of_a_verdict_say_no_more_than_it(
+    quantifier: str, parts: list[tuple[float, float, float | None]], words: str
+) -> None:
+    """Evidence for several settings may be enough together, and for none of them alone."""
+    findings = [
+        Finding("", 1.0, None, None, 9, Evidence(holds, fails, same), (), f"D = {number}")
+        for number, (holds, fails, same) in enumerate(parts)
+    ]
+    found = Outcome("paper/claim", "full", findings, 9, 0.0, quantifier=quantifier)  # type: ignore[arg-type]
+    claim: Any = SimpleNamespace(quantifier=quantifier, at_equal=None)
+    (verdict,) = verdicts([found])
+    assert in_words(found, claim, verdict) == words

@@ -286,6 +286,10 @@ def test_wrong_answers_have_no_place() -> None:
     assert not found["fast"].rank
     assert found["right"].rank == (1, 1)
     assert found["right"].score == pytest.approx(5 / 8)
+    tests[CENTRAL].values["samples_per_agent"] = [14.0 + 0.01 * number for number in range(20)]
+    found = {row.name: row for row in table(core, "exploration", [submission])}
+    assert found["right"].score is None
+    assert (found["right"].remark, found["right"].interval) == ("Central is worse than Alone", None)
 
 
 def test_what_was_tuned_stands_beside_each_algorithm(ran: tuple[Suite, Submission]) -> None:

@@ -25,6 +25,8 @@ from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.core.wire.mechanisms import LaplaceLocal, Released, Tree
 from coband.simulator.core.wire.privacy import Privacy
 from coband.simulator.core.wire.private_world import PrivateWorld
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import loads
 
 LOSSY: dict[str, Any] = {"loss": 0.4, "latency": 0.2, "retransmission": {"timeout": 1.0, "max_attempts": 3}}
 RELATION = dp.NeighboringRelation.REPLACE_SPECIAL
@@ -281,6 +283,46 @@ def test_a_damaged_matrix_can_be_refused() -> None:
 def test_what_cannot_be_promised_is_refused(name: str, more: dict[str, Any], why: str) -> None:
     with pytest.raises(UnsupportedScenario, match=why):
         privately(name, **more)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("", ""),
+        ("  encoding: {kinds: {LinearModel: {b: sign}}}\n", ""),
+        ("  encoding: {kinds: {LinearUpload: {b: sign}}}\n", "write LinearUpload exactly"),
+        ("server: {aggregate: coordinate_median}\n", "leave out server.aggregate"),
+    ],
+)
+def test_noise_on_sums_of_a_server_needs_exact_sums(more: str, why: str) -> None:
+    """A median, or the sign of a sum, changes by more than the bound of a pull when an agent makes one more."""
+    text = """name: sums
+seed: 1
+agents: {count: 3}
+schedule: {kind: rounds, turns: 5}
+problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: linear}, noise: 0.1}
+algorithms: [{algorithm: dis_lin_ucb}]
+messages:
+  privacy: {mechanism: gaussian, adversary: others, epsilon: 1, delta: 1.0e-5, leak: allow}
+"""
+    if not why:
+        assert loads(text + more).messages.privacy is not None
+        return
+    with pytest.raises(ScenarioError, match=f"messages.privacy.adversary: with adversary: others.*{why}"):
+        loads(text + more)
+
+
+def test_who_is_asked_more_often_than_it_pulls_spends_more_and_is_told_so() -> None:
+    made = run(
+        "dis_lin_ucb",
+        {"threshold": 0.0},
+        agents=8,
+        schedule={"kind": "one_at_a_time", "order": "round_robin", "turns": 80},
+        messages={"privacy": {"mechanism": "tree", "epsilon": 1.0, "delta": 1e-5, "leak": "allow"}},
+        checks="cheap",
+    )
+    (warning,) = [one for one in made.result.warnings if "spent an epsilon" in one]
+    assert warning.endswith("agents that are asked by others have sent more")
 
 
 def test_leaks_are_listed_by_field() -> None:

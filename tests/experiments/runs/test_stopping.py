@@ -25,6 +25,14 @@ def test_more(rule: dict[str, float], values: list[float], done: int, added: int
     assert more(Until.model_validate(rule), values, done) == added
 
 
+def test_shares_that_were_all_alike_are_not_known() -> None:
+    """Of 0 errors in n runs the share is not known to be 0: with 3 nothing is, with 300 it is below .03."""
+    rule = Until.model_validate({"on": "error", "half_width": 0.02, "max_replications": 1000})
+    assert more(rule, [0.0, 0.0, 0.0], 3, proportion=True) == 3
+    assert more(rule, [0.0] * 300, 300, proportion=True) == 0
+    assert more(rule, [1.0, 0.0] * 150, 300, proportion=True) > 0
+
+
 @pytest.mark.parametrize(
     ("rule", "said"),
     [

@@ -19,6 +19,7 @@ from coband.simulator.experiments.statistics.anytime import (
     critical,
     mean_processes,
     share_process,
+    share_sequence,
     t_process,
 )
 from tests.experiments.statistics.synthetic import CLAIMS, KINDS, MOST, means, rates, signs
@@ -113,6 +114,15 @@ def test_shares_are_martingales_at_the_border() -> None:
         k = sum(trial)
         total += float(p**k * (1 - p) ** (6 - k)) * math.exp(share_process(k, 6, 0.25))
     assert total == pytest.approx(1.0)
+
+
+def test_sequences_of_shares_are_the_probabilities_that_are_not_rejected() -> None:
+    low, high = share_sequence(30, 100)
+    assert share_process(30, 100, low) == pytest.approx(math.log(40))
+    assert share_process(70, 100, 1 - high) == pytest.approx(math.log(40))
+    assert share_sequence(0, 3)[0] == 0.0
+    assert share_sequence(0, 3)[1] > 0.8
+    assert share_sequence(5, 5) == pytest.approx((1 - share_sequence(0, 5)[1], 1.0))
 
 
 def test_confidence_sequences_are_the_means_that_are_not_rejected() -> None:
