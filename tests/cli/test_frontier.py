@@ -47,6 +47,27 @@ def test_json_resume_and_python_agree(coband: Coband) -> None:
     assert "small has finished" in coband("sweep", "--status", "out")[1]
 
 
+def test_going_on_with_other_options_says_what_is_not_shown_any_more(coband: Coband) -> None:
+    said = "what has finished and is no longer in it is kept in out/done, and not shown"
+    assert said not in coband("frontier", "small.yaml", *FEW, "--set", "schedule.turns=5", "--out", "out")[2]
+    assert said in coband("frontier", "small.yaml", *FEW, "--resume", "--out", "out")[2]
+    assert said not in coband("frontier", "small.yaml", *FEW, "--resume", "--out", "out")[2]
+
+
+@pytest.mark.parametrize(("first", "second"), [("sweep", "frontier"), ("frontier", "sweep")])
+def test_the_results_of_another_kind_of_study_are_not_replaced(coband: Coband, first: str, second: str) -> None:
+    few = {"sweep": (), "frontier": FEW}
+    assert coband(first, "small.yaml", *few[first])[0] == 0
+    place = Path("runs/small-0001")
+    before = {file.name: file.read_bytes() for file in place.iterdir() if file.is_file()}
+    for where in ((), ("--out", str(place))):
+        status, output, errors = coband(second, "small.yaml", *few[second], "--resume", *where)
+        assert (status, output) == (2, "")
+        kind = {"sweep": "a sweep", "frontier": "the search of a frontier"}[first]
+        assert f"{place} holds {kind}, whose results this would replace" in errors
+    assert {file.name: file.read_bytes() for file in place.iterdir() if file.is_file()} == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

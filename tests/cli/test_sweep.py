@@ -80,14 +80,19 @@ def test_json_resume_and_status(coband: Coband) -> None:
     assert found["resume"] == "coband sweep small.yaml --resume --out runs/small-0001"
 
 
-def test_a_sweep_that_goes_on_with_another_scenario_says_what_is_not_shown(coband: Coband) -> None:
-    file = Path("small.yaml")
-    coband("sweep", "small.yaml", "--out", "changed")
+def test_going_on_otherwise_says_what_is_not_shown_any_more(coband: Coband) -> None:
+    file, again = Path("small.yaml"), ("sweep", "small.yaml", "--resume", "--out", "changed")
+    said = "options or the code have changed since: what has finished and is no longer in it is kept in changed/done, "
+    coband("sweep", "small.yaml", "--out", "changed", "--set", "schedule.turns=9")
     kept = set(Path("changed/done").rglob("*"))
-    assert "has changed since" not in coband("sweep", "small.yaml", "--resume", "--out", "changed")[2]
+    assert said in coband(*again)[2], "--set is forgotten"
+    assert said not in coband(*again)[2]
+    file.write_text(file.read_text().replace("alpha: [1, 4]", "alpha: [1, 4, 9]"))
+    assert said not in coband(*again)[2], "points are added"
+    assert said in coband(*again, "--replications", "2")[2]
+    coband(*again)
     file.write_text(file.read_text().replace("seed: ", "seed: 1", 1))
-    errors = coband("sweep", "small.yaml", "--resume", "--out", "changed")[2]
-    assert "what has finished and is no longer in it is kept in changed/done, and not shown" in errors
+    assert said in coband(*again)[2], "the scenario is another one"
     assert kept < set(Path("changed/done").rglob("*"))
 
 

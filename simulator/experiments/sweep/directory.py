@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
 from coband.simulator.experiments.runs.code_version import code_version
@@ -18,9 +18,11 @@ from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
-from coband.simulator.experiments.store import places, recording, schema
+from coband.simulator.experiments.store import damage, places, recording, schema
 from coband.simulator.experiments.store.directory import RunDirectory
-from coband.simulator.experiments.store.files import DATABASE, MANIFEST, SCENARIO, OutputError, replace_bytes
+from coband.simulator.experiments.store.errors import StoreError
+from coband.simulator.experiments.store.files import DATABASE, OutputError, replace_bytes
+from coband.simulator.experiments.store.finding import manifest_of
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
 from coband.simulator.experiments.sweep import lock, status
@@ -28,6 +30,8 @@ from coband.simulator.experiments.sweep.address import address
 
 DONE = "done"
 WRITE_SECONDS = 1.0
+KINDS = {"points": "a sweep", "objectives": "the search of a frontier"}
+"""Key that the manifest of one kind of study alone has -> what to call it."""
 
 
 class ResultCache:
@@ -85,15 +89,12 @@ class SweepDirectory(RunDirectory):
         self.code = code_version()
         self._cache = ResultCache(done or path / DONE)
         self._labels: set[str] = set()
+        self._unseen: set[str] = set()  # fingerprints that an earlier driver showed, and this one has not met
         self._last_write = -WRITE_SECONDS
 
     def other_hardware(self) -> str | None:
         """What an earlier driver computed with, in a sentence, if that was something else; its results do not count."""
-        try:
-            earlier = json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        found = differences(earlier.get("hardware"), hardware())
+        found = differences(manifest_of(self.path).get("hardware"), hardware())
         if not found:
             return None
         return (
@@ -110,12 +111,23 @@ class SweepDirectory(RunDirectory):
         return lock.held(self.path)
 
     def open(self, study: Study) -> None:
-        """Make the store; an earlier one is replaced."""
-        with suppress(OSError, ValueError):
-            if (self.path / SCENARIO).read_text(encoding="utf-8") != study.text:
-                text = "the scenario has changed since: what has finished and is no longer in it is kept in"
-                self.remarks[f"{text} {self.path / DONE}, and not shown"] = None
-        recording.remove(self.path / DATABASE)
+        """Make the store; an earlier one is replaced.
+
+        Raises:
+            OutputError: a study of another kind has been there.
+        """
+        earlier, asked = manifest_of(self.path), study.facts()
+        for key, kind in KINDS.items():
+            if key in earlier and key not in asked:
+                raise OutputError(
+                    f"{self.path} holds {kind}, whose results this would replace: --resume goes on with a study of the "
+                    "same kind; choose another --out DIR."
+                )
+        file = self.path / DATABASE
+        with suppress(sqlite3.Error, StoreError), closing(damage.connect(file)) as store:
+            rows = store.execute("SELECT fingerprint FROM jobs WHERE status = 'finished'")
+            self._unseen = {fingerprint for (fingerprint,) in rows}
+        recording.remove(file)
         self._connect(study)
 
     def begin(self, manifest: Manifest) -> None:
@@ -140,7 +152,10 @@ class SweepDirectory(RunDirectory):
     def find(self, task: Task) -> Record | None:
         """Take in the result of an earlier driver, if there is one, with its trace where one is wanted."""
         place, job = self.key(task), self.job(task)
-        done = self._usable(self._cache.get(place))
+        found = self._cache.get(place)
+        if found is not None:
+            self._unseen.discard(str(found.record.get("fingerprint")))
+        done = self._usable(found)
         trace = None if job.trace == "off" else self._cache.trace(place, job.trace)
         if done is None or (trace is None and job.trace != "off"):
             return None
@@ -165,6 +180,7 @@ class SweepDirectory(RunDirectory):
         done = unpacked(result.content) if result.content else None
         trace = decompressed(result.trace) if result.trace else None
         if done is not None:
+            self._unseen.discard(str(done.record["fingerprint"]))
             if trace is not None:
                 self._cache.put(place, result.trace, job.trace)
             self._cache.put(place, result.content)
@@ -209,6 +225,9 @@ class SweepDirectory(RunDirectory):
 
     def end(self, progress: Status, summary: Results) -> None:
         status.write(self.path, progress)
+        if self._unseen:
+            text = "the scenario, its options or the code have changed since: what has finished and is no longer in it"
+            self.remarks[f"{text} is kept in {self.path / DONE}, and not shown"] = None
         super().end(progress, summary)
 
 
