@@ -16,6 +16,7 @@ from coband.simulator.analysis.report import data, tables, theory_table
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.embedding import templates
 from coband.simulator.experiments.runs.status import ENDED
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import StoredRun, open_run
 from coband.simulator.experiments.visible import visible
@@ -31,7 +32,10 @@ CONTEXT = 4
 MOST_REPORTS = 8
 """Reports that are kept in memory."""
 STATES = (RUNNING, *ENDED, KILLED, DAMAGED, UNKNOWN)
-SECTIONS = ("seed", "agents", "schedule", "network", "server", "problem", "algorithms", "trace", "checks", "share")
+SECTIONS = (
+    *("seed", "agents", "schedule", "network", "server", "messages", "adversaries", "problem", "algorithms"),
+    *("trace", "checks", "share", "grid", "tuning", "until"),
+)
 """Keys of scenarios that are compared, in their order."""
 
 Query = Mapping[str, Sequence[str]]
@@ -144,18 +148,18 @@ class Pages:
     def scenario(self, query: Query) -> str:
         (entry,) = self._chosen(query, least=1, most=1)
         with self._opened([entry]) as (run,):
-            return self._page("scenario", entry=entry, text=run.scenario)
+            return self._page("scenario", entry=entry, text=run.scenario, given=data.as_given(run))
 
     def difference(self, query: Query) -> str:
         """What two runs' scenarios have different."""
         entries = self._chosen(query, least=2, most=2)
         with self._opened(entries) as runs:
-            first, second = runs
+            first, second = map(data.parsed, runs)
             return self._page(
                 "diff",
                 entries=entries,
-                keys=data.differing(data.parsed(first), data.parsed(second), SECTIONS),
-                lines=list(_difference(first.scenario, second.scenario)),
+                keys=data.differing(first, second, SECTIONS),
+                lines=list(_difference(to_yaml(first), to_yaml(second))),
                 ids=_ids(entries),
             )
 

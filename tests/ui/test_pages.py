@@ -179,6 +179,22 @@ def test_the_difference_of_scenarios(visitor: Visitor) -> None:
     assert re.search(r'class="left-out">  \(\d+ equal lines\)', page)
 
 
+def test_a_sweep_is_shown_as_given_and_compared_as_run(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(TINY.replace("replications: 3", "replications: 1"))
+    coband("run", file, "--workers", 1, "--out", tmp_path / "runs/plain", "--trace", "off")
+    sweep = "sweep", file, "--workers", 1, "--resume", "--out"
+    coband(*sweep, tmp_path / "runs/same")
+    coband(*sweep, tmp_path / "runs/set", "--set", "schedule.turns=4")
+    with serving(tmp_path / "runs") as visitor:
+        plain, same, changed = (visitor.id(name) for name in ("plain", "same", "set"))
+        assert "No key that determines results is different." in visitor(f"/diff?id={plain}&id={same}")
+        assert re.findall(r"<code>([^<]+)</code>", visitor(f"/diff?id={same}&id={changed}")) == ["schedule.turns"]
+        assert "+   turns: 4" in visitor(f"/diff?id={plain}&id={changed}")
+        assert "As it was run" in visitor(f"/scenario?id={plain}")
+        assert "The scenario file as it was given;" in visitor(f"/scenario?id={same}")
+
+
 def test_a_difference_shows_its_surroundings_and_counts_the_rest() -> None:
     before, context = [str(number) for number in range(39)], module.CONTEXT
     lines = module._difference("\n".join(before), "\n".join([*before[:10], "x", *before[11:]]))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
 from coband.simulator.experiments.store.variants import StoredVariant, variants
+from coband.simulator.experiments.sweep.directory import KINDS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.scenario_errors import RequestError
 
@@ -142,18 +144,28 @@ class RunComparison:
     def remarks(self) -> tuple[str, ...]:
         """Remarks that readers need before they compare numbers."""
         remarks = list(self.missing)
-        for run, scenario in zip(self.runs[1:], self.scenarios[1:], strict=True):
-            worlds = differing(self.scenarios[0], scenario, WORLD)
+        for run in self.runs[1:]:
+            worlds = self._apart(self.runs[0], run, WORLD)
             names = f"{name_of(self.runs[0])} and {name_of(run)}"
             if worlds:
                 remarks.append(
                     f"{names} met different worlds (they differ in {', '.join(worlds)}), so their "
                     "differences are unpaired: they compare means over independent replications."
                 )
-            others = [key for key in differing(self.scenarios[0], scenario, SETTING) if key not in worlds]
+            others = [key for key in self._apart(self.runs[0], run, SETTING) if key not in worlds]
             if others:
                 remarks.append(f"{names} also differ in {', '.join(others)}.")
         return tuple(remarks)
+
+    def _apart(self, first: StoredRun, second: StoredRun, keys: Sequence[str]) -> tuple[str, ...]:
+        """The keys at which two runs differ; of sweeps, those at which all environments do."""
+        found = [differing(*pair, keys) for pair in product(self._faced(first), self._faced(second))]
+        return tuple(key for key in found[0] if all(key in one for one in found[1:]))
+
+    def _faced(self, run: StoredRun) -> list[Mapping[str, Any]]:
+        """The scenario of a run, or one for each environment of a sweep."""
+        known = {tuple(one.faced.items()): one for one in self.contenders if one.run is run and one.variant is not None}
+        return [self.scenario_of(one) for one in known.values()] or [self.scenarios[self.runs.index(run)]]
 
 
 def load(runs: Sequence[StoredRun]) -> RunComparison:
@@ -210,11 +222,32 @@ def _unfinished(run: StoredRun) -> str | None:
     return f"{name_of(run)}: {sum(states.values())} of {len(run.jobs)} jobs did not finish ({counts}) and are left out."
 
 
+def as_given(run: StoredRun) -> bool:
+    """Whether the scenario of a run is a file as it was given, that of a sweep or search, and not a resolved one."""
+    return any(key in run.manifest for key in KINDS)
+
+
 def parsed(run: StoredRun) -> Mapping[str, Any]:
-    """The resolved scenario of a run as plain values; empty if it has none."""
+    """The resolved scenario of a run as plain values, of a sweep at its first point; empty if it has none.
+
+    What varies in a sweep is under ``grid``, key by key, as results call its values.
+    """
     root, _ = yaml_nodes.read(run.scenario, str(Path(run.path) / "scenario.yaml"))
     document = plain(root)
-    return document if isinstance(document, dict) else {}
+    given = document if isinstance(document, dict) else {}
+    if not as_given(run) or not (swept := variants(run)):
+        return given
+    firsts: dict[str, StoredVariant] = {}
+    grid: dict[str, list[str]] = {}
+    for one in swept.values():
+        firsts.setdefault(one.entry, one)
+        for parameter in one.parameters:
+            values = grid.setdefault(parameter.key, [])
+            values += [parameter.text] * (parameter.text not in values)
+    resolved: list[dict[str, Any]] = [dict(one.scenario()) for one in firsts.values()]
+    algorithms = [entry for one in resolved for entry in one["algorithms"]]
+    rest = {key: value for key, value in given.items() if key not in resolved[0] and key not in ("grid", "zip")}
+    return {**resolved[0], "algorithms": algorithms, **({"grid": grid} if grid else {}), **rest}
 
 
 def differing(first: Mapping[str, Any], second: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from coband.simulator.analysis.report.environments import combinations
 from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.report.page import page
 from coband.simulator.analysis.report.sweeps import ResponseSurface, heat_maps
+from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.statistics import estimates as statistics
-from coband.simulator.experiments.store import store
+from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.store.variants import variants
 from tests.experiments.sweep.sweeps import perform, study
 
@@ -126,6 +129,28 @@ def test_the_page_of_a_sweep_names_what_is_chosen_and_what_is_faced(run: store.S
     assert "all 6 comparisons of the environment hold together" in text
     assert "Labels are compared within one environment only" in text
     assert "coband sweep scenario.yaml" in text
+
+
+def test_a_sweep_is_compared_with_runs_by_what_its_points_ran(run: store.StoredRun, tmp_path: Path) -> None:
+    """Defaults are no differences, and what ``--set`` changed is one."""
+    one = study(tmp_path, "", "problem.noise=0.2").variants[1].scenario
+    drive(study_of(one), directory.create("one", tmp_path / "same"))
+    for name, settings in (("other", ("seed=9", "agents.count=3")), ("noise", ("problem.noise=0.3",))):
+        perform(study(tmp_path, GRID, *settings), tmp_path / name)
+    with ExitStack() as stack:
+        same, other, noise = (
+            stack.enter_context(store.open_run(tmp_path / name)) for name in ("same", "other", "noise")
+        )
+        found = {one.path.name: data.load([run, one]).remarks() for one in (same, other, noise)}
+        assert data.parsed(noise)["problem"]["noise"] == 0.3
+        assert data.parsed(noise)["grid"] == {"algorithms.K.alpha": ["0", "1", "50"]}
+        assert [one["label"] for one in data.parsed(noise)["algorithms"]] == ["D", "K"]
+    differ = "out and {} met different worlds (they differ in {}), so their differences are unpaired"
+    assert found["same"] == ()
+    assert [found[name][0].partition(":")[0] for name in ("other", "noise")] == [
+        differ.format("other", "seed, agents.count"),
+        differ.format("noise", "problem.noise"),
+    ]
 
 
 def test_other_runs_share_an_environment_only_if_its_keys_agree(run: store.StoredRun, tmp_path: Path) -> None:
