@@ -8,19 +8,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from coband.simulator.analysis.report import tables
-from coband.simulator.analysis.report.data import name_of
+from coband.simulator.analysis.report.data import as_given, name_of
 from coband.simulator.experiments.runs.expectations import ROUNDING
 from coband.simulator.experiments.store.store import StoredRun
-from coband.simulator.experiments.store.variants import variants
+
+ELSEWISE = {"whatif", "live", "not_installed"}
+"""Keys that only manifests of runs have which the scenario alone does not repeat."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a run was made: its command, its resolved scenario, versions, and fingerprints."""
+    """How a run was made: its command, its scenario, versions, and fingerprints.
+
+    Attributes:
+        given: whether the scenario is the file as it was given, and not the resolved one.
+        repeats: whether ``coband run`` with the scenario gives the same fingerprints.
+    """
 
     name: str
     scenario: str
-    verb: str
+    given: bool
+    repeats: bool
     command: str
     facts: tuple[tuple[str, str], ...]
     fingerprints: tables.ReportTable
@@ -61,7 +69,8 @@ def of(run: StoredRun) -> Provenance:
     return Provenance(
         name_of(run),
         run.scenario,
-        "sweep" if variants(run) else "run",
+        as_given(run),
+        not as_given(run) and not ELSEWISE & manifest.keys(),
         command,
         tuple(fact for fact in facts if fact[1]),
         table,

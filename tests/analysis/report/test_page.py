@@ -7,12 +7,14 @@ import zlib
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.report import analysis, data, diagram, sections
+from coband.simulator.analysis.report import analysis, data, diagram, provenance, sections
 from coband.simulator.analysis.report.page import page
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.report.made import run, synchronisation
 
@@ -111,6 +113,20 @@ def test_the_page_says_what_the_results_are(text: str) -> None:
         assert heading in words
     assert "waiting: retransmission" in words
     assert "kind: shifted_exponential" in words
+
+
+def test_only_what_repeats_is_said_to_repeat(made: Path) -> None:
+    """A live run, a what-if run, and one of Python objects that are not installed have more than their scenario."""
+    with open_run(made) as one:
+        assert provenance.of(one).repeats
+        assert "coband run scenario.yaml" in (again := page(analysis.Analysis(data.load([one]))))
+        assert "coband trace hash latest" in again
+        manifest = one.manifest
+        for key in ("whatif", "live", "not_installed"):
+            one.manifest = cast(Manifest, {**manifest, key: {}})
+            text = page(analysis.Analysis(data.load([one])))
+            assert "The run was made by <code>" in text
+            assert "the same fingerprints again" not in text
 
 
 def test_without_a_trace_the_page_says_why_parts_are_missing(tmp_path: Path) -> None:

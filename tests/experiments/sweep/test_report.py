@@ -128,7 +128,9 @@ def test_the_page_of_a_sweep_names_what_is_chosen_and_what_is_faced(run: store.S
     assert "None" not in text.partition("Scenario, and how to reproduce")[0].partition("Who wins on what")[0]
     assert "all 6 comparisons of the environment hold together" in text
     assert "Labels are compared within one environment only" in text
-    assert "coband sweep scenario.yaml" in text
+    made = text.partition("Scenario, and how to reproduce")[2]
+    assert re.search(r"made by coband sweep small.yaml . With the scenario file below, which is as it was given", made)
+    assert "coband run scenario.yaml" not in made
 
 
 def test_a_sweep_is_compared_with_runs_by_what_its_points_ran(run: store.StoredRun, tmp_path: Path) -> None:
