@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from coband.simulator.analysis.whatif.question import QuestionError
-from coband.simulator.experiments.runs.variant import Parameter
+from coband.simulator.experiments.runs.variant import FRESH, Parameter
 from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
 from coband.simulator.experiments.scenario.scenario import Scenario
@@ -53,19 +53,29 @@ class Original:
 def originals(run: StoredRun, label: str | None, replication: int | None) -> list[Original]:
     """The labels that are asked about, each with the replications that all of them have finished.
 
+    Replications that chose parameters are left out, unless their label or number is given.
+
     Raises:
         StoreError: there is no such label or replication.
-        QuestionError: nothing has finished.
+        QuestionError: nothing has finished, or the labels have no replication in common.
     """
     if MANIFEST_KEY in run.manifest:
         asked = run.manifest[MANIFEST_KEY].get("run", "")
         raise QuestionError(f"{run.path} is itself a what-if run; ask about the run that it changes: {asked}")
     by_label: dict[str, dict[int, StoredJob]] = {}
+    asked = label is not None or replication is not None
+    tuning = () if asked else {name for name, one in variants(run).items() if one.phase != FRESH}
     for job in run.select(label, replication):
-        found = by_label.setdefault(job.label, {})
-        if job.record is not None:
-            found[job.replication] = job
-    common = set.intersection(*(set(jobs) for jobs in by_label.values()))
+        if job.label not in tuning:
+            found = by_label.setdefault(job.label, {})
+            if job.record is not None:
+                found[job.replication] = job
+    common = set.intersection(*map(set, by_label.values())) if by_label else set()
+    if not common and any(by_label.values()):
+        names = ", ".join(name for name, jobs in by_label.items() if jobs)
+        raise QuestionError(
+            f"{run.path}: the labels have no finished replication in common; choose one of them with --label ({names})."
+        )
     if not common:
         raise QuestionError(f"{run.path}: no replication has finished, so there is nothing to compare with.")
     return [

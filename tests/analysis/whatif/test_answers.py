@@ -20,6 +20,7 @@ from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.statistics.estimates import estimate
 from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError, open_run
 from coband.simulator.experiments.store.variants import variants
+from tests.analysis.frontier import searches
 from tests.analysis.traces.runs import DOMAIN, GRAPH, STAR, TASKS, perform
 
 LOSSY = ("network.loss=0.2", "agents.handling={kind: exponential, rate: 20}", "replications=2")
@@ -159,6 +160,24 @@ def test_messages_that_are_handed_over_together_cannot_be_lost_one_by_one(tmp_pa
         send = first_event(run.jobs[0], "send")
         with pytest.raises(QuestionError, match="local.mode=hop_by_hop"):
             study_of(run, Question(drops=(send,)))
+
+
+def test_replications_that_chose_parameters_are_asked_about_by_name_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = "grid: {algorithms.Async.threshold: [0.3, 3]}\n"
+    searches.perform(searches.search(tmp_path, grid, replications=2, trials=2), tmp_path / "out")
+    asked = Question(settings=("network.loss=0.1",))
+    with open_run(tmp_path / "out") as run:
+        results = {name for name, one in variants(run).items() if one.phase == "fresh"}
+        tuning = [name for name in run.labels if name not in results]
+        assert set(study_of(run, asked).of.values()) == results
+        for label in tuning:
+            assert set(study_of(run, asked, label).of.values()) == {label}
+        kept = [job for job in run.jobs if job.label in results and (job.label == "Alone") == (job.replication == 0)]
+        monkeypatch.setattr(run, "jobs", kept)
+        with pytest.raises(QuestionError, match=r"no finished replication in common; choose .* --label \(.*Alone.*\)"):
+            study_of(run, asked)
 
 
 def test_a_run_that_cannot_be_repeated_is_refused(folder: Path, tmp_path: Path) -> None:
