@@ -140,7 +140,8 @@ def test_resume_reuses_what_is_the_same_alone(tmp_path: Path) -> None:
     assert same.results["fingerprint"].tolist() == first.results["fingerprint"].tolist()
     assert len(list(first.path.rglob("*.json.gz"))) == 8
     rewards = np.where(REWARDS > 0.5, 0.5, REWARDS)
-    changed = coband.sweep(scenario, problem=own(rewards=rewards), workers=1, out=tmp_path / "sweep", resume=True)
+    with pytest.warns(coband.RunWarning, match="what has finished and is no longer in it is kept in"):
+        changed = coband.sweep(scenario, problem=own(rewards=rewards), workers=1, out=tmp_path / "sweep", resume=True)
     assert len(list(first.path.rglob("*.json.gz"))) == 16
     assert len(list(first.path.glob("arrays-*.npz"))) == 2
     assert changed.results["fingerprint"].tolist() != first.results["fingerprint"].tolist()
