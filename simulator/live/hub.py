@@ -147,7 +147,7 @@ class Hub:
         await asyncio.wait([self._ended], timeout=LAST_SECONDS)
         if sink is not None:
             trace = Trace(sink)
-            MergedTrace(trace, self._parts())
+            MergedTrace(trace, self._parts(), whole=False)
             trace.flush()
 
     async def close(self) -> None:

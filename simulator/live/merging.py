@@ -47,12 +47,15 @@ class Part:
 class MergedTrace:
     """Puts the events of several processes into one trace.
 
+    Args:
+        whole: whether nothing is missing; else what came of events that nobody has recorded is left out.
+
     Attributes:
         numbers: number of an event in its process -> in the trace.
         sends: (number of the event, scalars) of every send, in order.
     """
 
-    def __init__(self, trace: tr.Trace, parts: Sequence[Part]) -> None:
+    def __init__(self, trace: tr.Trace, parts: Sequence[Part], *, whole: bool = True) -> None:
         self._trace, self._parts = trace, parts
         self.numbers: dict[int, int] = {}
         self.sends: list[tuple[int, int]] = []
@@ -63,8 +66,8 @@ class MergedTrace:
         self._now = 0.0
         for part in range(len(parts)):
             self._offer(part)
-        while self._ready or self._waiting:
-            if not self._ready:  # a cause that nobody has recorded, of a process that is gone
+        while self._ready or (whole and self._waiting):
+            if not self._ready:  # a cause that nobody has recorded
                 self._ready = [(0.0, part) for part in self._waiting.pop(min(self._waiting))]
             self._take(heappop(self._ready)[1])
 

@@ -132,6 +132,39 @@ def test_a_journal_of_another_run_is_refused(tmp_path: Path) -> None:
         asyncio.run(main())
 
 
+def assert_consistent(rows: list[tr.Row]) -> None:
+    sends = {row.seq for row in rows if row.event == tr.SEND}
+    assert {row.cause for row in rows if row.event == tr.DELIVER} <= sends
+
+
+def test_what_is_kept_of_an_interrupted_run_without_its_stations_is_consistent(tmp_path: Path) -> None:
+    one, kept = live(SERIAL, "Async"), list[tr.Row]()
+    made = asyncio.Queue[int]()
+
+    async def main() -> None:
+        one.pulls = made.put_nowait
+        await one.open(tmp_path / "hub.journal")
+        for _ in range(3):
+            one.join()
+        async with asyncio.timeout(30):
+            while await made.get() < 20:
+                pass
+        for task in one.tasks:
+            task.cancel()
+        assert one.hub is not None
+        await one.hub.close()
+        await one.open(tmp_path / "hub.journal")
+        running = asyncio.create_task(one.hub.run(tr.keep(kept)))
+        await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await one.hub.close()
+
+    asyncio.run(main())
+    assert_consistent(kept)
+
+
 def test_an_entry_that_was_being_written_is_cut_off(tmp_path: Path) -> None:
     file = tmp_path / "x.journal"
     journal = Journal(file)
