@@ -93,6 +93,7 @@ def live(
     with extra("live", "msgpack"):
         from coband.simulator.live import pool  # noqa: F401, needs the extra
     from coband.simulator.experiments.runs.executors import cores
+    from coband.simulator.live.deployment import check_journals
     from coband.simulator.live.refusals import refuse
     from coband.simulator.live.terms import Terms
 
@@ -103,6 +104,10 @@ def live(
     share = agents_per_process or -(-study.variants[0].scenario.agents.count // cores())
     known = token or secrets.token_urlsafe(24)
     terms = Terms(speed, share, known, rejoin, max_frame << 20, host, port, start=not join, journals=journal)
+    if journal is not None:
+        if out is not None and out.resolve() == journal.resolve():
+            raise BadInput(f"--journal and --out are both {out}; give --journal a directory of its own")
+        check_journals(journal, study, terms)
     report = _run(request, study, terms, out, drawn=token is None)
     progress.warn(report)
     show(report, study)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,13 +14,18 @@ from coband.simulator.core.audit.trace import Sink
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.blas import ONE_THREAD
 from coband.simulator.experiments.runs.job import Job, OnPull
+from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.store.files import DATABASE, MANIFEST
+from coband.simulator.live.codec import pack
 from coband.simulator.live.hub import Hub
 from coband.simulator.live.journal import Journal
 from coband.simulator.live.terms import LiveError, Terms
 
 TOKEN = "COBAND_LIVE_TOKEN"
 """The environment variable in which stations find the token: arguments are there for everybody to see."""
+HUB, ENDED = "hub.journal", pack(("ended",))
+"""The journal of the hub, and its last entry when the results of its run are stored."""
 RESTARTS = 5
 """So often a station is started again."""
 
@@ -92,7 +97,7 @@ async def deploy(
         InvariantViolation: something was lost or counted twice.
     """
     with _journals(terms.journals) as place:
-        journal = None if terms.journals is None else Journal(place / "hub.journal")
+        journal = None if terms.journals is None else Journal(place / HUB)
         goes_on = journal is not None and journal.begun
         hub = Hub(job, scenario, terms, say, on_pull, journal)
         stations: Stations | None = None
@@ -107,6 +112,41 @@ async def deploy(
             await hub.close()
             if stations is not None:
                 await stations.end()  # before their journals go
+
+
+def check_journals(place: Path, study: Study, terms: Terms) -> None:
+    """Refuse a directory in whose journals this run, the first of a study, has no place.
+
+    Raises:
+        LiveError: the text says why, and what to do.
+    """
+    if any((place / name).exists() for name in (MANIFEST, DATABASE)):
+        raise LiveError(f"{place} holds a run; give --journal a directory of its own")
+    if not (place / HUB).exists():
+        return
+    with closing(Journal(place / HUB)) as journal:
+        told, entries = journal.read()
+    if told is None:
+        return
+    variant = study.variants[0]
+    run = terms.facts(variant.scenario.to_yaml(), variant.entry, study.numbers[0])
+    known = told.get("run", {}) if isinstance(told, dict) else {}
+    if other := [name for name, value in run.items() if known.get(name) != value]:
+        raise LiveError(
+            f"the journal in {place} is of another run ({', '.join(other)}); give another --journal, or the same "
+            "scenario and options"
+        )
+    if any(entry == ENDED for _, entry in entries):
+        raise LiveError(
+            f"the run of the journal in {place} has ended, and its results are in its run directory; to run once more, "
+            f"give another --journal, or remove {place}"
+        )
+
+
+def end_journal(place: Path) -> None:
+    """Note that the results of a run are stored."""
+    with closing(Journal(place / HUB)) as journal:
+        journal.write(0.0, ENDED)
 
 
 @contextmanager

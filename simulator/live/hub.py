@@ -39,10 +39,7 @@ class Hub:
     Args:
         say: tells the user something, in one line.
         on_pull: called now and then with the number of pulls so far.
-        journal: what it does is written there; what is there already is done again first. None: nowhere.
-
-    Raises:
-        LiveError: the journal is of another run.
+        journal: of this run; what it does is written there, what is there already is done again first. None: nowhere.
     """
 
     def __init__(
@@ -71,9 +68,6 @@ class Hub:
         told, entries = self._journal.read()
         if told is None:
             return self._terms.port
-        if not isinstance(told, dict) or (told["scenario"], told["job"]) != (self._scenario.to_yaml(), vars(self._job)):
-            self._journal.close()
-            raise LiveError("the journal is of another run; give another --journal, or the same scenario and options")
         self._terms = replace(self._terms, token=told["token"])
         now = 0.0
         for now, raw in entries:
@@ -114,8 +108,9 @@ class Hub:
         """
         self._port = await self._door.open(self._terms.host, self._port)
         if self._journal is not None and not self._journal.begun:
-            told = {"job": vars(self._job), "port": self._port, "token": self._terms.token}
-            self._journal.begin({"scenario": self._scenario.to_yaml(), **told})
+            job = self._job
+            facts = self._terms.facts(self._scenario.to_yaml(), job.entry or job.label, job.replication)
+            self._journal.begin({"run": facts, "port": self._port, "token": self._terms.token})
         if self._course.reported:
             self._end()
         return self._port

@@ -16,7 +16,7 @@ from coband.simulator.experiments.runs.work import JobResult, Work, work
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store.manifest import Manifest
-from coband.simulator.live.deployment import deploy
+from coband.simulator.live.deployment import deploy, end_journal
 from coband.simulator.live.terms import Terms
 
 
@@ -32,7 +32,10 @@ class LivePool(InProcess):
         self._terms, self._say = terms, say
 
     def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
-        return executors.Serial().submit(work, item, on_pull, self._run)
+        future, journals = executors.Serial().submit(work, item, on_pull, self._run), self._terms.journals
+        if journals is not None and future.exception() is None and future.result().outcome.record is not None:
+            end_journal(journals)
+        return future
 
     def _run(self, job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:
         return asyncio.run(deploy(job, scenario, self._terms, sink, on_pull, self._say))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs.job import JobFailure
@@ -45,6 +46,11 @@ class Terms:
     port: int = 0
     start: bool = True
     journals: Path | None = None
+
+    def facts(self, scenario: str, algorithm: str, replication: int) -> dict[str, Any]:
+        """What a journal says of its run; it goes on only where all of it is the same."""
+        run = {"scenario": scenario, "algorithm": algorithm, "replication": replication}
+        return {**run, "--speed": self.speed, "--agents-per-process": self.share}
 
 
 def is_exposed(host: str) -> bool:

@@ -196,6 +196,33 @@ def test_a_server_that_is_killed_by_its_id_goes_on_where_it_was(here: Path) -> N
     assert coband("trace", "verify", "second") == 0
 
 
+def test_journals_from_which_the_run_cannot_go_on_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ("live", "serial.yaml", *FAST, "--only", "Async", "--journal", "journals")
+    assert coband(*command, "--out", "first") == 0
+    before = {file: file.read_bytes() for folder in ("first", "journals") for file in Path(folder).iterdir()}
+    capsys.readouterr()
+    for changes, sentence in (
+        (
+            (),
+            "the run of the journal in journals has ended, and its results are in its run directory; to run",
+        ),
+        (
+            ("--speed", "0.5"),
+            "the journal in journals is of another run (--speed); give another --journal",
+        ),
+        (("--seed", "5", "--agents-per-process", "1"), "of another run (scenario, --agents-per-process); give another"),
+        (("--journal", "first"), "first holds a run; give --journal a directory of its own"),
+        (("--journal", "other"), "--journal and --out are both other; give --journal a directory of its own"),
+    ):
+        assert coband(*command, *changes, "--out", "other") == 2
+        error = capsys.readouterr().err
+        assert sentence in error
+        assert error.count("\n") == 1
+        assert not Path("other").exists()
+    after = {file: file.read_bytes() for folder in ("first", "journals") for file in Path(folder).iterdir()}
+    assert after == before
+
+
 def _station(program: list[str], place: str, number: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     command = [*program, "live-agent", place, "--agents", "1", "--journal", f"{number}.journal"]
     return subprocess.Popen(command, env=environment)

@@ -122,16 +122,6 @@ def test_a_server_that_is_killed_between_losses(speed: float, tmp_path: Path) ->
     assert measured.stalled == 0
 
 
-def test_a_journal_of_another_run_is_refused(tmp_path: Path) -> None:
-    run_with_restarts(live(SERIAL, "Alone"), tmp_path, [])
-
-    async def main() -> None:
-        await live(SERIAL, "Dis").open(tmp_path / "hub.journal")
-
-    with pytest.raises(JobFailure, match="the journal is of another run"):
-        asyncio.run(main())
-
-
 def assert_consistent(rows: list[tr.Row]) -> None:
     sends = {row.seq for row in rows if row.event == tr.SEND}
     assert {row.cause for row in rows if row.event == tr.DELIVER} <= sends
