@@ -133,6 +133,7 @@ def _run(request: Request, study: Study, terms: Terms, out: Path | None, *, draw
     progress.announce(study)
     with progress.Bar(study.name) as bar:
         pool = LivePool(terms, lambda line: click.echo(line, err=True))
-        commands = Commands(["coband", "live", *request.replay()[2:]], sys.argv)
+        how = ["--speed", str(terms.speed), "--agents-per-process", str(terms.share)]
+        commands = Commands(["coband", "live", *request.replay()[2:], *how], sys.argv)
         of, where = LiveStudy.of(study, terms), directory.create(study.name, out)
         return drive(of, where, workers=pool, commands=commands, listener=bar)

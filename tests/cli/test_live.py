@@ -16,7 +16,7 @@ import pytest
 
 from coband.simulator.cli.main import exit_status
 from coband.simulator.live import greeting
-from coband.simulator.live.terms import PROTOCOL
+from coband.simulator.live.terms import PROTOCOL, LiveError
 from tests.live.tampering import nested, served
 from tests.live.together import SERIAL
 
@@ -221,6 +221,18 @@ def test_journals_from_which_the_run_cannot_go_on_are_refused(here: Path, capsys
         assert not Path("other").exists()
     after = {file: file.read_bytes() for folder in ("first", "journals") for file in Path(folder).iterdir()}
     assert after == before
+
+
+def test_the_command_that_repeats_a_job_has_its_speed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def fails(*given: object) -> None:
+        raise LiveError("a station is gone")
+
+    monkeypatch.setattr("coband.simulator.live.pool.deploy", fails)
+    assert coband("live", "serial.yaml", "--only", "Async", *FAST) == 1
+    how = "--speed 0.0 --agents-per-process 2 --seed 3 --replication 0 --only Async"
+    assert f"a station is gone\n  to see it again: coband live serial.yaml {how}" in capsys.readouterr().err
 
 
 def _station(program: list[str], place: str, number: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
