@@ -64,7 +64,7 @@ EXPOSED = (
 @click.option(
     "--journal",
     type=FOLDER,
-    help="Keep journals here: if this process is killed, the same command goes on with its run, in a new --out.",
+    help="Keep journals here: if this process is killed or interrupted, the same command goes on, in a new --out.",
 )
 @out_directory("Run directory, new or empty; by default runs/<name>-<number>.")
 @click.pass_context

@@ -33,6 +33,7 @@ class Course:
         finishing: whether stations were told to report.
         failure: what a station has failed with.
         down: stations that are lost.
+        suspended: whether the hub's process has sent all stations away, so that time stands still.
     """
 
     def __init__(self, job: Job, scenario: Scenario, terms: Terms) -> None:
@@ -45,6 +46,7 @@ class Course:
         self.finishing = False
         self.failure: Exception | None = None
         self.down: set[int] = set()
+        self.suspended = False
         self._held: list[tuple[Address, Address, Passing, Packet | None]] = []  # receiver, sender, frame, its packet
 
     @property
@@ -78,11 +80,13 @@ class Course:
             self._hand_over_held(now)
         elif what == "restarted":
             self._restarted(now, *rest)
+        elif what == "suspended":
+            self.suspended = True
         else:
             assert what == "finish"
             self.finishing = True
             for peer in self.peers:
-                peer.session.post(Finish())
+                peer.session.post(Finish(*rest))
 
     def _post(self, node: Address, frame: Passing) -> None:
         self.peers.of(node).session.post(frame)
@@ -97,8 +101,14 @@ class Course:
         (self.down.discard if up else self.down.add)(origin)
         self.machine.note_state(now, self.peers.with_origin(origin).agents, up)
 
-    def _restarted(self, now: float, since: float) -> None:
-        """The hub's process was gone for a while, and the server with it."""
+    def _restarted(self, now: float, since: float, epoch: float | None) -> None:
+        """The hub's process was gone for a while, and the server with it; agents too, if they were sent away."""
+        left, self.suspended, self.epoch = self.suspended, False, epoch
+        if epoch is None:
+            return
+        for peer in self.peers:
+            if left and peer.origin not in self.down:
+                self._note_state(since, peer.origin, False)
         if self.machine.server is not None:
             self.machine.note_state(since, [SERVER], False)
             self.machine.note_state(now, [SERVER], True)

@@ -98,15 +98,14 @@ async def deploy(
     """
     with _journals(terms.journals) as place:
         journal = None if terms.journals is None else Journal(place / HUB)
-        goes_on = journal is not None and journal.begun
         hub = Hub(job, scenario, terms, say, on_pull, journal)
         stations: Stations | None = None
         try:
             address = f"tcp://{terms.host}:{await hub.listen()}"
             say(f"listening at {address}")
-            if terms.start and not goes_on:  # those of a hub that was killed come again by themselves
+            if terms.start and hub.alone:  # those of a hub that was killed come again by themselves
                 count = -(-scenario.agents.count // terms.share)
-                stations = Stations([address], count, terms.token, place, say, hub.fail)
+                stations = Stations([address], count, hub.token, place, say, hub.fail)
             return await hub.run(sink)
         finally:
             await hub.close()

@@ -40,6 +40,9 @@ class Hub:
         say: tells the user something, in one line.
         on_pull: called now and then with the number of pulls so far.
         journal: of this run; what it does is written there, what is there already is done again first. None: nowhere.
+
+    Attributes:
+        alone: whether no station looks for it: nothing was there to be done again, or all stations were sent away.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Hub:
         self._considering = False
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._losses: dict[int, asyncio.TimerHandle] = {}
+        self.alone = True
         self._port = self._replayed()
         self._door = Door(self._terms.token, self._attend, say, self.fail)
 
@@ -79,9 +83,10 @@ class Hub:
                 action = (*action[:3], FROM_STATION.again(action[3:]))
             with suppress(WireError):  # its sender was told when it happened
                 self._course.do(now, action)
-        self._pump.epoch = self._course.epoch
-        if self._course.epoch is not None:
-            self._act("restarted", now)
+        self.alone, self._pump.epoch = self._course.suspended, self._course.epoch
+        if self.alone and self._course.epoch is not None:
+            self._pump.epoch = asyncio.get_running_loop().time() - now * self._terms.speed
+        self._act("restarted", now, self._pump.epoch)
         for peer in self._course.peers:
             self._wait_for(peer)
         return int(told["port"])
@@ -99,6 +104,10 @@ class Hub:
             self._end()
         if self._course.epoch is not None:
             self._pump.drain()
+
+    @property
+    def token(self) -> str:
+        return self._terms.token
 
     async def listen(self) -> int:
         """Open the port; returns its number.
@@ -137,13 +146,21 @@ class Hub:
     async def _keep_what_there_is(self, sink: Sink | None) -> None:
         """Store the trace of a run that was interrupted, as far as stations still send theirs."""
         self._ended = asyncio.get_running_loop().create_future()
+        self._leave(suspended=self.alone or all(peer.writer is not None for peer in self._course.peers))
         if not self._course.finishing:
-            self._act("finish")
+            self._act("finish", True)
         await asyncio.wait([self._ended], timeout=LAST_SECONDS)
         if sink is not None:
             trace = Trace(sink)
             MergedTrace(trace, self._parts(), whole=False)
             trace.flush()
+
+    def _leave(self, suspended: bool) -> None:
+        """Leave the journal as it is: the run can go on from here; ``suspended``: all stations are sent away."""
+        if self._journal is not None:
+            if suspended:
+                self._journal.write(self._pump.now, pack(("suspended",)))
+            self._journal.close()
 
     async def close(self) -> None:
         self._ended.cancel()
@@ -158,6 +175,7 @@ class Hub:
         """End the run with an error, and tell stations from elsewhere."""
         if not self._ended.done():
             self._ended.set_exception(error)
+            self._leave(suspended=True)
             for peer in self._course.peers:
                 peer.session.say(schema.Bye() if self._terms.start else schema.Over(str(error).partition("\n")[0]))
 
@@ -278,7 +296,7 @@ class Hub:
         if course.holds:
             self._act("hand over")
         elif due == math.inf:
-            self._act("finish")
+            self._act("finish", False)
         elif self._terms.speed:
             return False
         else:

@@ -38,8 +38,9 @@ class Journal:
         self.write(0.0, pack(facts))
 
     def write(self, now: float, frame: bytes = b"") -> None:
-        """Append an entry before it is acted upon."""
-        self._stream.write(HEAD.pack(now, len(frame)) + frame)
+        """Append an entry before it is acted upon; none after `close`."""
+        if not self._stream.closed:
+            self._stream.write(HEAD.pack(now, len(frame)) + frame)
 
     def read(self) -> tuple[Any, Iterator[tuple[float, bytes]]]:
         """What was told, None if the file is empty, and all other entries.

@@ -271,7 +271,9 @@ class Advance(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """Nobody has anything left to do: report."""
+    """Report: nobody has anything left to do; or ``early``, as this is as far as it goes for now."""
+
+    early: bool
 
 
 class Bye(NamedTuple):

@@ -241,7 +241,9 @@ class Station:
         if isinstance(frame, schema.Finish):
             if self._finished:
                 raise WireError("a second finish")
-            if self._journal is not None:
+            if self._journal is not None and frame.early:  # the run goes on from what was before
+                self._journal.close()
+            elif self._journal is not None:
                 self._journal.write(self._pump.now, pack(parts(frame)))
             self._report()
             return

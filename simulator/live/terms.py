@@ -12,7 +12,7 @@ from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.live import frames
 from coband.simulator.scenario_errors import RequestError
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Version of what hub and stations say to each other."""
 SHORTEST_TOKEN = 16
 """Characters of a token where other machines can connect."""

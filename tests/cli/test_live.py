@@ -196,6 +196,34 @@ def test_a_server_that_is_killed_by_its_id_goes_on_where_it_was(here: Path) -> N
     assert coband("trace", "verify", "second") == 0
 
 
+def test_an_interrupted_run_goes_on_where_it_was(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [
+        "serial.yaml",
+        "--only",
+        "Async",
+        "--speed",
+        "0.05",
+        "--agents-per-process",
+        "2",
+        "--journal",
+        "journals",
+    ]
+    first = subprocess.Popen([sys.executable, "-m", "coband", "live", *options, "--out", "first"])
+    journal, until = here / "journals/hub.journal", time.monotonic() + 60
+    while not journal.exists() or journal.stat().st_size < 10_000:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    first.send_signal(signal.SIGINT)
+    assert first.wait(timeout=30) == 130
+    assert coband("live", *options, "--out", "second") == 0
+    (record,) = json.loads(Path("second/results.json").read_text())["results"][0]["replications"]
+    assert (record["turns"], record["stalled"]) == (60, 0)
+    capsys.readouterr()
+    for run, finding in (("first", "consistent as far as it goes"), ("second", "ok")):
+        assert coband("trace", "verify", run) == 0
+        assert finding in capsys.readouterr().out
+
+
 def test_journals_from_which_the_run_cannot_go_on_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ("live", "serial.yaml", *FAST, "--only", "Async", "--journal", "journals")
     assert coband(*command, "--out", "first") == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -122,9 +123,68 @@ def test_a_server_that_is_killed_between_losses(speed: float, tmp_path: Path) ->
     assert measured.stalled == 0
 
 
+def run_with_interrupts(
+    one: Live, folder: Path, interrupts: list[int], pause: float = 0.0
+) -> tuple[RunResult, list[list[tr.Row]]]:
+    """Run while the hub is interrupted after so many pulls, and all are started again; also returns what was kept."""
+    made, kept = asyncio.Queue[int](), list[list[tr.Row]]()
+
+    async def begin() -> None:
+        await one.open(folder / "hub.journal")
+        one.tasks = []
+        for number in range(one.scenario.agents.count):
+            one.join(folder / f"{number}.journal")
+
+    async def main() -> RunResult:
+        one.pulls = made.put_nowait
+        for at in interrupts:
+            await begin()
+            assert one.hub is not None
+            kept.append([])
+            running = asyncio.create_task(one.hub.run(tr.keep(kept[-1])))
+            async with asyncio.timeout(30):
+                while await made.get() < at:
+                    pass
+                running.cancel()
+                await asyncio.gather(*one.tasks)
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            await one.hub.close()
+            await asyncio.sleep(pause)
+        await begin()
+        return await one.result()
+
+    return asyncio.run(main()), kept
+
+
 def assert_consistent(rows: list[tr.Row]) -> None:
     sends = {row.seq for row in rows if row.event == tr.SEND}
     assert {row.cause for row in rows if row.event == tr.DELIVER} <= sends
+
+
+@pytest.mark.parametrize("label", ["Async", "Approx-Dis", "Dis", "One"])
+def test_a_run_that_is_interrupted_again_and_again_goes_on_as_the_simulated_one(label: str, tmp_path: Path) -> None:
+    one = live(SERIAL, label)
+    measured, kept = run_with_interrupts(one, tmp_path, [5, 17, 40])
+    predicted, rows = simulated(one.scenario, label)
+    assert measured.by_agent == predicted.by_agent
+    assert measured.totals | predicted.totals == measured.totals
+    states = [(row.node, row.event) for row in one.rows if row.event in (tr.DOWN, tr.UP)]
+    nodes = range(-1, one.scenario.agents.count)
+    assert sorted(states) == sorted((node, event) for node in nodes for event in (tr.DOWN, tr.UP) for _ in range(3))
+    assert len(one.rows) == len(rows) + len(states)
+    for part in kept:
+        assert sum(row.event == tr.TURN for row in part) >= 5
+        assert_consistent(part)
+
+
+def test_time_stands_still_while_a_run_is_interrupted(tmp_path: Path) -> None:
+    one = live(SERIAL, "Dis", DELAYS, speed=0.02)
+    measured, kept = run_with_interrupts(one, tmp_path, [10, 30], pause=2.0)  # 100 units of simulated time
+    assert (measured.turns, measured.stalled) == (45, 0)
+    assert max(later.time - row.time for row, later in pairwise(one.rows)) < 50
+    for part in kept:
+        assert_consistent(part)
 
 
 def test_what_is_kept_of_an_interrupted_run_without_its_stations_is_consistent(tmp_path: Path) -> None:
