@@ -172,6 +172,8 @@ def _explain(error: Exception) -> int:
     """Print a message for errors in the input and for unusable files, and a traceback for defects of coband."""
     from coband.simulator.scenario_errors import RequestError
 
+    if isinstance(error.__context__, KeyboardInterrupt):  # a library has made an error of its own of it
+        return _complain("interrupted", INTERRUPTED)
     if isinstance(error, RequestError):
         return _complain(str(error), BAD_INPUT)
     from coband.simulator.experiments.scenario.loading import BAD_INPUT as MISTAKES

@@ -106,10 +106,17 @@ def test_unknown_option(coband: Callable[..., Outcome]) -> None:
     assert outcome.err.count("\n") == 1
 
 
+def _amid(first: BaseException, error: Exception) -> Exception:
+    """An error that a library has made while it handled another one."""
+    error.__context__ = first
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
         (KeyboardInterrupt(), 130, "\ncoband: interrupted\n"),
+        (_amid(KeyboardInterrupt(), TypeError("no schema")), 130, "coband: interrupted\n"),
         (PermissionError(13, "Permission denied", "out.json"), 2, "coband: out.json: Permission denied\n"),
         (DataError("data.csv:3: 2 columns"), 2, "data.csv:3: 2 columns\n"),
         (

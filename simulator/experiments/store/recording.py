@@ -48,15 +48,16 @@ class Recording:
     def sink(self, rows: Sequence[PlainRow], names: Sequence[str]) -> None:
         """Append a batch of the trace and commit it."""
         connection = self._connection
-        connection.execute("BEGIN")
         try:
+            connection.execute("BEGIN")
             connection.executemany(self._insert, rows)
             self._store_names(names)
+            connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             self._names = 0
             raise
-        connection.execute("COMMIT")
 
     def _store_names(self, names: Sequence[str]) -> None:
         fresh = [(self._job.id, code, names[code]) for code in range(self._names, len(names))]
