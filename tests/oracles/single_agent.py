@@ -81,9 +81,10 @@ class Kernelised(Linear):
             mean[index], sigma[index] = solved @ y, np.sqrt((own - k @ solved) / c.lam)
         if self.kind == "kernel_ts":
             return mean + c.nu * sigma * self.rng.standard_normal(len(arms))
-        if self.kind == "igp_ucb":  # its sigma is not divided by sqrt(lam)
+        if self.kind == "igp_ucb":  # its sigma is not divided by sqrt(lam); below lam = 1 R is
             gain = 0.5 * log_det(self.points, self.kernel, c.lam)
-            beta = c.norm + c.sub_gaussian * np.sqrt(2 * (gain + 1 + np.log(1 / c.delta)))
+            R = c.sub_gaussian if c.lam >= 1 else c.sub_gaussian / np.sqrt(c.lam)
+            beta = c.norm + R * np.sqrt(2 * (gain + 1 + np.log(1 / c.delta)))
             return mean + beta * np.sqrt(c.lam) * sigma
         return mean + c.alpha * sigma
 
