@@ -147,7 +147,7 @@ class Hidden:
         self._path = path
         self._now: Callable[[], float] = lambda: 0.0
         self.first, self.function, self.variation = first, replace(first, theta=path(0.0)), 0.0
-        self._pulled = self.function.theta
+        self._pulled: FloatArray | None = None
 
     def follow_clock(self, now: Callable[[], float]) -> None:
         """Be told what time it is."""
@@ -165,7 +165,7 @@ class Hidden:
         """There is a pull now."""
         theta = self.function.theta
         if theta is not self._pulled:
-            self.variation += float(np.linalg.norm(theta - self._pulled))
+            self.variation += 0.0 if self._pulled is None else float(np.linalg.norm(theta - self._pulled))
             self._pulled = theta
 
 

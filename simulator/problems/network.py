@@ -174,7 +174,8 @@ class NetworkProblem(Problem):
     centres: int = Field(default=100, ge=1)
     """Number of centres (z_j, x_j) of F."""
     shift: float = Field(default=0.0, ge=0)
-    """Distance from the origin to the centre of an agent's arms, for a context of length 1."""
+    """Distance from the origin to the centre of an agent's arms, for a context that is a unit vector of an axis, as
+    those of clusters; of others it is shift ||sum_i z_i u_i||, with random unit vectors u_i."""
     noise: NoiseSpec = Field(default=0.1)
     """Noise of a reward; a number is the standard deviation of Gaussian noise."""
 
@@ -200,6 +201,10 @@ class NetworkProblem(Problem):
         rewards = self._rewards(streams("world", 0, "reward"), source, contexts)
         noise = as_noise(self.noise)
         world: NetworkWorld | FixedNetworkWorld
+        if source.fixed is not None and self.shift > 0:
+            raise DataError(
+                "problem.shift: all agents have one arm set, which has no centre of theirs; give arms.count"
+            )
         if source.fixed is not None:
             means = np.array([means_of(reward, source.fixed[None])[0] for reward in rewards])
             truth = {**rewards[0].describe(), "contexts": contexts.tolist()}

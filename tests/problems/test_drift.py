@@ -99,7 +99,7 @@ def test_regret_is_against_the_best_arm_of_the_moment(arms: dict[str, Any], drif
     theta = np.array(one.describe()["theta"])
     kind = {"piecewise": Piecewise, "walk": Walk, "seasonal": Seasonal}[drift["kind"]].model_validate(drift)
     path = kind.path(theta, one_of_ball(len(theta)), named_streams())
-    clock, variation, before = [0.0], 0.0, path(0.0)
+    clock, variation, before = [0.0], 0.0, path(0.7)  # from the first pull on
     one.follow_clock(lambda: clock[0])  # type: ignore[attr-defined]
     for turn in range(1, 30):
         clock[0] += 0.7

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -110,11 +110,17 @@ def _latency(found: Samples) -> tuple[Share | None, dict[str, Fitted]]:
     if not tables:
         return None, {}
     slope = _slope(np.concatenate(list(tables.values())))
+    if _alike(delays := _latencies(tables, slope)):
+        return slope, {"all": best(np.concatenate(delays))}
+    ways = [one for table in tables.values() if (one := _slope(table)) is not None]  # sizes may differ as latencies do
+    slope = min(ways, key=lambda share: share.interval[1] / share.interval[0], default=None)
+    return slope, {way: best(values) for way, values in zip(tables, _latencies(tables, slope), strict=True)}
+
+
+def _latencies(tables: Mapping[str, FloatArray], slope: Share | None) -> list[FloatArray]:
+    """Delays without the time for sizes, of each way."""
     rate = 0.0 if slope is None else 1.0 / slope.value
-    delays = {way: np.maximum(0.0, table[:, 0] - rate * table[:, 1]) for way, table in tables.items()}
-    if _alike(list(delays.values())):
-        return slope, {"all": best(np.concatenate(list(delays.values())))}
-    return slope, {way: best(values) for way, values in delays.items()}
+    return [np.maximum(0.0, table[:, 0] - rate * table[:, 1]) for table in tables.values()]
 
 
 def _alike(samples: Sequence[FloatArray]) -> bool:

@@ -150,7 +150,9 @@ def _drawn(found: Range, rng: np.random.Generator) -> int | float:
     """A uniformly drawn value, as the distribution spells it."""
     if not isinstance(found, Between):
         return int(rng.integers(found.count))
-    low, high = (math.log(found.low), math.log(found.high)) if found.log else (found.low, found.high)
+    half = 0.5 if found.whole else 0.0
+    low, high = found.low - half, found.high + half
+    low, high = (math.log(low), math.log(high)) if found.log else (low, high)
     number = float(rng.uniform(low, high))
     number = min(max(math.exp(number) if found.log else number, found.low), found.high)
     return round(number) if found.whole else number

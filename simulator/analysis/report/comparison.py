@@ -68,14 +68,8 @@ class Difference:
     @property
     def relative(self) -> float | None:
         """The difference divided by the mean of ``second``; None if that is 0."""
-        mean, base = self._estimate.mean, statistics.mean(self._samples[1])
-        relative = mean / base if base else None
-        if not self.turned:
-            return relative
-        if relative == 0:
-            return 0.0
-        first = mean / relative + mean if relative else None
-        return -mean / first if first else None
+        base = statistics.mean(self._samples[not self.turned])
+        return self.mean / base if base else None
 
     @property
     def student(self) -> Interval | None:

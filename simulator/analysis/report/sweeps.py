@@ -105,17 +105,22 @@ class ResponseSurface:
     def best(self, entry: str, faced: Mapping[str, str], **values: str) -> Estimate | None:
         """The best mean of an algorithm in one environment; None if there is no such variant.
 
+        Where halving has stopped some, those that met fewer worlds count only if no others have these values.
+
         Args:
             faced: the environment, whole.
             values: values of its parameters; the others may have any.
         """
-        means = [
-            cell.estimate
-            for cell in self.cells
-            if cell.variant.entry == entry
-            and cell.variant.faced.items() <= faced.items()
-            and all(cell.variant.choices.get(name) == text for name, text in values.items())
+        there = [
+            cell for cell in self.cells if cell.variant.entry == entry and cell.variant.faced.items() <= faced.items()
         ]
+        most = max((cell.estimate.count for cell in there), default=0)
+        found = [
+            cell.estimate
+            for cell in there
+            if all(cell.variant.choices.get(name) == text for name, text in values.items())
+        ]
+        means = [estimate for estimate in found if estimate.count == most] or found
         return min(means, key=lambda estimate: self._sign * estimate.mean) if means else None
 
 

@@ -197,7 +197,7 @@ def _growth(
     slopes = [slope(places, height) for places, height, _ in courses]
     limits = [(places, limit) for places, _, limit in courses if limit is not None]
     limit = [slope(places, found) for places, found in limits]
-    same = bool(courses) and all(len(one[0]) == len(courses[0][0]) for one in courses)
+    same = bool(courses) and all(np.array_equal(one[0], courses[0][0]) for one in courses)
     both = len(limit) == len(slopes) > 0
     return Growth(
         label,

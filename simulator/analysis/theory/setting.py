@@ -33,9 +33,17 @@ def _delays(scenario: Mapping[str, Any]) -> bool:
     agents, network, server = (scenario.get(key) or {} for key in ("agents", "network", "server"))
     times = [*map(agents.get, ("compute", "handling", "reward_delay")), server.get("handling"), network.get("latency")]
     rates = [network.get("bandwidth"), *(network.get("server") or {}).values()]
-    again = bool(network.get("loss")) and network.get("transport") == "reliable"  # what is lost is sent again later
+    rules = network.get("links") or []
+    times += [rule.get("latency") for rule in rules]
+    rates += [rule.get("bandwidth") for rule in rules]
+    again = _loses(network) and network.get("transport") == "reliable"  # what is lost is sent again later
     slow = bool(agents.get("population")) or any(map(_takes_time, times)) or any(rate is not None for rate in rates)
-    return slow or again or bool(network.get("links"))
+    return slow or again
+
+
+def _loses(network: Mapping[str, Any]) -> bool:
+    """Whether links lose copies."""
+    return any(bool(part.get("loss")) for part in (network, *(network.get("links") or [])))
 
 
 def _takes_time(distribution: Any) -> bool:
@@ -47,6 +55,6 @@ def _takes_time(distribution: Any) -> bool:
 
 def _losses(agents: Mapping[str, Any], network: Mapping[str, Any]) -> bool:
     up = (agents.get("availability") or {}).get("kind", "always") == "always"
-    lost = network.get("loss") and network.get("transport") != "reliable"
+    lost = _loses(network) and network.get("transport") != "reliable"
     up = up and not any(map(agents.get, ("population", "energy", "joins", "leaves", "restart")))
     return bool(lost or not up or network.get("partitions") or network.get("outages"))

@@ -9,7 +9,8 @@ conventions:
 * ``scalars_per_agent``: that sum over N. It is the cost of Pavlovic et al. 2024, section 2: the mean over agents of
   what they send (eq. 2), and what the server sends, averaged over agents; so a broadcast costs once, and what is for
   one agent alone costs 1/N;
-* ``scalars_broadcast_once``: a broadcast costs once, and uplinks add up (of no paper): what a shared downlink carries.
+* ``scalars_broadcast_once``: a broadcast costs once, and uplinks add up (of no paper): what a downlink carries
+  that all hear at once.
 """
 
 from __future__ import annotations

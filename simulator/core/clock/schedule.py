@@ -133,7 +133,7 @@ class Renewal(AnySchedule):
 
     kind: Literal["renewal"]
     think: Annotated[Distribution, TIME]
-    """Time between the end of a turn (and of the wait that it caused) and the start of the agent's next one."""
+    """Time between the end of a turn and the start of the agent's next one, which is later if the agent still waits."""
     pace: Distribution | None = None
     """Drawn once per agent: its think times are multiplied by it; null for 1."""
     turns: int | None = Field(default=None, ge=1)

@@ -265,8 +265,8 @@ class AgentHost(ClientHost):
     def _take_due(self, _: None = None) -> None:
         """Take the turns that fell due while the agent was busy or waiting."""
         while self.due and not (self.busy or self.address in self._down or self.node.waiting or self.node.done):
+            if self._energy is not None and self._energy.is_flat(self.address):
+                return  # it goes down at this moment
             self.due -= 1
             if self._progress.may_start(self._clock.now):
                 self._start_turn()
-            if self._energy is not None and self._energy.is_flat(self.address):
-                return  # it goes down at this moment

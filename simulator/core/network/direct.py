@@ -114,7 +114,7 @@ class Direct(Local):
                     self._record_arrival(sent, origin if hop == 1 else tr.EVERYONE, hop, arriving, copies - arriving)
         self._hand_over(batch, hop)
         if hop < min(hops, self._hops):
-            run.clock.at(run.clock.now + self._trial, DELIVERY, 0, lambda _: self._hop(batch, hops, hop + 1))
+            run.clock.at(self._next_trial(), DELIVERY, 0, lambda _: self._hop(batch, hops, hop + 1))
 
     def _copies(self, origin: Address, hop: int) -> tuple[int, int, int]:
         """Agents at distance ``hop`` of the origin, copies put on links for that hop, and by how many agents."""

@@ -21,7 +21,7 @@ class HopByHop(Local):
         flood = packet.flood
         assert flood is not None
         if self._take(packet) and flood.hop < flood.hops:
-            self._run.clock.at(self._run.clock.now + self._trial, TIMER, packet.destination, self._pass_on, packet)
+            self._run.clock.at(self._next_trial(), TIMER, packet.destination, self._pass_on, packet)
 
     def _pass_on(self, packet: Packet) -> None:
         if not self._run.there(packet.destination):

@@ -45,6 +45,12 @@ class Local(ABC):
         self._put_off: dict[Address, list[Packet]] = {}
         run.ledger.deliveries = 0
 
+    def _next_trial(self) -> float:
+        """One trial from now: the very time of the next turns, where these follow each other by a trial."""
+        now, trial = self._run.clock.now, self._trial
+        passed = round(now / trial)
+        return (passed + 1) * trial if abs(passed * trial - now) <= 1e-9 * now else now + trial
+
     def send(self, origin: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Send ``message`` from ``origin``, because of the event ``cause``.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -100,3 +101,13 @@ def test_without_delays_all_is_zero(tmp_path: Path) -> None:
 
 def test_too_little_gives_no_lines() -> None:
     assert list(lines(estimates(Samples()))) == []
+
+
+def test_ways_of_other_latencies_and_sizes_make_no_bandwidth() -> None:
+    rng, found = np.random.default_rng(0), Samples()
+    for _ in range(300):
+        found.delays["up"].append((float(rng.exponential(1.0)), int(rng.choice([10, 20, 30]))))
+        found.delays["down"].append((float(rng.exponential(5.0)), int(rng.choice([1000, 2000, 3000]))))
+    made = estimates(found)
+    assert made.bandwidth is None
+    assert made.latency["down"].intervals["rate"][0] < 0.2 < made.latency["down"].intervals["rate"][1]

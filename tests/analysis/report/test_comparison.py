@@ -128,6 +128,9 @@ def test_turning_a_difference_around() -> None:
         pytest.approx(direct.relative),
         pytest.approx(direct.student),
     )
+    nothing = comparisons.differences(compared(a=[2.0, 4.0, 6.0], b=[0.0, 0.0, 0.0]), REGRET)
+    (less,) = comparisons.against(nothing, "a")
+    assert (less.mean, less.relative) == (-4.0, -1.0)
 
 
 @pytest.mark.parametrize(

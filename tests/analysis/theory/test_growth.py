@@ -196,6 +196,9 @@ def test_python_and_the_report_show_it(tmp_path: Path) -> None:
         ({"bandwidth": 10.0}, True, False),
         ({"loss": 0.1, "transport": "reliable"}, True, False),
         ({"loss": 0.1, "transport": "datagram"}, False, True),
+        ({"links": [{"loss": 0.1}], "transport": "datagram"}, False, True),
+        ({"links": [{"loss": 0.1}], "transport": "reliable"}, True, False),
+        ({"links": [{"bandwidth": 9.0}]}, True, False),
         ({"partitions": [{}]}, False, True),
     ],
 )

@@ -184,6 +184,15 @@ def test_batteries_stand_at_the_end_of_the_run(seed: int, members: dict[str, Any
         assert row["energy"] >= 0.5 * time  # type: ignore[operator]
 
 
+def test_who_is_below_its_reserve_starts_no_turn_that_is_due() -> None:
+    """From 35 J, 2 come in each turn of 10: 27, 19, 11; with a duration of 10 the fourth never starts."""
+    recharge = {"kind": "rate", "power": 1.0}
+    energy = {"capacity": 100, "level": 0.35, "reserve": 0.2, "resume": 0.5, "per_turn": 10, "recharge": recharge}
+    schedule = {"kind": "rounds", "turns": 8, "duration": 10.0}
+    result = runs.run("lin_ucb", {}, agents=1, agent={"compute": 2.0, "energy": energy}, schedule=schedule).result
+    assert list(result.times) == [3.0, 5.0, 7.0]
+
+
 @every("heals", [0.0, 10.0])
 def test_who_is_flat_when_the_network_heals_goes_on(heals: float) -> None:
     energy = {"capacity": 6.0, "per_turn": 1.0, "recharge": {"kind": "rate", "power": 0.3}}

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coband.simulator.arms import ArmSet
+from coband.simulator.conformance.graphs import run as on_graph
 from coband.simulator.conformance.runs import run
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.audit import trace as tr
@@ -85,6 +86,9 @@ GRAPHS: list[tuple[dict[str, Any] | str, int]] = [
     ({"kind": "watts_strogatz", "k": 4, "p": 0.3}, 12),
     ({"kind": "erdos_renyi", "p": 0.1, "connected": False}, 12),
 ]
+
+
+BALL = {"kind": "ball", "dimension": 3, "count": 5}
 
 
 def talk(
@@ -395,3 +399,16 @@ def test_distances_are_those_of_networkx() -> None:
                 if engine.graph.distances[v, u] >= 0:
                     found[v][u] = int(engine.graph.distances[v, u])
         assert found == {v: dict(lengths) for v, lengths in nx.all_pairs_shortest_path_length(graph)}
+
+
+@every("mode", ["auto", "hop_by_hop"])
+def test_the_unit_of_time_changes_nothing(mode: str) -> None:
+    """Floods pass a message on after the turns of a trial, also where sums of the interval are rounded."""
+    problem = {"kind": "network", "kernel": {"kind": "gaussian", "gamma": 1.0}, "arms": BALL}
+    found = set()
+    for interval in (1.0, 0.1, 0.3, 0.7, 10.0):
+        schedule = {"kind": "rounds", "turns": 15, "interval": interval}
+        parts: dict[str, Any] = {"network": {"local": {"mode": mode}}, "schedule": schedule, "checks": "cheap"}
+        made = on_graph("coop_kernel_ucb", {"hops": 3}, problem, topology="line", agents=5, seed=3, **parts)
+        found.add(tuple(pull[:3] for pull in made.pulls))
+    assert len(found) == 1
