@@ -140,7 +140,7 @@ class Engine:
         self.audit.bits_of = lambda message: self.ledger.bits_of(message) + self.ledger.header_bits
         parts = (self.audit, self.progress, self.agents, self.server, twins, receivers, direct)
         inspection = Inspection(*parts, self.clock, timing, Truth(self.world))
-        inspection.energy, inspection.restarts = self._run.energy, self._run.restarts
+        inspection.energy, inspection.restarts, inspection.there = self._run.energy, self._run.restarts, self._run.there
         return inspection
 
     def run(self) -> RunResult:

@@ -23,6 +23,8 @@ class FullAudit(Audit):
     Attributes:
         underway: pulls in uploads that the server has not handled yet.
         lost: pulls in uploads that it will never get.
+        given_up_by: of these, pulls in uploads that were given up, by the agent that knows of it and has not taken them
+            back.
         accounts: the ledger, kept a second time.
         acknowledges: whether nodes acknowledge copies.
         draws: the replays of links; None where none are recorded.
@@ -42,6 +44,7 @@ class FullAudit(Audit):
         self.acknowledges = False
         self.draws: LinkDraws | None = None
         self.underway = self.lost = 0
+        self.given_up_by: Counter[Address] = Counter()
         self.bits: Counter[tuple[Address, str]] = Counter()
         self.bits_of: Callable[[Message], int] = lambda message: 0
 
@@ -114,6 +117,8 @@ class FullAudit(Audit):
         super().gave_up(packet)
         if packet.destination == SERVER:
             self._lose(packet)
+            if not packet.withheld:
+                self.given_up_by[packet.source] += packet.message.pulls
 
     def _lose(self, packet: Packet) -> None:
         self.underway -= packet.message.pulls

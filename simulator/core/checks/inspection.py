@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from weakref import WeakKeyDictionary
 
 from coband.simulator.arms import ArmSet
@@ -81,6 +81,7 @@ class Inspection:
 
     energy: Batteries | None = None
     restarts: Restarts | None = None
+    there: Callable[[Address], bool] = staticmethod(lambda agent: True)
 
     # --- what nodes do
 
@@ -223,6 +224,7 @@ class Inspection:
         missing = self._missing(node)
         if packet is not None and packet.expired and 0 < -missing <= packet.message.pulls:
             self._audit.lost += missing  # the sender has taken its pulls back
+            self._audit.given_up_by[node.context.index] += missing
         elif missing:
             what = "lost" if missing > 0 else "counted twice"
             raise InvariantViolation(f"{abs(missing)} of {self._progress.made} pulls were {what}", cause)
@@ -242,11 +244,21 @@ class Inspection:
         forgotten = 0 if self.restarts is None else self.restarts.forgotten
         return self._progress.made - self._progress.outstanding - forgotten - held - self._audit.lost
 
+    def _check_given_up(self, down: Set[Address]) -> None:
+        """Who was told that an upload was given up has its pulls again, or has sent them again."""
+        for agent, pulls in self._audit.given_up_by.items() if self.restarts is None else ():
+            if pulls > 0 and agent not in down and self.there(agent):
+                raise InvariantViolation(
+                    f"{pulls} pulls of agent {agent} were in uploads that were given up, and nobody has them: "
+                    "the agent must keep them (Client.unshared) and send them again"
+                )
+
     def at_end(self, ledger: Ledger, regret: float, down: Set[Address]) -> None:
         """When no event is left; ``down``: who is down for good."""
         self._unaccounted(anew=True)
         for node in [*self._agents, *([] if self._server is None else [self._server])]:
             self._check(node, None, NONE)
+        self._check_given_up(down)
         self._twins.catch_up()
         if not self._audit.lost_for_good:
             self._receivers.at_end(down)
