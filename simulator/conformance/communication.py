@@ -7,6 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.demands import NonConformance, demand
 from coband.simulator.conformance.runs import Run, algorithm, registry
 from coband.simulator.core.algorithm import ClosedForm, MessageSize, attributes
@@ -18,6 +21,7 @@ from coband.simulator.core.memory import RunSize
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, BatchAgent, Server
 from coband.simulator.core.talks import Declined
+from coband.simulator.core.wire.values import reals
 from coband.simulator.core.world import in_batches
 from coband.simulator.metrics import by_name
 
@@ -98,6 +102,31 @@ def _noticed(server: Server, uploads: list[tuple[Address, Message]]) -> bool:
         return any(server.discrepancies(uploads))
     except (LookupError, ValueError, ArithmeticError):
         return True
+
+
+def check_taken_back(run: Run) -> None:
+    """News of pulls that were given up are in a later upload of the agent: its sums of squares are no less."""
+    sends = {row.message: (row, message) for row, message in zip(run.events(tr.SEND), run.sent, strict=True)}
+    for gone in run.events(tr.EXPIRE):
+        lost = sends[gone.message][1]
+        own = (found for row, found in sends.values() if row.node == gone.node and row.seq > gone.seq)
+        later = [message for message in own if type(message) is type(lost)]
+        if gone.peer != SERVER or not later or run.engine.agents[gone.node].unshared >= lost.pulls:
+            continue
+        for name, value in reals(lost).items():
+            if lost.declared(name)["adds"] == "news" and lost.meaning(name) == "gram":
+                demand(
+                    any(_holds(reals(message)[name], value) for message in later),
+                    f"{lost.kind}.{name} of agent {gone.node} was given up, and no later one has what was in it: the "
+                    "agent must take back statistics as well as the number of their pulls",
+                )
+
+
+def _holds(whole: FloatArray, part: FloatArray) -> bool:
+    """Whether a sum of squares, or its diagonal, can have another one in it, but for rounding."""
+    left = whole - part
+    least = float(np.linalg.eigvalsh(left)[0] if left.ndim == 2 else left.min(initial=0.0))
+    return least >= -1e-9 * float(np.abs(part).max(initial=1.0))
 
 
 def check_metrics(name: str, run: Run, problem: str) -> None:

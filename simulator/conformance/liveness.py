@@ -28,7 +28,7 @@ from traceback import extract_tb, format_exception_only
 from typing import Any
 
 from coband.simulator.conformance import faults
-from coband.simulator.conformance.communication import check_messages
+from coband.simulator.conformance.communication import check_messages, check_taken_back
 from coband.simulator.conformance.complete import check_complete
 from coband.simulator.conformance.demands import NonConformance, Vacuous
 from coband.simulator.conformance.faults import AGENTS, FOR_EVER, HANDLING, LATENCY, PATIENCE, TIMEOUT, Fault, who
@@ -210,6 +210,8 @@ def consequences(subject: Subject, usual: Run, fault: Fault, pairs: Mapping[Pair
     turns = None if batches(subject.name) else usual.result.turns
     yield from _complaints(check_complete, run, turns)
     yield from _complaints(check_messages, subject.name, run)
+    if fault.down is None:
+        yield from _complaints(check_taken_back, run)
     yield from silences(subject, usual, run, fault, pairs)
 
 

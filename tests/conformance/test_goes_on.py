@@ -10,6 +10,7 @@ import pytest
 
 from coband.agents.co_kernel_fc import ALGORITHM as CO_KERNEL_FC
 from coband.agents.duets import ALGORITHM as DUETS
+from coband.agents.fed_lin_ucb import FedLinUCB
 from coband.agents.push_gossip_kernel_ucb import ALGORITHM as PUSH_GOSSIP
 from coband.agents.push_gossip_kernel_ucb import PushGossipKernelUCB
 from coband.server.duets import DuetsServer
@@ -254,3 +255,12 @@ def test_who_says_too_little_is_no_case(kind: str, install: Install) -> None:
 def test_a_run_is_made_longer_until_messages_are_many(install: Install) -> None:
     report = goes_on(install(toy()), period=20)["late"].check()
     assert str(report).startswith("720 turns; messages after the fault:")
+
+
+def test_statistics_that_are_thrown_away_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that counts its pulls again after a loss, and has forgotten what they were."""
+    case = kit.GoesOn("fed_lin_ucb", {"threshold": 0.05}, "cut_off")
+    assert case.check()
+    monkeypatch.setattr(FedLinUCB, "_take_back", lambda self, upload: None)
+    with pytest.raises(NonConformance, match=r"upload\.W of agent 2 was given up, and no later one has what was in it"):
+        case.check()
