@@ -69,13 +69,11 @@ def run(
         replications: how many.
         replication: numbers of replications to run alone, from 0.
         seed: of the scenario.
-        trace: how much of the trace is kept.
-        checks: which invariants are checked during the run.
+        trace, checks: how much of the trace is kept, and which invariants are checked.
         workers: processes; None for one per job, at most one per core; 1 for this process, unless numpy was imported
             before coband, so that its BLAS may give other last bits. Worker processes do not import the calling script,
             so it needs no ``if __name__ == "__main__":``.
-        out: the run directory, new or empty; None for ``runs/NAME-NUMBER`` in the working directory with the next free
-            number, as on the command line.
+        out: the run directory, new or empty; None for the next free ``runs/NAME-NUMBER``, as on the command line.
         progress: show a bar, on a terminal or in a notebook.
         callbacks: told of every job and label that ends; they may stop the run (`Callback`).
 
@@ -84,8 +82,7 @@ def run(
 
     Raises:
         ScenarioError: the scenario is wrong, with the lines that the command line prints.
-        RunError: an argument is of a wrong type, there is no room for results, or no way to go on; what has finished is
-            kept.
+        RunError: a wrong type, no room for results, or no way to go on; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and the text says where.
     """
     check(run, algorithms=algorithms, only=only, replication=replication, out=out)

@@ -31,9 +31,7 @@ def report(
 ) -> None:
     """Write a report about one or several runs: one self-contained HTML file."""
     if out is not None and out.suffix.lower() not in ("", ".html", ".htm"):
-        raise BadInput(
-            f"--out {out}: a report is HTML; end its name with .html (`coband plot` draws {out.suffix[1:]})."
-        )
+        raise BadInput(f"--out {out}: a report is HTML; end its name with .html. `coband plot` draws its figures.")
     with extra():
         from coband.simulator.analysis.report.page import page
     from coband.simulator.experiments.store.files import keep_file

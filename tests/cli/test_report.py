@@ -93,7 +93,7 @@ def test_files_of_runs_and_other_kinds_of_files_are_refused(coband: Program, run
         keep_file(run / "results.json", b"mine", force=True)
     status, _, errors = coband("report", run, "--out", run / "report.pdf")
     assert status == 2
-    assert "a report is HTML; end its name with .html (`coband plot` draws pdf)." in errors
+    assert "a report is HTML; end its name with .html. `coband plot` draws its figures." in errors
 
 
 def test_what_there_is_no_room_for_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

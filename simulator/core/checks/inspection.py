@@ -81,7 +81,7 @@ class Inspection:
 
     energy: Batteries | None = None
     restarts: Restarts | None = None
-    there: Callable[[Address], bool] = staticmethod(lambda agent: True)
+    there: Callable[[Address], bool]
 
     # --- what nodes do
 

@@ -174,7 +174,7 @@ class Wire:
         if passage is not None:
             passage.unheard -= 1
             if not passage.unheard:
-                for end in self._ends(packet.source, passage.recipient, packet.message):
+                for end in self._ends(packet.source, passage.recipient, type(packet.message)):
                     end.acknowledged(passage.number)
 
     def lost(self, packet: Packet) -> None:
@@ -188,12 +188,12 @@ class Wire:
             passage.lost = True
             if self.noising is not None and "noised" in passage.done:
                 self.noising.lost(packet.source)
-            for end in self._ends(packet.source, passage.recipient, packet.message):
+            for end in self._ends(packet.source, passage.recipient, type(packet.message)):
                 end.lost(passage.number)
 
-    def _ends(self, source: Address, recipient: Recipient, message: Message) -> Iterable[Sender]:
+    def _ends(self, source: Address, recipient: Recipient, kind: type[Message]) -> Iterable[Sender]:
         """The sending ends of a kind of message."""
-        return self._senders.get((source, recipient, type(message)), {}).values()
+        return self._senders.get((source, recipient, kind), {}).values()
 
     def _again(self, source: Address, recipient: Recipient, sent: Message) -> None:
         """A message is sent once more by its node."""
@@ -201,17 +201,15 @@ class Wire:
         assert passage is not None
         if passage.lost:
             passage.lost, passage.unheard = False, self._receivers(recipient)
-            for end in self._ends(source, recipient, sent):
+            for end in self._ends(source, recipient, type(sent)):
                 end.repeated(passage.number)
 
     def _receivers(self, recipient: Recipient) -> int:
         """How many nodes acknowledge a message; LOCAL messages are not acknowledged."""
         if isinstance(recipient, Multicast):
-            return (
-                len(self._members(recipient))
-                if self._there is not None
-                else self._agents - (recipient.excluding is not None)
-            )
+            if self._there is not None:
+                return len(self._members(recipient))
+            return self._agents - (recipient.excluding is not None)
         return 1 if isinstance(recipient, int) else 0
 
     def _members(self, recipient: Multicast) -> set[Address]:
@@ -226,12 +224,12 @@ class Wire:
     ) -> tuple[dict[str, Any], tuple[int, ...], dict[str, list[Encoded]]]:
         """The values of fields that arrive otherwise than they are, the bits of all, and the codes of some."""
         values, bits, coded = dict[str, Any](), list[int](), dict[str, list[Encoded]]()
-        layout, rng, ends = self.layout, None, (source, recipient, type(message))
-        if self._there is not None and isinstance(recipient, Multicast):
-            audience, members = self._audience.get(ends, set()), self._members(recipient)
-            for end in self._ends(source, recipient, message) if members - audience else ():
+        layout, rng, link = self.layout, None, (source, recipient, type(message))
+        if isinstance(recipient, Multicast) and self._there is not None:
+            audience, members = self._audience.setdefault(link, set()), self._members(recipient)
+            for end in self._ends(*link) if members - audience else ():
                 end.joined()
-            self._audience[ends] = audience | members
+            audience |= members
         for field in layout.of(type(message)):
             value = getattr(message, field.name)
             if field.encoding is None or value is None:
@@ -240,7 +238,7 @@ class Wire:
                     values[field.name] = self._arrived(field, value, lies[field.name])
                 continue
             rng = self._stream(source, number, "encoding") if rng is None else rng
-            senders = self._senders.setdefault(ends, {})
+            senders = self._senders.setdefault(link, {})
             items = value if isinstance(value, tuple) else (value,)
             coded[field.name], arrived = [], []
             for place, item in enumerate(items):
