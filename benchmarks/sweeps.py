@@ -1,4 +1,4 @@
-"""What a job costs beside its own work, and what it leaves behind: ``python -m benchmarks.sweeps [JOBS]``.
+"""What a job costs beside its own work, and what it leaves behind: ``python -m benchmarks job memory``.
 
 Thousands of jobs that last next to nothing, by the driver of ``coband sweep`` with one worker process. The first figure
 is CPU time of driver and worker together, less that of the same jobs run bare, per job; the target is at most 2 ms.
@@ -11,7 +11,6 @@ is less than 10 MB.
 from __future__ import annotations
 
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,7 +18,6 @@ from pathlib import Path
 from benchmarks.measuring import Figure, Figures
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.job import Job, attempt
-from coband.simulator.experiments.runs.reporting import Report
 from coband.simulator.experiments.runs.workers import Local
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep.directory import SweepDirectory
@@ -58,18 +56,17 @@ GRAPH_JOBS = 500
 MEGABYTES = 10.0
 
 
-def sweep(jobs: int) -> tuple[float, float, Report]:
-    """CPU and wall seconds of a sweep, its worker's start included, and what came of it."""
+def sweep(jobs: int) -> float:
+    """CPU seconds of a sweep, its worker's start included."""
     with tempfile.TemporaryDirectory(prefix="coband-benchmark-") as folder:
         file = Path(folder) / "tiny.yaml"
         file.write_text(SCENARIO.format(replications=jobs // 4))
         study, out = load_study(file), Path(folder) / "out"
         out.mkdir()
-        before, start = _cpu(), time.perf_counter()
-        pool = Local(1)
-        report = drive(study, SweepDirectory(out), workers=pool)
+        before, pool = _cpu(), Local(1)
+        drive(study, SweepDirectory(out), workers=pool)
         pool.close()
-        return _cpu() - before, time.perf_counter() - start, report
+        return _cpu() - before
 
 
 def _cpu() -> float:
@@ -90,15 +87,15 @@ def bare(jobs: int) -> float:
     return (time.process_time() - start) / jobs
 
 
-def growth(jobs: int) -> tuple[float, float]:
-    """Megabytes that memory grows by from the first quarter of some jobs on a graph to the last, and ms a job."""
+def growth(jobs: int) -> float:
+    """Megabytes that memory grows by from the first quarter of some jobs on a graph to the last."""
     scenario = loads(GRAPH)
-    start, sizes = time.process_time(), []
+    sizes = []
     for replication in range(jobs):
         attempt(Job(0, "coop_kernel_ucb", "coop_kernel_ucb", replication, 0, "off"), scenario, lambda result: None)
         sizes.append(_resident())
     quarter = jobs // 4
-    return max(sizes[-quarter:]) - max(sizes[:quarter]), 1e3 * (time.process_time() - start) / jobs
+    return max(sizes[-quarter:]) - max(sizes[:quarter])
 
 
 def _resident() -> float:
@@ -107,34 +104,21 @@ def _resident() -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-def overhead(jobs: int) -> tuple[Figure, str]:
-    """Milliseconds that a job costs beside its own work, and what else is worth knowing."""
+def overhead(jobs: int) -> Figure:
+    """Milliseconds that a job costs beside its own work."""
     own = bare(200)
-    few, _, _ = sweep(40)  # what it takes to begin and to end
-    cpu, wall, report = sweep(jobs)
-    each = 1e3 * ((cpu - few) / (jobs - 40) - own)
-    note = f"{report.status.done} jobs, one alone {1e3 * own:.2f} ms; {few:.1f} s to begin and end, {wall:.1f} s in all"
-    return Figure(f"{each:.2f} ms", f"{TARGET:g} ms", each <= TARGET), note
+    few = sweep(40)  # what it takes to begin and to end
+    each = 1e3 * ((sweep(jobs) - few) / (jobs - 40) - own)
+    return Figure(f"{each:.2f} ms", f"{TARGET:g} ms", each <= TARGET)
 
 
-def memory(jobs: int) -> tuple[Figure, str]:
-    """Megabytes that memory grows by over jobs on graphs, and what else is worth knowing."""
-    megabytes, each = growth(jobs)
-    figure = Figure(f"{megabytes:.1f} MB", f"{MEGABYTES:g} MB", megabytes <= MEGABYTES)
-    return figure, f"{jobs} jobs on a graph, {each:.1f} ms each"
+def memory(jobs: int) -> Figure:
+    """Megabytes that memory grows by over jobs on graphs."""
+    megabytes = growth(jobs)
+    return Figure(f"{megabytes:.1f} MB", f"{MEGABYTES:g} MB", megabytes <= MEGABYTES)
 
 
 FIGURES: Figures = {
-    "job": (lambda: overhead(2000)[0], "a job in a sweep of 2,000, beside its own work"),
-    "memory": (lambda: memory(GRAPH_JOBS)[0], f"growth of memory over {GRAPH_JOBS} jobs on graphs"),
+    "job": (lambda: overhead(2000), "a job in a sweep of 2,000, beside its own work"),
+    "memory": (lambda: memory(GRAPH_JOBS), f"growth of memory over {GRAPH_JOBS} jobs on graphs"),
 }
-
-
-def main() -> None:
-    """Print two lines."""
-    for figure, note in (overhead(int(sys.argv[1]) if len(sys.argv) > 1 else 2000), memory(GRAPH_JOBS)):
-        print(f"{figure.found}, target at most {figure.target}; {note}")
-
-
-if __name__ == "__main__":
-    main()

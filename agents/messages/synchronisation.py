@@ -20,13 +20,6 @@ class SyncStart(Message):
     kind: ClassVar[str] = "sync_start"
 
 
-class Overdue(Message):
-    """The server to itself: the timeout of a synchronisation phase has passed (see ``wait: {quorum, timeout}``)."""
-
-    kind: ClassVar[str] = "overdue"
-    phase: int = 1
-
-
 class SyncAbandoned(Message):
     """Down, or from one agent to the others: a synchronisation has ended without a result, and all agents go on with
     what they have; no payload."""

@@ -10,8 +10,7 @@ from coband.simulator.core.nodes.mistakes import NodeMistake
 from coband.simulator.core.nodes.node import Client, Node, Server
 from coband.simulator.core.nodes.outbox import SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.core.nodes.timers import OutOfPatience, Overdue, Resend, Silence
-from coband.simulator.core.talks.question import Conversation, Declined, Kinds, Question, Reason, Steps
-from coband.simulator.core.talks.trouble import Trouble
+from coband.simulator.core.talks.question import Conversation, Declined, Kinds, Question, Reason, Steps, Trouble
 
 Recipients = Recipient | list[Address]
 FOREIGN = "await only what `ask`, `gather`, `hear` and `enter` return, and each once; a new message asks again"

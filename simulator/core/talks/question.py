@@ -1,15 +1,17 @@
-"""What a conversation waits for, and what may come of it: an answer, several, or none; and the one who waits."""
+"""What a conversation waits for, and what may come of it: an answer, several, none, or trouble; and who waits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CoroutineType
 from typing import Any, ClassVar, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.mistakes import NodeMistake
 from coband.simulator.core.nodes.outbox import Address
+from coband.simulator.core.nodes.timers import Resend
 
 Reason = Literal["undelivered", "silent", "declined"]
 Kinds = tuple[type[Message], ...]
@@ -62,6 +64,7 @@ class Line:
         self.limit, self.standing = limit, list[Question]()
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Question:
     """What a conversation waits for.
 
@@ -90,56 +93,27 @@ class Question:
         conversation: that waits.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "answers",
-        "anybody",
-        "attempts",
-        "conversation",
-        "follows",
-        "held",
-        "kinds",
-        "left",
-        "limit",
-        "line",
-        "message",
-        "needed",
-        "number",
-        "outcome",
-        "overdue",
-        "pending",
-        "public",
-        "taking",
-        "together",
-        "undo",
-        "where",
-    )
-    conversation: Conversation
-
-    def __init__(
-        self,
-        kinds: Kinds,
-        pending: set[Address],
-        outcome: Callable[..., Any],
-        public: bool = False,
-        where: Callable[[Any], bool] | None = None,
-        undo: Callable[[Any], None] | None = None,
-        attempts: int | None = None,
-        limit: float | None = None,
-        needed: int = 0,
-        together: bool = False,
-        taking: Callable[..., Any] | None = None,
-        line: Line | None = None,
-        anybody: bool = False,
-    ) -> None:
-        self.kinds, self.pending, self.outcome, self.where, self.taking = kinds, pending, outcome, where, taking
-        self.undo, self.attempts, self.limit, self.needed, self.together = undo, attempts, limit, needed, together
-        self.public, self.line, self.anybody = public, line, anybody
-        self.held = self.overdue = False
-        self.number = self.follows = 0
-        self.message: Any = None
-        self.answers: dict[Address, Any] = {}
-        self.left: dict[Address, Reason] = {}
+    kinds: Kinds
+    pending: set[Address]
+    outcome: Callable[..., Any]
+    public: bool = False
+    where: Callable[[Any], bool] | None = None
+    undo: Callable[[Any], None] | None = None
+    attempts: int | None = None
+    limit: float | None = None
+    needed: int = 0
+    together: bool = False
+    taking: Callable[..., Any] | None = None
+    line: Line | None = None
+    anybody: bool = False
+    number: int = 0
+    follows: int = 0
+    message: Any = None
+    held: bool = False
+    overdue: bool = False
+    answers: dict[Address, Any] = field(default_factory=dict)
+    left: dict[Address, Reason] = field(default_factory=dict)
+    conversation: Conversation = field(init=False)
 
     def __await__(self) -> Generator[Question, None, Any]:
         yield self
@@ -215,3 +189,24 @@ class Conversation:
     def __str__(self) -> str:
         code = self.steps.cr_code
         return f"{code.co_qualname}, line {getattr(self.steps.cr_frame, 'f_lineno', code.co_firstlineno)}"
+
+
+@dataclass(eq=False)
+class Trouble:
+    """What a node knows of messages that did not come through; most nodes never have any.
+
+    Attributes:
+        kept: what is sent to nodes that cannot be reached as soon as they are heard of.
+        tries: how often what was given up has been sent again.
+        newest: what was told last, by kind and node or None: all.
+        missed: nodes of which something did not come when nobody waited for them.
+        patient: what waited for a node at its last silence.
+        undo: of messages for which nobody waits any more, if they have not arrived.
+    """
+
+    kept: dict[Address, list[Resend]] = field(default_factory=dict)
+    tries: dict[tuple[int, Address], int] = field(default_factory=dict)
+    newest: dict[tuple[type, Address | None], int] = field(default_factory=dict)
+    missed: set[Address] = field(default_factory=set)
+    patient: dict[Address, list[Question]] = field(default_factory=dict)
+    undo: WeakKeyDictionary[Message, Callable[[Any], None]] = field(default_factory=WeakKeyDictionary)
