@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
-from coband.server.sums import GrowthCheck, sum_mismatch
+from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Server
@@ -48,7 +48,7 @@ class AsyncKernelUCBServer(Talks, Server):
         self._sizes = [0]  # of the dictionary, by version
         self._exchanges = 0
         self._line = Line(1 if self._serial else None)
-        self._growth = GrowthCheck(self.config.lam, "statistics A")
+        self._growth = SquaresCheck("statistics A", self.config.lam)
 
     @on(Request)
     async def exchange(self, request: Request, agent: Address) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
-from coband.server.sums import GrowthCheck, sum_mismatch
+from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.server.synchronisation import SynchronousServer
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import Message
@@ -29,7 +29,7 @@ class FnUcbServer(SynchronousServer):
         self._diagonal = np.zeros(p)
         self._mean = MeanInverse()
         self.B = np.zeros(p)
-        self._growth = GrowthCheck(self.config.lam)
+        self._growth = SquaresCheck(lam=self.config.lam)
 
     @property
     def statistics(self) -> Gram | FloatArray:

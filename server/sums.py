@@ -18,11 +18,12 @@ class SquaresCheck:
 
     Args:
         name: name of W in messages.
+        lam: ridge parameter, where the sum only grows: log det(I + W/lam) and the version never fall; else None.
     """
 
-    def __init__(self, name: str = "sum of squares") -> None:
-        self._name = name
-        self._version = 0
+    def __init__(self, name: str = "sum of squares", lam: float | None = None) -> None:
+        self._name, self._lam = name, lam
+        self._version, self._last = 0, (0, 0.0)
 
     def violations(self, W: Gram | FloatArray, version: int) -> Iterator[str]:
         """Yield one sentence for each violated invariant; W is a matrix (p, p) or the diagonal (p,) of one."""
@@ -37,27 +38,10 @@ class SquaresCheck:
         values = np.asarray(np.linalg.eigvalsh(W) if W.ndim == 2 else W, dtype=np.float64)
         if values.size and values.min() < -TOLERANCE * (1 + values.max()):
             yield f"{what} has the eigenvalue {values.min():.3g} < 0"
-        yield from self._further_violations(values, version)
-
-    def _further_violations(self, eigenvalues: FloatArray, version: int) -> Iterator[str]:
-        return iter(())
-
-
-class GrowthCheck(SquaresCheck):
-    """Checks in addition that the sum only grows: log det(I + W/lam) and the version never fall.
-
-    Args:
-        lam: ridge parameter.
-    """
-
-    def __init__(self, lam: float, name: str = "sum of squares") -> None:
-        super().__init__(name)
-        self._lam = lam
-        self._last = (0, 0.0)
-
-    def _further_violations(self, eigenvalues: FloatArray, version: int) -> Iterator[str]:
+        if self._lam is None:
+            return
         last, gain = self._last
-        now = float(np.log1p(np.maximum(eigenvalues, 0.0) / self._lam).sum())
+        now = float(np.log1p(np.maximum(values, 0.0) / self._lam).sum())
         if now < gain - TOLERANCE * (1 + gain) or version < last:
             yield f"log det fell from {gain:.9g} (version {last}) to {now:.9g} (version {version})"
         self._last = (version, now)
@@ -88,7 +72,7 @@ class LinearSums:
     def __init__(self, dimension: int, lam: float) -> None:
         self._gram = GrowingGram(dimension)
         self.b: FloatArray = np.zeros(dimension)
-        self._check = GrowthCheck(lam)
+        self._check = SquaresCheck(lam=lam)
 
     @property
     def gram(self) -> Gram:
@@ -101,7 +85,7 @@ class LinearSums:
             self.b = self.b + b
 
     def broken_invariants(self, version: int) -> Iterator[str]:
-        """Yield the violations that :class:`GrowthCheck` finds."""
+        """Yield the violations that :class:`SquaresCheck` finds."""
         return self._check.violations(self.gram, version)
 
     def discrepancies(self, uploads: Sequence[LinearUpload | PointsUpload]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from coband.server.sums import GrowthCheck
+from coband.server.sums import SquaresCheck
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
 from coband.simulator.core.audit import trace as tr
@@ -353,14 +353,14 @@ def test_bad_parameters_are_refused(parts: dict[str, Any], message: str) -> None
 
 
 def test_servers_notice_sums_that_cannot_be() -> None:
-    check, rows = GrowthCheck(1.0), np.eye(3)
+    check, rows = SquaresCheck(lam=1.0), np.eye(3)
     assert list(check.violations(Gram(rows), 1)) == []
     assert list(check.violations(Gram(rows), 1)) == []
     [fell] = check.violations(Gram(rows[:2]), 2)
     assert fell.startswith("log det fell from 2.07944154 (version 1) to 1.38629436 (version 2)")
-    [negative] = GrowthCheck(1.0).violations(Gram(rows, np.diag([0.0, 0.0, -2.0])), 1)
+    [negative] = SquaresCheck(lam=1.0).violations(Gram(rows, np.diag([0.0, 0.0, -2.0])), 1)
     assert negative == "the server's sum of squares of version 1 has the eigenvalue -1 < 0"
-    [negative] = GrowthCheck(1.0).violations(np.array([1.0, -0.5]), 1)
+    [negative] = SquaresCheck(lam=1.0).violations(np.array([1.0, -0.5]), 1)
     assert "eigenvalue -0.5 < 0" in negative
 
 

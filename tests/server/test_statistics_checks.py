@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from coband.server.sums import GrowthCheck, SquaresCheck
+from coband.server.sums import SquaresCheck
 from coband.simulator.conformance.runs import algorithm, plan_of, problem_of, run, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
@@ -156,7 +156,7 @@ def test_the_check_of_growth_has_the_ridge_parameter_of_the_agents() -> None:
 
 
 def test_log_det_and_versions_do_not_fall() -> None:
-    check = GrowthCheck(1.0)
+    check = SquaresCheck(lam=1.0)
     assert list(check.violations(np.eye(2), 2)) == []
     assert list(check.violations(3.0 * np.eye(2), 1)) == [
         "log det fell from 1.38629436 (version 2) to 2.77258872 (version 1)"
@@ -211,7 +211,7 @@ def test_a_matrix_enters_the_sum_with_all_that_it_is_made_of(name: str, W: Gram)
 
 def test_log_det_may_fall_by_a_rounding_error() -> None:
     """1e-8 (1 + log det) is allowed for, also where log det is small."""
-    check = GrowthCheck(1.0)
+    check = SquaresCheck(lam=1.0)
     assert list(check.violations(np.array([1e-3]), 1)) == []
     assert list(check.violations(np.array([1e-3 - 5e-9]), 2)) == []
     assert len(list(check.violations(np.array([1e-3 - 5e-8]), 3))) == 1
