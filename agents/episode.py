@@ -33,18 +33,7 @@ class Episode:
         alpha: exploration.
     """
 
-    __slots__ = (
-        "_alpha",
-        "_bound",
-        "_exact",
-        "_model",
-        "_news",
-        "_next",
-        "_pulls",
-        "_sets",
-        "_start",
-        "_table",
-    )
+    __slots__ = ("_alpha", "_bound", "_exact", "_model", "_news", "_next", "_pulls", "_sets", "_start", "_table")
 
     def __init__(self, model: SynchronisedRidge, alpha: float) -> None:
         self._model, self._alpha = model, alpha

@@ -102,16 +102,6 @@ def training_together(points: int, networks: int) -> Measured:
     return Measured(slow, fast, bool(np.array_equal(found, expected)), "textbook column: one by one")
 
 
-def training_single(points: int) -> Measured:
-    """Thirty steps in single precision against double."""
-    network = Network(10, 20)
-    [task] = tasks(network, points, 1)
-    single, double = (Descent(network, 30, 1e-3, 0.1, "public", kind) for kind in ("float32", "float64"))
-    fast, found = seconds(lambda: single(task))
-    slow, expected = seconds(lambda: double(task))
-    return Measured(slow, fast, bool(np.allclose(found, expected, atol=1e-3)), "textbook column: double precision")
-
-
 CASES: Cases = {
     "fn_ucb_2": (lambda: federated(2, 300), "FN-UCB, p=220, N=2, no training; target 20"),
     "fn_ucb_10": (lambda: federated(10, 100), "FN-UCB, p=220, N=10, no training; target 20"),
@@ -120,5 +110,4 @@ CASES: Cases = {
     "training": (lambda: training(2000), "a network's training, n=2000"),
     "training_floor": (lambda: training_floor(2000), "the same against its matrix products; target at most 4"),
     "training_10": (lambda: training_together(100, 10), "ten networks, n=100"),
-    "training_f32": (lambda: training_single(2000), "single precision, n=2000"),
 }

@@ -12,7 +12,8 @@ from typing import Any
 
 
 def describe_properties(cls: type, properties: MutableMapping[str, Any], names: Mapping[str, str]) -> None:
-    """Give the properties of a JSON Schema that have no description the docstrings below the class's fields.
+    """Give the properties of a JSON Schema that have no description the docstrings below the class's fields,
+    its own or those of the nearest base.
 
     Args:
         cls: the class that the schema is of.
@@ -20,14 +21,10 @@ def describe_properties(cls: type, properties: MutableMapping[str, Any], names: 
         names: field -> that name.
     """
     for field, name in names.items():
-        text, described = _description(cls, field), properties.get(name)
+        nearest = (docs[field] for base in cls.__mro__ if field in (docs := _field_docstrings(base)))
+        text, described = next(nearest, None), properties.get(name)
         if text and described is not None:
             described.setdefault("description", text)
-
-
-def _description(cls: type, field: str) -> str | None:
-    """The docstring below a field, in the class or in the nearest base that has one."""
-    return next((docs[field] for base in cls.__mro__ if field in (docs := _field_docstrings(base))), None)
 
 
 @cache

@@ -192,7 +192,8 @@ class Host:
                 event, version = tr.CODES[note.event], note.version
                 if event == tr.MODEL:
                     if version < self._model:
-                        self._went_back(version, cause)
+                        text = f"node {me} went back from model version {self._model} to {version}"
+                        raise InvariantViolation(text, cause)
                     self._model = version
                 # A number from the mathematics stays out of the fingerprint: its last bits depend on shared work.
                 round, value = note.round, f"{note.value:.9g}" if trace.kept else None
@@ -215,10 +216,6 @@ class Host:
         if packet.timer or packet.expired:
             return "on_timer" if packet.timer else "undelivered"
         return self.node.handled_by(packet.message)
-
-    def _went_back(self, version: int, cause: int) -> None:
-        text = f"node {self.address} went back from model version {self._model} to {version}"
-        raise InvariantViolation(text, cause)
 
     def _set_timer(self, delay: float, message: Message, cause: int) -> None:
         packet = Packet(message, -1, self.address, self.address, 0, cause, tr.NONE, 0, timer=True)

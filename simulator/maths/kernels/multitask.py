@@ -116,21 +116,17 @@ class BoundSameArm:
 class Combined:
     """The product or the sum of kernels of any kind, entry by entry."""
 
+    combine: np.ufunc
     parts: tuple[Kernel, ...]
-    composition: Composition
-
-    @property
-    def _combine(self) -> np.ufunc:
-        return np.multiply if self.composition == "product" else np.add
 
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        return reduce(self._combine, [part(X, Y) for part in self.parts])
+        return reduce(self.combine, [part(X, Y) for part in self.parts])
 
     def diag(self, X: FloatArray) -> FloatArray:
-        return reduce(self._combine, [part.diag(X) for part in self.parts])
+        return reduce(self.combine, [part.diag(X) for part in self.parts])
 
     def against(self, Y: FloatArray) -> BoundKernel:
-        return BoundComposite(self._combine, tuple(part.against(Y) for part in self.parts))
+        return BoundComposite(self.combine, tuple(part.against(Y) for part in self.parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,19 +169,19 @@ def augmented(
         arm_similarity: K_arm of two arms in different places of an arm set.
     """
     of_arms = kernel.on_columns(tasks, dimension)
-    scale = None
+    scale, combine = None, np.multiply if composition == "product" else np.add
     joined: Kernel
     if network is None:
         joined = of_arms
     elif isinstance(network, np.ndarray):
-        joined = Combined((Table(network, 0), of_arms), composition)
+        joined = Combined(combine, (Table(network, 0), of_arms))
     elif _merges(kernel, network, composition) and arm_similarity == 1.0:
         joined = Gaussian(gamma=1.0)
         scale = np.repeat([_root(network), _root(kernel)], [tasks, dimension])
     else:
-        joined = Combined((network.on_columns(0, tasks), of_arms), composition)
+        joined = Combined(combine, (network.on_columns(0, tasks), of_arms))
     if arm_similarity < 1.0:
-        joined = Combined((joined, SameArm(arm_similarity, tasks + dimension)), "product")
+        joined = Combined(np.multiply, (joined, SameArm(arm_similarity, tasks + dimension)))
     return Augmented(joined, scale, arm_similarity < 1.0)
 
 
