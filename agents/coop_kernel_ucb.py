@@ -8,10 +8,14 @@ Deviations from the printed text:
 * a minimal clique cover takes exponential time to find; the parameter ``cover`` says which one is taken
   (``maths.graphs.covers``);
 * sections 1 and 3.1 disagree about when a pull can be used; the parameter ``delay`` has both readings.
+
+Upper confidence bounds lie beta sigma above f_hat, with the sigma of eq. 9, not divided by sqrt(lam). All widths take
+in everything that the agent has learnt, whoever pulled it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
@@ -21,18 +25,56 @@ import numpy as np
 from coband.agents import theorems
 from coband.agents.cooperation import Cooperative, NaiveCoop, WithCliques, WithTasks
 from coband.agents.factors import FACTORS, check_memory
-from coband.agents.knowledge import Knowledge, learn_together, scores_together
+from coband.agents.kernel_ucb import igp_beta
+from coband.agents.knowledge import Knowledge, OnTasks, learn_together, scores_together
 from coband.agents.local import Groups, LocalAgent
 from coband.agents.messages.sharing import Pull
-from coband.agents.widths import width_of
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.graphs.covers import clique_cover, power_graph
+from coband.simulator.maths.kernels.library import Linear
 from coband.simulator.metrics import Metric
 
 NEARLY_ALL = 0.8
 """Share of the agents from which on one clique, or as many cliques, are worth a warning."""
+
+
+def width_of(config: Cooperative, knowledge: OnTasks, agents: int) -> float:
+    """sqrt(lam) beta at a turn of an agent, one of ``agents``: the factor before sigma / sqrt(lam).
+
+    constant: beta = eta / sqrt(lam). lemma_1: beta_(v,t) of Lemma 1. igp_ucb: beta_t of IGP-UCB. paper: the naive
+    cooperation of section 5, IGP-UCB with a kernel, and with the linear one LinUCB, whose factor eta is constant.
+    """
+    rule = config.width if isinstance(config, WithTasks | NaiveCoop) else "constant"
+    if rule == "paper":
+        rule = "constant" if isinstance(config.kernel, Linear) else "igp_ucb"
+    if rule == "constant":
+        return config.eta
+    log_det = knowledge.posterior.log_det
+    if rule == "igp_ucb":
+        beta = igp_beta(config.norm, config.sub_gaussian, config.delta, 0.5 * log_det, config.lam)
+    else:
+        determinant = log_det + knowledge.observations * max(0.0, math.log(config.lam))
+        beta = lemma_1(config.norm, config.sub_gaussian, config.delta, agents, determinant, config.lam)
+    return math.sqrt(config.lam) * beta
+
+
+def lemma_1(norm: float, sub_gaussian: float, delta: float, agents: int, log_det: float, lam: float) -> float:
+    """beta_(v,t) = B + R sqrt(ln(det(lam I + K_(v,t)) / delta^2) + 2 ln V), Lemma 1 of Dubey and Pentland 2020.
+
+    The lemma prints sigma^2 before it, where sigma is meant (eq. 21). It is proved for lam = 1 + eta; with lam < 1 R is
+    divided by sqrt(lam) and the determinant is that of I + K / lam (see `coband.agents.kernel_ucb.igp_beta`).
+
+    Args:
+        norm: B, a bound on the norm of F.
+        sub_gaussian: R of the noise.
+        delta: all bounds of all agents hold with probability 1 - delta.
+        agents: V.
+        log_det: ln det(lam I + K_(v,t)), with lam < 1 ln det(I + K_(v,t) / lam).
+        lam: the ridge parameter.
+    """
+    return norm + sub_gaussian * math.sqrt((log_det - 2.0 * math.log(delta) + 2.0 * math.log(agents)) / min(1.0, lam))
 
 
 class EagerKernelUCB(LocalAgent):

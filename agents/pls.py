@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -35,14 +35,37 @@ from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
 from coband.agents.theorems import PLS
 from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.nodes.node import SERVER, NodeContext, Outbox
 from coband.simulator.maths.exploration.dealing import WHOLE
 from coband.simulator.maths.exploration.design import check_countable
 from coband.simulator.maths.exploration.g_optimal import core
-from coband.simulator.maths.exploration.grid import Grid
 from coband.simulator.metrics import Metric
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Multiples m of a step in [-radius, radius], |m| <= ceil(radius sqrt(d) / error).
+
+    A vector of ``dimension`` d numbers within the radius is rounded without bias, and by at most ``error`` in norm.
+    """
+
+    dimension: int
+    radius: float
+    error: float
+
+    @property
+    def step(self) -> float:
+        """Between neighbours."""
+        return self.radius / math.ceil(self.radius * math.sqrt(self.dimension) / self.error)
+
+    def levels(self, values: FloatArray, rng: np.random.Generator) -> IntArray:
+        """m of each number, (d,); what is outside of the radius is rounded to its end. One coin for each is drawn."""
+        places = np.clip(values, -self.radius, self.radius) / self.step
+        low = np.floor(places)
+        return (low + (rng.random(len(values)) < places - low)).astype(np.int64)
 
 
 class Epoch(NamedTuple):

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coband.agents.async_parameters import AsyncConfig
+from coband.agents.async_parameters import (
+    AsyncConfig,
+    confidence_width,
+    exchange_threshold,
+    information_gain,
+    sampling_rate,
+)
 from coband.agents.messages.asynchronous import Request, ServerModel, Upload
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import kit
@@ -19,12 +25,6 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.nodes.timers import Silence
 from coband.simulator.core.talks import Declined
-from coband.simulator.maths.exploration.asynchronous import (
-    confidence_width,
-    exchange_threshold,
-    information_gain,
-    sampling_rate,
-)
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.nystrom import NystromModel

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.agents.pls import Grid
 from coband.simulator.conformance.runs import Run
 from coband.simulator.core.nodes.message import unary_bits
-from coband.simulator.maths.exploration.grid import Grid
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import coband
+from coband.agents.async_parameters import accuracy_ratio, confidence_width, sampling_rate
 from coband.simulator.analysis.theory.gain import Pulls, pulls
 from coband.simulator.analysis.theory.growth import Growth, checkpoints, slope
 from coband.simulator.analysis.theory.setting import facts
 from coband.simulator.core.algorithm import Bound
 from coband.simulator.core.formulas import evaluate, names_in
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.maths.exploration.asynchronous import accuracy_ratio, confidence_width, sampling_rate
 from coband.simulator.maths.kernels.library import Gaussian
 
 INSTALLED = Registry.installed().algorithms
