@@ -130,7 +130,6 @@ class ApproxDisKernelUCB(SynchronousAgent):
     # --- models
 
     def _begin_from(self, version: int, model: NystromModel) -> None:
-        """Start from the model of a synchronisation."""
         self.posterior = local_nystrom(model, self._domain, version, self._domain_models)
         self._version, self._new_variance = version, 0.0
         self._own = 0  # pulls since then

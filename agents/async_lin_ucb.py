@@ -144,7 +144,6 @@ class AsyncLinUCB(Talks, Agent):
         self._share(W, b)
 
     def _share(self, W: FloatArray, b: FloatArray) -> None:
-        """Add to the shared part."""
         self._W, self._b = self._W + W, self._b + b
         self._shared.follow(self._shared.version + 1, Gram(np.empty((0, len(b))), self._W), self._b)
         self.ridge.clear()

@@ -143,7 +143,6 @@ class Bpe(InStepClient, Agent):
         self._start()
 
     def _start(self) -> None:
-        """Begin a batch on the active points."""
         shared = self._together or self.batch == 0
         self._points = self._shared.get(self.batch, self._fresh) if shared else self._fresh()
         self._rewards: list[float] = []

@@ -48,7 +48,6 @@ class Episode:
         self._forget()
 
     def _forget(self) -> None:
-        """Forget what was foreseen."""
         self._start = self._next  # from which turn on; then (turns, 2 n), scores beside variances
         self._table = NOTHING
 

@@ -114,7 +114,6 @@ class IndPeaceFB(PureExplorationAgent):
         return found
 
     def _prefix(self, ordered: list[int]) -> int:
-        """How many of the sorted arms stay."""
         fewest = 2 if self.config.leftover == "spend" and self.round < self.planned else 1
         if len(ordered) <= fewest:
             return len(ordered)

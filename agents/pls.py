@@ -141,7 +141,6 @@ class Pls(PhasedAgent):
         return self.never_ending(first * self.context.dimension)
 
     def _explore(self) -> None:
-        """Begin the next epoch."""
         self.phase += 1
         self._now = self.config.epoch(self.context, self.phase)
         ends = np.floor(np.cumsum(self._design) * (self.context.dimension * self._now.s) + WHOLE).astype(np.int64)

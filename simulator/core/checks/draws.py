@@ -137,7 +137,6 @@ class LinkDraws:
             raise InvariantViolation(text, packet.send)
 
     def _model(self, source: Address, destination: Address) -> LinkModel:
-        """What the link from one node to another does."""
         config = self._config
         found = {key: getattr(config, key) for key in KEYS}
         found["latency"] = config.latency.between(source, destination)

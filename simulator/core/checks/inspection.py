@@ -174,7 +174,6 @@ class Inspection:
 
     @property
     def _scalars(self) -> int | None:
-        """Scalars that were sent so far."""
         return self._audit.accounts.scalars if self._graph is None else None
 
     # --- what must hold
@@ -211,7 +210,6 @@ class Inspection:
         self._receivers.handed(node.context.index, source, message.original, hop, cause)
 
     def _take_in(self, packet: Packet, cause: int) -> None:
-        """The server has handled a message of an agent."""
         self._audit.underway -= packet.message.pulls
         if self._audit.underway < 0:
             raise InvariantViolation(f"{-self._audit.underway} pulls were taken in that nobody had sent", cause)

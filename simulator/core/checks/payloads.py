@@ -84,7 +84,6 @@ def _frozen(value: Any) -> Any:
 
 
 def _arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
-    """The arrays that a payload value is made of."""
     parts = [getattr(value, name, None) for name in _slots(value.__class__)] + list(
         getattr(value, "__dict__", {}).values()
     )

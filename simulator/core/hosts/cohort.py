@@ -62,7 +62,6 @@ class Cohort:
         self._enter(alike)
 
     def _taken(self, hosts: Sequence[AgentHost]) -> Iterator[Turn]:
-        """The turns of these agents."""
         kind = type(hosts[0].node) if hosts else Agent
         if self._together and chooses_together(kind):
             arm_sets = [host.begin() for host in hosts]

@@ -36,7 +36,6 @@ class LateRewardsHost(AgentHost):
         self._turn(self._trace.record(now, tr.TURN, self.address, cause=self.resumed(), value=self.turns))
 
     def _turn(self, cause: int) -> None:
-        """Choose and pull."""
         node, now, progress = self.node, self._clock.now, self._progress
         offered = arms = self._next_arms()
         arm = node.choose(arms)

@@ -92,7 +92,6 @@ class Turns:
         ]
 
     def _schedule_tick(self) -> None:
-        """Put the schedule's next tick on the clock."""
         time, agent = next(self._ticks, (np.inf, -1))
         if agent >= 0 and self._progress.may_start(time):
             self._clock.at(time, TURN, agent, self._tick, agent)
@@ -104,7 +103,6 @@ class Turns:
         self._schedule_tick()
 
     def _schedule_cohort(self) -> None:
-        """Put the next instant at which turns are due on the clock."""
         time, agents = next(self._instants, (np.inf, []))
         if agents and self._progress.may_start(time):
             self._clock.at(time, TURN, agents[0], self._tick_together, agents)

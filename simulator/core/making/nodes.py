@@ -101,7 +101,6 @@ class NodeAssembly:
         return agents, server
 
     def _contexts(self, algorithm: Algorithm, config: BaseModel, share: bool) -> Callable[[int], NodeContext]:
-        """What each node is told, by address."""
         sharing, count, world = Sharing(share), self._plan.agents.count, self._world
         domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
         least = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))

@@ -71,7 +71,6 @@ class SolveCache:
         return V[:known, same]
 
     def _prepared(self, arms: ArmSet, known: int) -> FloatArray | None:
-        """The solve of an announced arm set."""
         if not self._solved and arms in self._announced:
             V = self._read_only(np.vstack([announced.features for announced in self._announced]), known)
             ends = np.cumsum([len(announced) for announced in self._announced]).tolist()

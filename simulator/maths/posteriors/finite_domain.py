@@ -122,7 +122,6 @@ class DomainLog:
             self._flush()
 
     def _flush(self) -> None:
-        """Take the rows since the last flush into the base."""
         V = self._rows.all[self._flushed - self._first :]
         if self._base is None:
             self._base = self.domain.gram.copy()

@@ -211,7 +211,6 @@ class LookAhead:
         return True
 
     def _score(self, turn: _Turn, place: int, key: bytes) -> float:
-        """The exact score of one arm."""
         v = self.solves.column(key, turn.K.shape[1], lambda: turn.K[place])
         x, extra = turn.X[place : place + 1], turn.extra
         mean = float(v @ self._log.whitened_rewards(len(v)))

@@ -139,7 +139,6 @@ class PreparedSolves:
         self._pending = [None] * len(self._pending)
 
     def _lengthen_solves(self, known: int) -> None:
-        """Bring the solves up to date."""
         short = [key for key, solve in self.held.items() if len(solve.v) == self.base]
         if short:
             V = np.array([self.held[key].v for key in short])
