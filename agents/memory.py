@@ -40,15 +40,11 @@ LINEAR_IN_COMMON = Memory("a matrix d x d", "d^2", "fewer dimensions of arms")
 """Of agents that share it as long as they know the same."""
 
 
-def _weights(run: RunSize) -> int | None:
-    return None if run.dimension is None else run.config.weights(run.dimension)
-
-
 def _of_gradients(run: RunSize) -> float | None:
     """N*p^2 for p weights of a network, below 64 pulls of an agent 2*N*t*p; N*p with diagonal: true."""
-    weights = _weights(run)
-    if weights is None:
+    if run.dimension is None:
         return None
+    weights: int = run.config.weights(run.dimension)
     return run.agents * float(weights) if run.config.diagonal else _matrices(run, weights)
 
 

@@ -7,6 +7,7 @@ problem to worker processes, and lie in a file beside the scenario of each run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -148,9 +149,11 @@ class ArraysProblem(Problem):
         shape = arrays.arms.shape[:-1]
         if len(shape) == 1:
             assert self.count is not None
-            return self.count, drawn_rows(shape[0], self.count)
+            return self.count, partial(drawn_rows, shape[0], self.count)
         rows = np.arange(arrays.rewards.size, dtype=np.intp).reshape(shape)
-        return shape[-1], shuffled_turns(list(rows)) if len(shape) == 2 else own_turns([list(own) for own in rows])
+        if len(shape) == 2:
+            return shape[-1], partial(shuffled_turns, list(rows))
+        return shape[-1], partial(own_turns, [list(own) for own in rows])
 
     def _found(self, base: Path | None) -> Arrays:
         if self._arrays is not None:

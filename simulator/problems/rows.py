@@ -65,31 +65,19 @@ def described(rewards: FloatArray) -> JsonObject:
     return {"rows": rewards.shape[-1], "lowest": float(rewards.min()), "highest": float(rewards.max())}
 
 
-def drawn_rows(rows: int, count: int) -> RowsOf:
+def drawn_rows(rows: int, count: int, agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
     """Rows drawn without replacement at every turn."""
-
-    def drawn(agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
-        while True:
-            yield rng.choice(rows, count, replace=False)
-
-    return drawn
+    while True:
+        yield rng.choice(rows, count, replace=False)
 
 
-def shuffled_turns(turns: Sequence[IndexArray]) -> RowsOf:
+def shuffled_turns(turns: Sequence[IndexArray], agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
     """All turns in a random order, again and again."""
-
-    def ordered(agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
-        while True:
-            yield from (turns[place] for place in rng.permutation(len(turns)))
-
-    return ordered
+    while True:
+        yield from (turns[place] for place in rng.permutation(len(turns)))
 
 
-def own_turns(turns: Sequence[Sequence[IndexArray]]) -> RowsOf:
+def own_turns(turns: Sequence[Sequence[IndexArray]], agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
     """An agent's own turns in their order, again and again; ``turns``: those of each agent."""
-
-    def cycled(agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
-        while True:
-            yield from turns[agent]
-
-    return cycled
+    while True:
+        yield from turns[agent]

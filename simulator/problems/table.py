@@ -8,6 +8,7 @@ through the groups.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -100,11 +101,12 @@ class TableProblem(Problem):
             assert self.count is not None
             if self.count > len(features):
                 raise DataError(f"problem.count(={self.count}) must be <= the {len(features)} rows.", file)
-            rows_of, arms = drawn_rows(len(features), self.count), self.count
+            rows_of: RowsOf = partial(drawn_rows, len(features), self.count)
+            arms = self.count
         else:
             groups = np.split(np.argsort(turns, kind="stable"), np.cumsum(np.bincount(turns))[:-1])
             rows_of = (
-                shuffled_turns(groups)
+                partial(shuffled_turns, groups)
                 if self.agent is None
                 else _turns_of_agents(groups, table[:, d + 1], agents, file)
             )
@@ -128,7 +130,7 @@ def _turns_of_agents(groups: Sequence[IndexArray], owners: FloatArray, agents: i
     idle = [agent for agent, turns in enumerate(own) if not turns]
     if idle:
         raise DataError(f"the table has no turns of agent {idle[0]}, one of agents.count(={agents}).", file)
-    return own_turns(own)
+    return partial(own_turns, own)
 
 
 PROBLEM = ProblemEntry(
