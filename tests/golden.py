@@ -41,9 +41,18 @@ SMALLER = {
     "scenarios/linear/pls_quick.yaml": ("schedule.turns=250",),
     "scenarios/linear/rclb_quick.yaml": ("schedule.turns=100",),
     "scenarios/linear/delb_quick.yaml": ("schedule.turns=250", "algorithms.DELB.C=0.1"),
+    "scenarios/faults/partition_quick.yaml": (
+        "agents.count=12",
+        "schedule.turns=20",
+        "network.partitions.0.start=8",
+        "network.partitions.0.end=14",
+    ),
+    "scenarios/fleet/phones_quick.yaml": ("agents.count=20",),
+    "scenarios/gossip/push_gossip_quick.yaml": ("agents.count=10", "schedule.turns=15"),
+    "scenarios/sweeps/loss_rates_quick.yaml": ("agents.count=10", "schedule.turns=12"),
     **{
         f"scenarios/async_kernel_ucb/{name}_quick.yaml": ("schedule.turns=250",)
-        for name in ("movielens", "mushroom", "synthetic_f1", "synthetic_f2", "yelp")
+        for name in ("magic", "movielens", "mushroom", "synthetic_f1", "synthetic_f2", "yelp")
     },
     **{
         f"scenarios/fn_ucb/{name}_quick.yaml": (

@@ -16,6 +16,7 @@ from coband.simulator.conformance.runs import Run, batches, run
 from coband.simulator.core.audit import trace as tr
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 from tests.every import every
+from tests.everyday import slow
 
 ALGORITHMS: dict[str, dict[str, Any]] = {  # the first word is the algorithm's name
     "approx_dis_kernel_ucb": {"threshold": 0.3, "lam": 0.5},
@@ -152,11 +153,12 @@ NEEDY: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@every("seeds", [range(4, 6), slow(range(6, 14))])
 @every("case", NEEDY)
-def test_a_message_that_was_given_up_leaves_nobody_waiting(case: str) -> None:
+def test_a_message_that_was_given_up_leaves_nobody_waiting(case: str, seeds: range) -> None:
     name, config = NEEDY[case]
     given_up = 0
-    for seed in range(4, 8):
+    for seed in seeds:
         schedule = None if batches(name) else {"kind": "rounds", "turns": 25}
         result = run(name, config, agents=4, seed=seed, schedule=schedule, network=GIVING_UP)
         kit.check_complete(result, None if batches(name) else 100)

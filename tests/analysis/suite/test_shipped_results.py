@@ -12,18 +12,27 @@ from coband.simulator.analysis.suite import verification
 from coband.simulator.analysis.suite.submission import read
 from coband.simulator.analysis.suite.suites import suite
 from coband.simulator.experiments.runs.workers import InProcess
+from tests.everyday import slow
 from tests.versions import at_least
 
 
-@pytest.mark.parametrize("file", [*chain(*suite("core-1").results.values())], ids=lambda file: file.stem)
-def test_a_sample_of_the_results_runs_again(file: Path, tmp_path: Path) -> None:
+FILES = [*chain(*suite("core-1").results.values())]
+
+
+@pytest.mark.parametrize(
+    ("file", "count"),
+    [*((file, 2 if "quick" in file.stem else 1) for file in FILES), *(slow((file, 6)) for file in FILES)],
+    ids=lambda value: value.stem if isinstance(value, Path) else str(value),
+)
+def test_a_sample_of_the_results_runs_again(file: Path, count: int, tmp_path: Path) -> None:
+    """Replications of tests, and as many settings of tuning, which take longer: of small files, and on slow days."""
     found = suite("core-1")
     submission = read(file)
     assert list(verification.contradictions(found, submission)) == []
     older = [one for one in verification.differences(found, submission) if "older rule" in one]
     assert {one.partition(":")[0] for one in older} <= {"discounted_lin_ucb", "sw_lin_ucb"}
     seed = zlib.crc32(file.stem.encode()) + 2  # each file has other algorithms in its sample
-    checked = verification.verify(found, submission, 2, tmp_path, InProcess(), seed)  # of the test, and of tuning
+    checked = verification.verify(found, submission, count, tmp_path, InProcess(), seed)
     differing = [one for one in checked if not one.same]
-    assert len(checked) == 2
+    assert len(checked) == count
     assert not differing or not at_least("numpy", "2.4"), "other libraries have other last bits"
