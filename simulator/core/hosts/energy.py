@@ -23,6 +23,8 @@ JOULES = Unit("joules")
 POWER = Unit("joules per unit of simulated time")
 PER_BIT = Unit("joules per bit")
 ROUNDING = 1e-9
+FORESEEN = 400
+"""Of a charger of which nobody knows whether it repeats, so many of its lines are looked at."""
 Charging = Iterator[tuple[float, float]]
 """(power of the charger, until when), one after the other; the last time is inf, or there is no last one."""
 
@@ -203,7 +205,8 @@ class Battery:
             time, level: what it begins with.
             above: whether it is to rise.
         """
-        marks = list[float]()
+        marks, recharge = list[float](), self._config.recharge
+        repeats = recharge is not None and recharge.period < math.inf
         for place, (power, idle, until) in enumerate(self._lines(time)):
             if (level >= wanted) if above else (level <= wanted):
                 return time
@@ -214,7 +217,9 @@ class Battery:
                 if reached <= until and (above or wanted >= 0.0) and wanted <= self._capacity:
                     return reached
             level, time = self._along(level, power, idle, until - time) if until < math.inf else level, until
-            if place % 2:  # once around, after which everything goes on likewise
+            if not repeats and place >= FORESEEN:
+                break
+            if repeats and place % 2:  # once around, after which everything goes on likewise
                 marks.append(level)
                 if len(marks) > 2 and ((marks[-1] <= marks[-2]) if above else (marks[-1] >= marks[-2])):
                     break
@@ -232,8 +237,13 @@ class Battery:
         return self.when(self.time, self.level, self.floor, above=False)
 
     def ready_at(self, time: float) -> float:
-        """When it can be used again, from a time on."""
-        return time if self.at(time) > self.floor else self.charged_at(time)
+        """When it can be used again, from a time on: it may have fallen to the reserve before, and not be charged."""
+        flat = self.flat_at
+        while flat <= time:
+            if (charged := self.charged_at(flat)) > time:
+                return charged
+            flat = self.when(charged, self.at(charged), self.floor, above=False)
+        return time
 
     def charged_at(self, time: float) -> float:
         """When it holds enough to be used again, from a time on."""

@@ -44,11 +44,9 @@ class Powered:
         """The next one."""
         if self._window is None:
             start = end = self._starts()
-            if self._battery.flat_at <= start < math.inf:
-                end = self._battery.charged_at(start)
             while end < math.inf:
                 later = self._battery.ready_at(end)
-                later = max([later, *(over for away, over in self._away(min(later, end)) if away <= end)])
+                later = max([later, *(over for away, over in self._away(end) if away <= end)])
                 if later == end:
                     break
                 end = later
@@ -57,9 +55,9 @@ class Powered:
 
     def drop(self) -> None:
         """The next one is over."""
-        start, end = self.window
-        if self._battery.flat_at <= start:
-            self._energy.empty(self._agent, start)
+        _, end = self.window
+        if (flat := self._battery.flat_at) < end:
+            self._energy.empty(self._agent, flat)
         self._energy.settle(self._agent, end)
         for known in self._known:
             while known and known[0][1] <= end:

@@ -14,8 +14,10 @@ from coband.simulator.conformance import graphs, kit, runs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.hosts.absence import Ahead
 from coband.simulator.core.hosts.batteries import Batteries
-from coband.simulator.core.hosts.energy import AtTimes, Battery, EnergyConfig
+from coband.simulator.core.hosts.energy import AtTimes, BaseRecharge, Battery, Charging, EnergyConfig
+from coband.simulator.core.hosts.powered import Powered
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
@@ -98,6 +100,30 @@ def test_what_is_missing_late_in_a_long_run_is_charged_in_one_step_of_the_clock(
     assert battery.time < again < battery.time + 1e-5
     battery.settle(again)
     assert battery.level > battery.floor
+
+
+def test_a_battery_that_runs_down_while_its_agent_is_away_is_charged_as_any_other() -> None:
+    config = EnergyConfig.model_validate(
+        {"capacity": 10, "level": 0.5, "reserve": 0.2, "resume": 0.3, "idle": 0.5, "recharge": NIGHTLY | {"spread": 0}}
+    )
+    energy = Batteries(config, 1, Streams(0), Clock())
+    agent = Powered(energy, 0, [Ahead(iter([np.array([[15.0, 23.0]])]))])
+    assert agent.window == pytest.approx((15.0, 24.0))  # 8 J at 6, 2 at 18, 1 at 20, 2.5 at 23, and 3 at 24
+    agent.drop()
+    assert energy.ran_out == {0: pytest.approx(18.0)}
+
+
+def test_chargers_that_nobody_knows_to_repeat_are_looked_at_far_ahead() -> None:
+    class Cloudy(BaseRecharge):
+        """Nothing for a long time."""
+
+        def charging(self, agent: int, now: float, offset: float) -> Charging:
+            yield from ((0.0, 10.0 * k) for k in range(1, 7) if 10.0 * k > now)
+            yield 5.0, math.inf
+
+    config = EnergyConfig.model_validate({"capacity": 100, "reserve": 0.2, "resume": 0.5})
+    config = config.model_copy(update={"recharge": Cloudy()})
+    assert Battery(config, 0, 100.0, 0.1, 0.0).charged_at(0.0) == pytest.approx(68.0)
 
 
 @pytest.mark.parametrize("seed", range(4))
