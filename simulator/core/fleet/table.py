@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, pairwise
+from itertools import count, pairwise, product
 
 import numpy as np
 
@@ -83,28 +83,38 @@ class Windows:
         return (math.inf if math.isfinite(self.period[trace]) else pairs[-1][1]) if pairs else None
 
     def shares(self) -> FloatArray:
-        """Share of its period (of the time to its last window, without one) for which each trace is up."""
-        lengths = np.concatenate([[0.0], np.cumsum(self.down - self.up)])
+        """Share of its period (of the time to its last window, without one) for which each trace is up; 1 where the
+        last one does not end."""
+        ended = np.where(np.isfinite(self.down), self.down, self.up)
+        lengths = np.concatenate([[0.0], np.cumsum(ended - self.up)])
         ends = np.concatenate([self.down, [1.0]])[np.maximum(self.offsets[1:] - 1, 0)]
         whole = np.where(np.isfinite(self.period), self.period, np.maximum(ends, np.finfo(float).tiny))
         shares: FloatArray = (lengths[self.offsets[1:]] - lengths[self.offsets[:-1]]) / whole
+        shares[np.isinf(ends) & (np.diff(self.offsets) > 0)] = 1.0
         return shares
 
     def by_hour(self, day: float, hours: int = 24) -> FloatArray:
         """Share of each hour of the day for which each trace is up, shape (traces, hours); ``day``: its length.
 
-        A trace that does not repeat counts up to the end of the day of its last window.
+        A trace that repeats counts for as many periods as a day needs; another one up to the end of the day of its last
+        window, or for good.
         """
         up = np.zeros((len(self), hours))
         hour = day / hours
         for trace in range(len(self)):
             pairs, period = self.pairs(trace), float(self.period[trace])
-            whole = period if math.isfinite(period) else math.ceil(pairs[-1][1] / day) * day if pairs else day
-            for begin, end in pairs:
-                for number in range(int(begin // hour), math.ceil(end / hour)):
-                    overlap = min(end, (number + 1) * hour) - max(begin, number * hour)
+            last = pairs[-1][1] if pairs else day
+            if math.isinf(last):
+                up[trace] = 1.0
+                continue
+            cycles = math.ceil(day / period) or 1
+            whole = cycles * period if math.isfinite(period) else math.ceil(last / day) * day
+            for cycle, (begin, end) in product(range(cycles), pairs):
+                shift = cycle * period if cycle else 0.0
+                for number in range(int((begin + shift) // hour), math.ceil((end + shift) / hour)):
+                    overlap = min(end + shift, (number + 1) * hour) - max(begin + shift, number * hour)
                     up[trace, number % hours] += max(overlap, 0.0)
-            up[trace] /= whole / hours
+            up[trace] /= whole // day * hour + np.clip(whole % day - np.arange(hours) * hour, 0.0, hour)
         return up
 
 

@@ -141,7 +141,8 @@ def test_windows_that_cannot_be() -> None:
 
 
 def test_windows_over_the_end_of_a_period_and_by_hour() -> None:
-    """A window that is cut at the end of the period goes on at its beginning; hours of the day add up to the share."""
+    """A window that is cut at the end of the period goes on at its beginning; hours of the day add up to the share, and
+    no share is above 1, whatever the period is, and whether or not the last window ends."""
     assert in_period([(50, 70), (100, 110), (120, 120)], 60) == [(0, 10), (40, 50), (50, 60)]
     windows = Windows.of([in_period([(50, 70), (100, 110)], 60)], [60.0])
     away = windows.absences(0)
@@ -151,6 +152,9 @@ def test_windows_over_the_end_of_a_period_and_by_hour() -> None:
     assert hours.mean() == pytest.approx(windows.shares()[0])
     once = Windows.of([[(1.0, 2.0)]], [np.inf])
     assert list(once.absences(0)) == [(0.0, 1.0), (2.0, np.inf)]
+    always = Windows.of([[(0.0, 90.0)], [(0.0, 25.0)], [(5.0, np.inf)], [], [(0.0, 30.0)]], [90.0, 25.0, *[np.inf] * 3])
+    np.testing.assert_allclose(always.by_hour(day=60.0, hours=2), [[1, 1], [1, 1], [1, 1], [0, 0], [1, 0]])
+    np.testing.assert_allclose(always.shares(), [1, 1, 1, 0, 1])
 
 
 def test_orders_and_weights(tmp_path: Path) -> None:
