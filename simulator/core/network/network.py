@@ -238,7 +238,7 @@ class Network:
         return Link(self.model(source, destination), self._streams, entity, way, self.heals)
 
     def model(self, source: Address, destination: Address) -> LinkModel:
-        """What the link does; one object for all links that do the same, except where latencies differ by link."""
+        """What the link does; one object for all links that do the same, except where links differ."""
         config = self.config
         rules = tuple(rule.applies(source, destination) for rule in config.links)
         model = self._models.get(rules)
@@ -250,10 +250,10 @@ class Network:
             if applies:
                 given = {key: getattr(rule, key) for key in ("latency", *LINK_KEYS)}
                 found.update({key: value for key, value in given.items() if value is not None})
-        bandwidth = found["bandwidth"]
+        bandwidth, differs = found["bandwidth"], isinstance(config.latency, BaseLatency)
         if isinstance(bandwidth, BaseBandwidth):
-            found["bandwidth"] = bandwidth.between(source, destination)
+            found["bandwidth"], differs = bandwidth.between(source, destination), differs or bandwidth.by_link
         model = LinkModel.model_construct(**found)
-        if not (isinstance(config.latency, BaseLatency) or getattr(config.bandwidth, "by_link", False)):
+        if not differs:
             self._models[rules] = model
         return model

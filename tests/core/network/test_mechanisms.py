@@ -4,17 +4,18 @@ acknowledgements, and the healing of a network."""
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.network.links import Link, LinkModel
+from coband.simulator.core.network.bandwidth import BaseBandwidth, Passage
+from coband.simulator.core.network.links import Link, LinkModel, LinkRule
 from coband.simulator.core.network.network import Network, NetworkConfig
 from coband.simulator.core.network.partitions import Outage, Partition
-from coband.simulator.core.nodes.node import SERVER, Outbox
+from coband.simulator.core.nodes.node import SERVER, Address, Outbox
 from coband.simulator.core.randomness.distributions import Constant
 from coband.simulator.core.randomness.streams import Streams
 from tests.core.network.test_network_runs import plan, times
@@ -54,6 +55,24 @@ def test_an_outage_ends_before_its_end() -> None:
     assert Outage(start=2.0, end=4.0, nodes=("server", 1)).addresses == (SERVER, 1)
     _, rows, _ = datagrams(turns=5, outages=[{"start": 2.0, "end": 4.0, "nodes": ["server"]}])
     assert times(rows, tr.DROP) == [2.0, 3.0]
+
+
+def test_rules_too_may_give_each_link_a_bandwidth_of_its_own() -> None:
+    class Own(BaseBandwidth):
+        """As many as the number of the agent."""
+
+        by_link: ClassVar[bool] = True
+
+        def stage(self) -> Passage:
+            raise TypeError
+
+        def between(self, source: Address, destination: Address) -> float:
+            return 1.0 + max(source, destination)
+
+    config = NetworkConfig()
+    rule = LinkRule().model_copy(update={"bandwidth": Own()})
+    network = Network(config.model_copy(update={"links": (rule,)}), Streams(0))
+    assert [network.model(agent, SERVER).bandwidth for agent in range(3)] == [1.0, 2.0, 3.0]
 
 
 # --- streams: common random numbers
