@@ -77,3 +77,16 @@ def existing(file: str, what: str) -> Path:
     if not path.is_file():
         raise ValueError(f"file {file!r} does not exist; give {what}")
     return path
+
+
+_STATES = dict[tuple[Any, str], tuple[int, int]]()
+
+
+def read_anew(read: Any, file: str) -> None:
+    """Have a reader with an ``lru_cache`` forget a file that has changed since; for validators, as a run keeps to what
+    it began with."""
+    path = Path(file)
+    state = (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else (0, 0)
+    if _STATES.setdefault((read, file), state) != state:
+        read.cache_clear()
+        _STATES[read, file] = state

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from coband.simulator.core.config import TIME, Config, existing
+from coband.simulator.core.config import TIME, Config, existing, read_anew
 from coband.simulator.core.randomness.distributions import Distribution
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.plugins.kinds import Kinds
@@ -166,6 +166,7 @@ class Recorded(BaseSchedule):
 
     @model_validator(mode="after")
     def _readable(self) -> Recorded:
+        read_anew(_read_turns, self.file)
         _read_turns(self.file)
         return self
 

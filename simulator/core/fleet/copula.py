@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.fleet.populations import SAMPLE, BasePopulation, FilePopulation
+from coband.simulator.core.fleet.populations import SAMPLE, BasePopulation, FilePopulation, modified_at
 from coband.simulator.core.fleet.presets import Preset
 from coband.simulator.core.fleet.public import FedScale, Flash
 from coband.simulator.core.fleet.table import AVAILABILITY, Fleet
@@ -122,7 +122,7 @@ class Fit(BasePopulation):
 
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
         found = Fleet(count, {})
-        for part in _fitted(self):
+        for part in _fitted(self, self._changed):
             found = part.draw(count, rng).beside(found)
         return found
 
@@ -132,12 +132,17 @@ class Fit(BasePopulation):
             raise ValueError(f"time_unit is {self.time_unit}, and of.time_unit {self.of.time_unit}: must be the same")
         if isinstance(self.of, FilePopulation) and self.of.columns.weight is not None:
             raise ValueError("a fit counts all rows alike; leave of.columns.weight out")
-        _fitted(self)
+        _fitted(self, self._changed)
         return self
+
+    @property
+    def _changed(self) -> tuple[int, ...]:
+        """When its files were changed."""
+        return tuple(modified_at(value) for name, value in self.of if name.endswith("file"))
 
 
 @lru_cache(maxsize=4)
-def _fitted(config: Fit) -> tuple[Copula, ...]:
+def _fitted(config: Fit, changed: tuple[int, ...]) -> tuple[Copula, ...]:
     """A generator for each table: columns of different tables are independent of each other."""
     tables = config.of.tables() or (config.of.draw(SAMPLE, np.random.default_rng(0)),)
     parts = (table.only(config.of.sets) for table in tables)

@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.clock.schedule import recorded_rows
-from coband.simulator.core.config import TIME, Config
+from coband.simulator.core.config import TIME, Config, read_anew
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.plugins.kinds import Kinds
 
@@ -95,6 +95,7 @@ class Recorded(BaseAvailability):
 
     @model_validator(mode="after")
     def _readable(self) -> Recorded:
+        read_anew(_read_times, self.file)
         _read_times(self.file)
         return self
 

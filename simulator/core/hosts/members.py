@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import COLUMNS, moment_of, recorded_rows
-from coband.simulator.core.config import TIME, Config, Unit
+from coband.simulator.core.config import TIME, Config, Unit, read_anew
 from coband.simulator.core.hosts.availability import BaseAvailability, Windows
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.streams import Streams
@@ -46,6 +46,8 @@ class MovesAtTimes(BaseMoves):
     def _readable(self) -> MovesAtTimes:
         if (self.times is None) == (self.file is None):
             raise ValueError("give either times or file")
+        if self.file is not None:
+            read_anew(_read, self.file)
         self._pairs()
         return self
 

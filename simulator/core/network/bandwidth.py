@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.arrays import IntArray
-from coband.simulator.core.config import RATE, SECONDS, Config, TimeUnit, Unit, existing
+from coband.simulator.core.config import RATE, SECONDS, Config, TimeUnit, Unit, existing, read_anew
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.plugins.kinds import Kinds
 
@@ -83,6 +83,7 @@ class Packets(BaseBandwidth):
 
     @model_validator(mode="after")
     def _readable(self) -> Packets:
+        read_anew(_read_opportunities, self.file)
         _read_opportunities(self.file)
         return self
 

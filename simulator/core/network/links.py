@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from coband.simulator.core.config import RATE, TIME, Config, existing
+from coband.simulator.core.config import RATE, TIME, Config, existing, read_anew
 from coband.simulator.core.network.bandwidth import Bandwidth, stage_of
 from coband.simulator.core.network.loss import Loss, Probability, loss_process, mean_loss
 from coband.simulator.core.nodes.node import SERVER, Address
@@ -77,6 +77,8 @@ class Matrix(BaseLatency):
     def _square(self) -> Matrix:
         if (self.values is None) == (self.file is None):
             raise ValueError("give exactly one of values, file")
+        if self.file is not None:
+            read_anew(_read_rows, self.file)
         rows = self.rows
         for number, row in enumerate(rows):
             if len(row) != len(rows):

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import OF_THE_KEY, Config, Unit, existing
+from coband.simulator.core.config import OF_THE_KEY, Config, Unit, existing, read_anew
 from coband.simulator.plugins.functions import load
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import finite, in_words, returns, written
@@ -215,6 +215,8 @@ class Empirical(BaseDistribution):
     def _given(self) -> Empirical:
         if (self.values is None) == (self.file is None):
             raise ValueError("give exactly one of values, file")
+        if self.file is not None:
+            read_anew(_read_values, self.file)
         sample = self.sample
         if not sample or min(sample) < 0 or not all(map(math.isfinite, sample)):
             raise ValueError("an empirical distribution needs at least one value, all finite and >= 0")
