@@ -196,7 +196,7 @@ def _remark(fitted: Fitted) -> str:
     if fitted.kind != "constant":
         parts.append(f"KS {fitted.distance:.3f} (p {fitted.p:.2g})")
     if fitted.runner_up is not None:
-        parts.append(f"next {fitted.runner_up[0]}, AIC +{fitted.runner_up[1]:.3g}")
+        parts.append(f"next {fitted.runner_up[0]}, AIC {fitted.runner_up[1]:+.3g}")
     return "; ".join(parts)
 
 

@@ -20,7 +20,8 @@ class Samples:
     """What was measured.
 
     Attributes:
-        compute: by agent, the times from the start of a turn to the choice of an arm.
+        compute: by agent, the times from the start of a turn to the choice of an arm, without those at which it was
+            down.
         delays: by direction (up, down, peer), of messages that found their link free and came with the first copy:
             (time from sending to arrival, scalars). Others also waited for messages before them, or for a repetition.
         copies: put on links.
@@ -40,14 +41,17 @@ class Samples:
 def samples(reader: TraceReader) -> Samples:
     """What a trace shows."""
     found = Samples()
-    turns: dict[int, float] = {}
+    turns: dict[int, float] = {}  # start of a turn, less how long its agent had been down before
+    away: dict[int, float] = defaultdict(float)  # how long an agent was down so far
     sends: dict[int, float] = {}
     latest: dict[tuple[int, int], float] = {}  # when a pair's last message arrived
     for row in reader.raw():
         if row.event == tr.TURN:
-            turns[row.seq] = row.time
+            turns[row.seq] = row.time - away[row.node]
         elif row.event == tr.CHOOSE and row.cause in turns:
-            found.compute[row.node].append(row.time - turns.pop(row.cause))
+            found.compute[row.node].append(row.time - away[row.node] - turns.pop(row.cause))
+        elif row.event in (tr.DOWN, tr.UP):  # noticed so long after it was
+            away[row.node] += (row.time - row.value) * (1 if row.event == tr.UP else -1)
         elif row.event == tr.SEND:
             sends[row.seq] = row.time
             found.copies += int(row.value)

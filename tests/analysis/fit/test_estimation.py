@@ -62,6 +62,13 @@ def test_compute_latency_loss_and_stragglers_are_recovered(tmp_path: Path) -> No
     assert found.bandwidth is None
 
 
+def test_turns_that_absences_interrupt_take_no_longer(tmp_path: Path) -> None:
+    found = estimates(measured(tmp_path, "agents.availability={kind: markov_on_off, mean_up: 5, mean_down: 3}"))
+    assert found.compute is not None
+    assert found.compute.kind == "shifted_exponential"
+    within(found, "compute", shift=0.2, rate=2.0)
+
+
 def test_bandwidth_is_told_from_latency(tmp_path: Path) -> None:
     changes = ("network.bandwidth=300", "network.loss=0", "network.latency={kind: gamma, shape: 3, scale: 0.1}")
     found = estimates(measured(tmp_path, *changes))
