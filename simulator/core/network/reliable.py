@@ -130,17 +130,22 @@ class ReliableTransport(Transport):
             self._flying[packet] += 1
         super()._arrive_at(packet, arrival)
 
-    def _arrive(self, packet: Packet) -> None:
+    def _landed(self, packet: Packet, *, lost: bool) -> None:
+        """A copy has come to the end of its way, where it may be lost."""
         if self._there is not None:
             self._flying[packet] -= 1
             if not self._flying[packet]:
                 del self._flying[packet]
+        if lost and packet in self._forsaken and not self._flying[packet]:
+            self._forsake(packet, "left")
+
+    def _arrive(self, packet: Packet) -> None:
         self._audit.arrived(packet, self._clock.now)
         if packet.destination in self._down:
             self._lost(packet, "down")
-            if packet in self._forsaken and not self._flying[packet]:
-                self._forsake(packet, "left")
+            self._landed(packet, lost=True)
             return
+        self._landed(packet, lost=False)
         if self._energy is not None:
             self._energy.down(packet.destination, self._bits(packet))
         receiving = self._receiving.setdefault(packet.pair, Receiving())

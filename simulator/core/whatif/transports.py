@@ -78,6 +78,11 @@ class Mending(Datagrams, ReliableTransport):
         super().__init__(*args)
         self._copies: Counter[Key] = Counter()  # taken after the first one
 
+    def _lost(self, packet: Packet, why: str) -> None:
+        super()._lost(packet, why)
+        if why == REASON:
+            self._landed(packet, lost=True)
+
     def _acknowledge(self, packet: Packet) -> None:
         receiving = self._receiving[packet.pair]
         if packet.number < receiving.expected or packet.number in (*receiving.held, *receiving.skipped):

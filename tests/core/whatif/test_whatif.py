@@ -121,6 +121,14 @@ def test_a_message_is_lost_for_good_at_its_timeout() -> None:
     assert (result.totals["expired"], result.totals["messages"]) == (1, 3)
 
 
+def test_a_lost_message_of_an_agent_that_leaves_is_given_up() -> None:
+    """When it would have been repeated, as one that a link has lost."""
+    plan = BY_HAND | {"agents": {"count": 1, "leaves": {"kind": "times", "times": [[0, 12]]}}}
+    _, _, book = original(plan)
+    _, after = changed(plan, book, FIRST_REPORT)
+    assert happened(after, *SEEN) == [(10, tr.SEND, 0, -1), (11, tr.DROP, 0, -1), (15, tr.EXPIRE, 0, -1)]
+
+
 def test_a_lost_datagram_is_not_sent_again() -> None:
     plan = BY_HAND | {"network": {"latency": 1, "transport": "datagram"}}
     _, rows, book = original(plan)
