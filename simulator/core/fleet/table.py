@@ -132,13 +132,18 @@ def mistake_in(pairs: Pairs) -> str:
 
 
 def in_period(pairs: Pairs, period: float) -> Pairs:
-    """Windows at times modulo a period, in order; those of no length are left out, those over its end are cut."""
-    found = []
+    """Windows at times modulo a period, in order; those of no length are left out, those over its end are cut, and
+    those that then overlap are one."""
+    found, united = list[tuple[float, float]](), list[tuple[float, float]]()
     for up, down in pairs:
         begin = up % period
         end = begin + down - up
-        found += [(begin, min(end, period))] + ([(0.0, end - period)] if end > period else [])
-    return sorted((up, down) for up, down in found if down > up)
+        found += [(begin, min(end, period))] + ([(0.0, min(end - period, period))] if end > period else [])
+    for up, down in sorted((up, down) for up, down in found if down > up):
+        if united and up < united[-1][1]:
+            up, down = united[-1][0], max(down, united.pop()[1])
+        united.append((up, down))
+    return united
 
 
 @dataclass(frozen=True)

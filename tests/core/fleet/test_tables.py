@@ -144,6 +144,8 @@ def test_windows_over_the_end_of_a_period_and_by_hour() -> None:
     """A window that is cut at the end of the period goes on at its beginning; hours of the day add up to the share, and
     no share is above 1, whatever the period is, and whether or not the last window ends."""
     assert in_period([(50, 70), (100, 110), (120, 120)], 60) == [(0, 10), (40, 50), (50, 60)]
+    assert in_period([(5, 6), (50, 70)], 60) == [(0, 10), (50, 60)]
+    assert in_period([(5, 130)], 60) == [(0, 60)]
     windows = Windows.of([in_period([(50, 70), (100, 110)], 60)], [60.0])
     away = windows.absences(0)
     assert [next(away) for _ in range(2)] == [(10, 40), (70, 100)]
