@@ -23,6 +23,8 @@ from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import finite, returns
 
 ITERATIONS, CLOSE, TINY = 1000, 1e-12, 1e-250
+ROUNDS, NUMBERS = 32, 2**23
+"""Rounds that are kept apart for statistics that come late, and numbers in all of them, at most."""
 
 
 class BaseDefence(Config):
@@ -215,6 +217,11 @@ class News:
         self._total = after
         return after if before is None else after - before
 
+    def anew(self, source: Address, about: tuple[int, int], values: FloatArray) -> FloatArray:
+        """The same by a message with whole statistics, in place of those that the agent has sent."""
+        self._statistics.pop(source, None)
+        return News.change(self, source, about, values)
+
     def total(self, source: Address, news: FloatArray) -> FloatArray:
         """n times the robust mean, when the statistics of an agent have grown by these."""
         known = self._statistics
@@ -224,17 +231,23 @@ class News:
 
 
 class OfARound(News):
-    """A field with whole statistics of a round, which begins anew with the next; late ones are of no use."""
+    """A field with whole statistics of a round, each of which has a robust sum of its own. What comes late changes that
+    of its round; of rounds long ago nothing is taken any more."""
 
-    _about = (-1, 0)
+    def __init__(self, defence: BaseDefence, symmetric: bool) -> None:
+        super().__init__(defence, symmetric)
+        self._rounds: dict[tuple[int, int], News] = {}
 
     def change(self, source: Address, about: tuple[int, int], values: FloatArray) -> FloatArray:
-        if about < self._about:
-            return values
-        if about > self._about:
-            self._about, self._statistics, self._total = about, {}, None
-        self._statistics.pop(source, None)
-        return super().change(source, about, values)
+        rounds = self._rounds
+        if about not in rounds:
+            rounds[about] = News(self._defence, self._symmetric)
+            numbers = (values.size or 1) * max(1, *(len(one._statistics) for one in rounds.values()))
+            while len(rounds) > max(1, min(ROUNDS, NUMBERS // numbers)):
+                del rounds[min(rounds)]
+        if about not in rounds:
+            return np.zeros(values.shape)
+        return rounds[about].anew(source, about, values)
 
 
 class Newest(News):
@@ -248,8 +261,7 @@ class Newest(News):
         last, held = self._held.get(source, (about, 0.0))
         if about < last:
             return values
-        self._statistics.pop(source, None)
-        change = super().change(source, about, values) + held
+        change = self.anew(source, about, values) + held
         self._held[source] = about, change
         return change
 

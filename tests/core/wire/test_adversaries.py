@@ -398,7 +398,8 @@ def test_a_defence_keeps_regret_down_where_a_sum_does_not() -> None:
 
 
 def test_a_late_upload_does_not_divide_a_round() -> None:
-    """Gradients of step 2; one of step 1 comes between them, of which the server makes no use."""
+    """Gradients of step 2; one of step 1 comes between them, and changes the robust sum of its own step. A step that is
+    long over is no longer heard of."""
     defended, values = Defended(defence("coordinate_median")), np.array([[1.0], [5.0], [2.0]])
     heard = []
     for agent, step in ((0, 1), (1, 1), (0, 2), (2, 1), (1, 2), (2, 2)):
@@ -406,6 +407,11 @@ def test_a_late_upload_does_not_divide_a_round() -> None:
         change = defended.taken(agent, message, {"gradient": message.gradient})["gradient"]
         heard.append((step, agent, float(change[0])))
     assert sum(change for step, _, change in heard if step == 2) == pytest.approx(3 * 4.0)
+    assert sum(change for step, _, change in heard if step == 1) == pytest.approx(3 * 3.0)
+    for step in (*range(3, 40), 1):
+        message = Gradient(gradient=values[0], round=4, step=step)
+        last = defended.taken(0, message, {"gradient": message.gradient})["gradient"]
+    assert last == np.zeros(1)
 
 
 def test_the_newest_of_each_agent_add_up_to_the_robust_mean() -> None:
