@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
@@ -219,6 +219,15 @@ class _Wrapping(BaseEncoding):
     remembers: ClassVar[bool] = True
     of: AnyEncoding
     """The encoding of what is sent."""
+
+    @model_validator(mode="after")
+    def _adds_once(self) -> _Wrapping:
+        if self.of.remembers and ErrorFeedback in (type(self), type(self.of)):
+            raise ValueError(
+                "error_feedback goes with no delta and no other error_feedback, since what was left out would be added "
+                "again and again; leave one of them out"
+            )
+        return self
 
     @property
     def acknowledged(self) -> bool:
