@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -93,13 +93,13 @@ class ResponseSurface:
         return combinations([cell.variant.faced for cell in self.cells])
 
     def choices(self, entry: str | None = None) -> dict[str, list[str]]:
-        """Parameter of an algorithm -> its values in their order, for parameters with several values."""
+        """Parameter of an algorithm -> its values in order, for parameters with several values."""
         cells = [cell for cell in self.cells if entry in (None, cell.variant.entry)]
         return _several([cell.variant.choices for cell in cells])
 
     @property
     def conditions(self) -> dict[str, list[str]]:
-        """Key of the environment -> its values in their order, for keys with several values."""
+        """Key of the environment -> its values in order, for keys with several values."""
         return _several([cell.variant.faced for cell in self.cells])
 
     def best(self, entry: str, faced: Mapping[str, str], **values: str) -> Estimate | None:
@@ -129,7 +129,15 @@ def _several(found: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
     for one in found:
         for name, text in one.items():
             values.setdefault(name, {}).setdefault(text)
-    return {name: list(texts) for name, texts in values.items() if len(texts) > 1}
+    return {name: _ordered(texts) for name, texts in values.items() if len(texts) > 1}
+
+
+def _ordered(texts: Iterable[str]) -> list[str]:
+    """Values of a parameter: numbers by size, since a search proposes them in any order, others as they came."""
+    try:
+        return sorted(texts, key=float)
+    except ValueError:
+        return list(texts)
 
 
 def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure | None:
@@ -163,8 +171,12 @@ def environment_figure(surface: ResponseSurface, title: str) -> Figure | None:
 
 def _across(keys: Mapping[str, Sequence[str]]) -> int:
     """Largest number of panels side by side in which the values of each key have room."""
-    longest = max(sum(len(text) + 2 for text in values) for values in keys.values())
-    return max(1, min(COLUMNS, CHARACTERS // longest))
+    return max(1, min(COLUMNS, CHARACTERS // max(map(_room, keys.values()))))
+
+
+def _room(values: Sequence[str]) -> int:
+    """Number of characters that the names of the values take at an axis."""
+    return sum(len(text) + 2 for text in values)
 
 
 @dataclass(frozen=True)
@@ -196,7 +208,8 @@ def _responses(
             _draw_response(axis, entry, style, aside, means, panel.values)
         heading = wrapped(named(panel.said), TITLES // columns)
         plain(axis, heading, panel.name, title if place % columns == 0 else "")
-        axis.set_xticks(range(len(panel.values)), list(panel.values))
+        every = -(-columns * _room(panel.values) // CHARACTERS)
+        axis.set_xticks(range(0, len(panel.values), every), list(panel.values[::every]))
         axis.set_xlim(-0.3, len(panel.values) - 0.7)
         axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
     same_height(drawn.axes)

@@ -15,7 +15,7 @@ from coband.simulator.analysis.report import contents as catalogue
 from coband.simulator.analysis.report.environments import combinations
 from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.report.page import page
-from coband.simulator.analysis.report.sweeps import ResponseSurface, heat_maps
+from coband.simulator.analysis.report.sweeps import CHARACTERS, ResponseSurface, heat_maps
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -80,6 +80,20 @@ def test_heat_maps_are_of_choices_within_an_environment(tmp_path: Path) -> None:
             (one.entry, one.faced, {one.down[0], one.across[0]}) for one in heat_maps(ResponseSurface(run, "regret"))
         ]
     assert found == [("K", {"noise": noise}, {"alpha", "lam"}) for noise in ("0.1", "0.2")]
+
+
+def test_numbers_stand_by_size_and_their_names_have_room(tmp_path: Path) -> None:
+    """A search proposes values in any order, and many of them."""
+    values = [0.123456 * (7 * n % 23 + 1) for n in range(23)]
+    perform(study(tmp_path, f"grid:\n  algorithms.K.alpha: {values}\n"), tmp_path / "out")
+    with store.open_run(tmp_path / "out") as run:
+        (found,) = catalogue.figures(analysis.Analysis(data.load([run])), ["sensitivity"])
+    (axis,) = found.figure.axes
+    names = [tick.get_text() for tick in axis.get_xticklabels()]
+    shown = [float(name) for name in names]
+    assert shown == sorted(shown)
+    assert sum(len(name) + 2 for name in names) <= CHARACTERS
+    assert axis.get_xlim()[1] > 22, "all points are drawn"
 
 
 def test_variants_in_other_worlds_are_not_paired(run: store.StoredRun) -> None:
