@@ -37,7 +37,7 @@ CHARACTERS = 120
 """Number of characters of the names at all axes of a line of panels."""
 MAX_HEAT_MAPS = 36
 ASIDE = 0.04
-MIDDLE = 0.45
+MIDDLE = 0.488
 """Lightness of a cell from which dark text has more contrast than white."""
 
 

@@ -8,14 +8,16 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report import analysis, data
 from coband.simulator.analysis.report import contents as catalogue
 from coband.simulator.analysis.report.environments import combinations
 from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.report.page import page
-from coband.simulator.analysis.report.sweeps import CHARACTERS, ResponseSurface, heat_maps
+from coband.simulator.analysis.report.sweeps import CHARACTERS, ResponseSurface, _draw_heat, heat_maps
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -94,6 +96,18 @@ def test_numbers_stand_by_size_and_their_names_have_room(tmp_path: Path) -> None
     assert shown == sorted(shown)
     assert sum(len(name) + 2 for name in names) <= CHARACTERS
     assert axis.get_xlim()[1] > 22, "all points are drawn"
+
+
+def test_numbers_in_a_heat_map_have_the_better_contrast() -> None:
+    axis, means = Figure().add_subplot(), np.linspace(0, 1, 101)[None]
+    _draw_heat(axis, means)
+    part = lambda v: np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)  # noqa: E731
+    light = part(axis.images[0].to_rgba(means)[0, :, :3]) @ (0.2126, 0.7152, 0.0722)  # of WCAG
+    dark = part(np.array([0x1C, 0x1C, 0x1F]) / 255) @ (0.2126, 0.7152, 0.0722)
+    contrast = {"#ffffff": 1.05 / (light + 0.05), "#1c1c1f": (light + 0.05) / (dark + 0.05)}
+    best = np.maximum(*contrast.values())
+    for cell, text in enumerate(axis.texts):
+        assert contrast[str(text.get_color())][cell] > best[cell] - 0.1, (cell, text.get_color())
 
 
 def test_variants_in_other_worlds_are_not_paired(run: store.StoredRun) -> None:
