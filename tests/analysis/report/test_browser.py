@@ -185,6 +185,35 @@ def test_filters_and_the_table(driver: Any, canvas: Any) -> None:
     assert int(canvas.get_attribute("data-messages")) < of_agent
 
 
+def test_words_that_name_no_node_are_said(driver: Any, canvas: Any) -> None:
+    everything, nodes = canvas.get_attribute("data-messages"), driver.find_element("id", "diagram-nodes")
+    nodes.send_keys("agent 999, foo")
+    settle(driver)
+    status = driver.find_element("id", "diagram-status").text
+    assert status.startswith(f"{everything} copies of messages, arrived or lost, from time 0 to ")
+    assert "No nodes of this run: 999, foo." in status
+    nodes.send_keys(", 3")
+    settle(driver)
+    assert 0 < int(canvas.get_attribute("data-messages")) < int(everything)
+
+
+def test_the_replication_chosen_last_is_shown(driver: Any, canvas: Any) -> None:
+    """Also where the one before takes longer to be read."""
+    driver.execute_script(
+        """const own = Response.prototype.arrayBuffer;
+        let slow = true;
+        Response.prototype.arrayBuffer = async function () {
+            if (slow) { slow = false; await new Promise((done) => setTimeout(done, 500)); }
+            return own.call(this);
+        };
+        const choice = document.getElementById("diagram-label");
+        for (const value of ["1", "2"]) { choice.value = value; choice.dispatchEvent(new Event("change")); }"""
+    )
+    driver.execute_async_script("setTimeout(arguments[0], 1500)")
+    shown = driver.find_element("css selector", "#diagram-label option:nth-child(3)").text
+    assert ready(driver) == shown.replace(", replication", " /")
+
+
 def test_a_round_is_shown_in_the_diagram(driver: Any, canvas: Any) -> None:
     driver.execute_script("document.querySelectorAll('#rounds details').forEach((one) => { one.open = true; })")
     whole = view(canvas)

@@ -22,6 +22,7 @@ async function load(index) {
     loaded.clear(); // a long run takes much memory
     loaded.set(index, prepare(await decode(JSON.parse(sources[index].textContent))));
   }
+  if (index !== Number(choice.value)) return; // another one was chosen meanwhile
   job = loaded.get(index);
   hidden = new Set();
   selected = -1;

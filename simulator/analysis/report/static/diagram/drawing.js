@@ -43,7 +43,9 @@ function draw() {
   canvas.dataset.known = job.known;
   const cut = job.total > job.count ? ` The page holds the first ${number(job.count)} of ${number(job.total)} events.` : "";
   const how = crowded ? " Shades show how many each node sends and receives; zoom in for lines." : "";
-  status.textContent = `${number(found.length)} messages from time ${short(view[0])} to ${short(view[1])}.${how}${cut}`;
+  const strange = job.strange.length ? ` No nodes of this run: ${job.strange.join(", ")}.` : "";
+  const copies = `${number(found.length)} copies of messages, arrived or lost,`;
+  status.textContent = `${copies} from time ${short(view[0])} to ${short(view[1])}.${strange}${how}${cut}`;
   if (find("#diagram-table").open) fillTable();
 }
 

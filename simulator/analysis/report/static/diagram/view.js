@@ -1,18 +1,22 @@
 /* Which nodes, messages and times are shown, and the chosen event. */
 // --- what is shown
 
+/* The nodes that a text names, and the parts of it that name none of this run. */
 function chosenNodes(text) {
-  const wanted = new Set();
+  const wanted = new Set(), strange = [];
   for (const part of text.toLowerCase().split(/[\s,;]+/)) {
     const range = part.match(/^(\d+)(?:-(\d+))?$/);
-    if (part === "server") wanted.add(SERVER);
-    if (range) for (let n = +range[1]; n <= +(range[2] || range[1]) && wanted.size < 10000; n++) wanted.add(n);
+    const named = job.nodes.filter((node) => node === SERVER ? part === "server" :
+      range && node >= +range[1] && node <= +(range[2] || range[1]));
+    named.forEach((node) => wanted.add(node));
+    if (part && !named.length && !/^agents?$/.test(part)) strange.push(part);
   }
-  return wanted;
+  return [wanted, strange];
 }
 
 function chooseRows() {
-  const wanted = chosenNodes(find("#diagram-nodes").value);
+  const [wanted, strange] = chosenNodes(find("#diagram-nodes").value);
+  job.strange = strange;
   job.wanted = wanted.size ? wanted : null;
   let shown = job.nodes;
   if (wanted.size) {
