@@ -168,7 +168,8 @@ def _draw_curve(axis: Axes, line: Line, panel: Panel, offset: float, banded: boo
     if found.band is not None and banded and not line.pale:
         axis.fill_between(found.x, *found.band, color=style.colour, alpha=BAND, linewidth=0)
         top = max(top, min(float(found.band[1].max()), MAX_BAND_HEIGHT * top))
-    axis.set_ylim(top=max(axis.get_ylim()[1] if axis.lines else 0.0, 1.04 * top))
+    if top > 0:
+        axis.set_ylim(top=max(axis.get_ylim()[1] if axis.lines else 0.0, 1.04 * top))
     if line.pale:
         axis.plot(found.x, found.mean, color=style.colour, alpha=PALE, linewidth=PALE_WIDTH, zorder=1)
         return

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report.curves import at, curve
+from coband.simulator.analysis.report.figures import PANELS, Line, draw_panel
+from coband.simulator.analysis.report.palette import line_style
 from coband.simulator.experiments.statistics.estimates import interval
 from coband.simulator.experiments.store.store import Series
 
@@ -44,6 +47,14 @@ def test_who_sends_nothing_is_constant() -> None:
     silent = series([1, 2], [1.0, 2.0], [3.0, 5.0], [0, 0])
     found = curve([silent], "scalars", "regret")
     assert (found.constant, found.mean.tolist()) == (True, [5.0])
+
+
+def test_no_regret_lies_on_the_axis(recwarn: pytest.WarningsRecorder) -> None:
+    axis = Figure().add_subplot()
+    draw_panel(axis, [Line("A", (series([1, 2], [1.0, 2.0], [0.0, 0.0], [0, 0]),), line_style(0))], PANELS[0])
+    low, high = axis.get_ylim()
+    assert low == 0 < high
+    assert not recwarn.list
 
 
 def test_where_one_replication_sends_nothing_the_curve_ends_at_0() -> None:
