@@ -17,7 +17,7 @@ from coband.simulator.analysis.report.figures import BAND, MAX_BANDS
 from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.multiples import foremost_contenders
 from coband.simulator.analysis.report.palette import LineStyle
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.store.store import StoredJob
 
@@ -38,6 +38,11 @@ class AgeCurve:
     turns: FloatArray
     ages: dict[str, FloatArray]
 
+    def known(self, name: str) -> BoolArray:
+        """The parts in which all replications have ages of this name, (parts,)."""
+        found: BoolArray = np.isfinite(self.ages[name].sum(axis=0))
+        return found
+
 
 def age_figure(analysis: Analysis) -> Figure | None:
     """Curves of both ages with 95 % bands, of many labels the best of each algorithm; None if no model has an age."""
@@ -47,12 +52,15 @@ def age_figure(analysis: Analysis) -> Figure | None:
         return None
     labels, styles = [one.label for one, _ in shown], [style for _, style in shown]
     drawn = figure(2.9 + legend_height(labels))
-    axes = [drawn.add_subplot(1, len(PANELS), number + 1) for number in range(len(PANELS))]
-    for axis, (name, title) in zip(axes, PANELS, strict=True):
+    panels = [
+        (name, title) for name, title in PANELS if any(one is not None and one.known(name).any() for one in found)
+    ]
+    for place, (name, title) in enumerate(panels, start=1):
+        axis = drawn.add_subplot(1, len(panels), place)
         for number, curve in enumerate(found):
             if curve is not None:
                 drawn_as = (labels[number], styles[number], (number + 1) / len(labels))
-                _draw(axis, curve.turns, curve.ages[name], drawn_as, banded=len(labels) <= MAX_BANDS)
+                _draw(axis, curve, name, drawn_as, banded=len(labels) <= MAX_BANDS)
         axis.set_ylim(bottom=0.0)
         plain(axis, title, "turns")
     looks = [(label, style) for label, style, curve in zip(labels, styles, found, strict=True) if curve is not None]
@@ -60,14 +68,12 @@ def age_figure(analysis: Analysis) -> Figure | None:
     return drawn
 
 
-def _draw(
-    axis: Axes, turns: FloatArray, ages: FloatArray, drawn_as: tuple[str, LineStyle, float], *, banded: bool
-) -> None:
+def _draw(axis: Axes, curve: AgeCurve, name: str, drawn_as: tuple[str, LineStyle, float], *, banded: bool) -> None:
     """One curve (label, style, place of its first marker), of the parts in which all replications have ages."""
-    complete = ~np.isnan(ages).any(axis=0)
+    complete = curve.known(name)
     if not complete.any():
         return
-    (label, style, place), x, values = drawn_as, turns[complete], ages[:, complete]
+    (label, style, place), x, values = drawn_as, curve.turns[complete], curve.ages[name][:, complete]
     bands = estimates.bands(values) if banded else None
     if bands is not None:
         axis.fill_between(x, *bands, color=style.colour, alpha=BAND, linewidth=0)

@@ -34,6 +34,13 @@ def test_curves_are_means_over_parts_of_the_run(tmp_path: Path) -> None:
         ]  # agents alone hear nothing, so that they have no newest message
 
 
+def test_nothing_is_drawn_where_nobody_hears_anything(tmp_path: Path) -> None:
+    with open_run(perform(STAR, tmp_path / "run", "replications=1", only=("Alone",))) as run:
+        figure = age_figure(Analysis(data.load([run])))
+    assert figure is not None
+    assert [axis.get_title() for axis in figure.axes] == ["pulls that a decision did not know of"]
+
+
 def test_no_figure_without_ages(tmp_path: Path) -> None:
     with open_run(perform(TASKS, tmp_path / "run")) as run:
         assert age_figure(Analysis(data.load([run]))) is None
