@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import NullFormatter, SymmetricalLogLocator
 
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
 from coband.simulator.analysis.report.figures import LOG, UNITS
@@ -113,7 +113,7 @@ def _draw_curves(axis: Axes, points: Sequence[TradeOff], style: LineStyle, named
         for point in found if named and name is not None else ():
             text = next(one.text for one in point.parameters if one.name == name)
             where = (point.cost.mean, point.gain.mean)
-            axis.annotate(text, where, xytext=(5, 4), textcoords="offset points", fontsize=7, color=style.colour)
+            axis.annotate(text, where, xytext=(5, 4), textcoords="offset points", fontsize=7, color=INK)
 
 
 def _scale(axis: Axes, points: Sequence[TradeOff], cost: Measure, aim: Measure) -> None:
@@ -122,7 +122,10 @@ def _scale(axis: Axes, points: Sequence[TradeOff], cost: Measure, aim: Measure) 
     paid = [point.cost.mean for point in points if point.cost.mean > 0]
     free = len(paid) < len(points)
     if paid and (max(paid) > 10 * min(paid) or free):
-        axis.set_xscale("symlog", linthresh=10.0 ** np.floor(np.log10(min(paid))), linscale=0.3)
+        near = 10.0 ** np.floor(np.log10(min(paid)))
+        axis.set_xscale("symlog", linthresh=near, linscale=0.3)
+        if max(paid) < 100 * min(paid):  # powers of ten alone would be one or two
+            axis.xaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=near, subs=[1.0, 2.0, 5.0]))
         axis.xaxis.set_minor_formatter(NullFormatter())
         across += " (log scale, linear near 0)" if free else LOG
     axis.set_xlim(left=0.0 if free else None)

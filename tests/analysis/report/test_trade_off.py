@@ -15,7 +15,7 @@ from coband.simulator.analysis.report.drawing import styled
 from coband.simulator.analysis.report.frontier import TradeOff, curves
 from coband.simulator.analysis.report.frontier_figure import trade_off_figure
 from coband.simulator.analysis.report.measures import Measure
-from coband.simulator.analysis.report.palette import PAPER, SERIES, line_style
+from coband.simulator.analysis.report.palette import INK, PAPER, SERIES, line_style
 from coband.simulator.core.metrics import ALWAYS
 from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.statistics.dominance import Standing
@@ -51,6 +51,8 @@ def test_points_have_intervals_both_ways() -> None:
     assert others[:3] == [([400.0, 600.0], [30.0, 30.0]), ([500.0, 500.0], [20.0, 40.0]), ([500.0], [30.0])]
     assert others[4:] == [([40_000.0] * 2, [10.0, 10.0]), ([40_000.0], [10.0])]
     assert axis.get_xscale() == "symlog"  # the one sends eighty times what the other sends
+    low, high = axis.get_xlim()
+    assert [tick for tick in axis.get_xticks() if low <= tick <= high][:3] == [500.0, 1000.0, 2000.0]
     assert axis.get_ylim()[0] == 0.0
 
 
@@ -89,6 +91,7 @@ def test_a_curve_joins_the_values_of_one_parameter_in_their_order() -> None:
     assert (name, [one.label for one in joined]) == ("threshold", ["A1", "A2", "A0"])
     axis = drawn(*found)
     assert sorted(text.get_text() for text in axis.texts) == ["0.5", "2", "9"]
+    assert {text.get_color() for text in axis.texts} == {INK}, "colours of lines are too light to read"
     assert axis.figure.legends[0].get_texts()[0].get_text() == "A (by threshold)"
 
 
