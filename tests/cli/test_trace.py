@@ -55,6 +55,14 @@ def test_stats(coband: Program, run: Path) -> None:
     ]
 
 
+def test_stats_say_that_jobs_did_not_finish(coband: Program, tmp_path: Path) -> None:
+    perform(tmp_path / "broken", replications=2, mischief=((1, "error"),), labels=("Often",))
+    status, output, errors = coband("trace", "stats", tmp_path / "broken")
+    assert status == 0
+    assert errors == "note: 1 of 2 jobs did not finish; their events until then count\n"
+    assert "send" in output
+
+
 def test_verify_and_hash(coband: Program, run: Path) -> None:
     status, output, _ = coband("trace", "verify", run)
     assert (status, output.splitlines()[0]) == (0, "Often, replication 0: 1,600 events, ok")

@@ -32,7 +32,11 @@ def stats(path: Path, label: str | None, replication: int | None, by: str, as_js
     with opened(path) as run:
         from coband.simulator.analysis.traces.reading import traced
 
-        found = tallies.tally(traced(run.select(label, replication)), *columns)
+        jobs = traced(run.select(label, replication))
+        found = tallies.tally(jobs, *columns)
+        broken = sum(job.status not in ("finished", "waiting") for job in jobs)
+    if broken:
+        click.echo(f"note: {broken} of {len(jobs)} jobs did not finish; their events until then count", err=True)
     if as_json:
         for tally in found:
             counts = {name: getattr(tally, name) for name in tallies.COUNTS}
