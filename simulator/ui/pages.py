@@ -27,6 +27,8 @@ from coband.simulator.ui.entries import DAMAGED, KILLED, RUNNING, UNKNOWN, Entry
 PACKAGE = "coband.simulator.ui"
 MOST_ROWS = 500
 """Runs on one page of the list; more are found by the filter."""
+MOST_FAILURES = 20
+"""Jobs that broke off on the page of a run."""
 CONTEXT = 4
 """Equal lines that are shown around a difference."""
 MOST_REPORTS = 8
@@ -97,12 +99,20 @@ class Pages:
         (entry,) = self._chosen(query, least=1, most=1)
         if entry.status == DAMAGED or not entry.jobs:
             trouble = entry.trouble or "it has no jobs yet"
-            return self._page("run", entry=entry, facts=_facts(entry, None), trouble=trouble, results=None, failures=())
+            return self._page(
+                "run", entry=entry, facts=_facts(entry, None), trouble=trouble, results=None, failures=(), failed=0
+            )
         with self._opened([entry]) as (run,):
             failures = [job for job in run.jobs if job.status in ("failed", "violated")]
             found = tables.results(Analysis(data.load([run]))) if any(job.record for job in run.jobs) else None
             return self._page(
-                "run", entry=entry, facts=_facts(entry, run), trouble="", results=found, failures=failures[:20]
+                "run",
+                entry=entry,
+                facts=_facts(entry, run),
+                trouble="",
+                results=found,
+                failures=failures[:MOST_FAILURES],
+                failed=len(failures),
             )
 
     def compare(self, query: Query) -> str:

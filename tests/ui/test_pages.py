@@ -102,6 +102,15 @@ def test_one_run(visitor: Visitor, root: Path) -> None:
     assert "Jobs that broke off" not in text
 
 
+def test_of_many_jobs_that_broke_off_it_is_said_how_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_FAILURES", 1)
+    perform(tmp_path / "broken", replications=2, mischief=((0, "error"), (1, "error")), labels=("Often",))
+    with serving(tmp_path) as visitor:
+        text = text_of(visitor(f"/run?id={visitor.id('broken')}"))
+    assert "Jobs that broke off: the first 1 of 2" in text
+    assert text.count(": failed") == 1
+
+
 def test_a_run_whose_job_broke_off(visitor: Visitor) -> None:
     text = text_of(visitor(f"/run?id={visitor.id('broken')}"))
     assert "Often, replication 0: failed" in text
