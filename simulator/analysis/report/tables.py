@@ -149,7 +149,7 @@ def _caption(found: Sequence[Difference]) -> str:
 
 def _row(one: Difference) -> tuple[str, ...]:
     relative = "" if one.relative is None else _percent(100 * one.relative)
-    count = f"{one.count} pairs" if one.paired else f"{one.count}, unpaired"
+    count = f"{one.count} pair{'s' * (one.count != 1)}" if one.paired else f"{one.count}, unpaired"
     resampled = FEW if one.bootstrap is None and one.student is not None else bounds(one.bootstrap)
     at_any_time = (bounds(one.any_time), evidence(one.e_value))
     numbers = (like(one.mean, one.student), relative, bounds(one.student), resampled, *at_any_time)

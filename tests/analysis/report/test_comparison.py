@@ -94,6 +94,8 @@ def test_the_bootstrap_needs_eight_pairs() -> None:
     (fewer,) = comparisons.differences(compared(a=(lower * 2)[:7], b=(higher * 2)[:7]), REGRET)
     assert (fewer.count, fewer.bootstrap, fewer.verdict) == (7, None, "b lower")
     assert "needs 8 pairs" in tables._row(fewer)  # said in place of the interval
+    (single,) = comparisons.differences(compared(a=[1.0], b=[2.0]), REGRET)
+    assert "1 pair" in tables._row(single)
     worlds = ({"seed": 1}, {"seed": 2})
     (apart,) = comparisons.differences(compared(worlds, a=lower, other=higher * 2), REGRET)
     assert (apart.paired, apart.count, apart.bootstrap) == (False, 4, None)
