@@ -53,6 +53,7 @@ def page(suite: Suite, submissions: Sequence[Submission]) -> str:
             overview=list(_overview(sections, list(dict.fromkeys(names)))),
             downloads=downloads,
             css=Markup(static("coband.simulator.analysis.report", "report.css")),
+            script=Markup(static("coband.simulator.analysis.report", "wide.js")),
         )
     )
 

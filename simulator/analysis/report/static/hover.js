@@ -110,11 +110,6 @@
       { ...curve, at: curve.at.map((one) => one + right), level: curve.level.map((one) => one + down) })) };
   }
 
-  /* What is wider than the page says that it scrolls. */
-  const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) =>
-    target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1)));
-  document.querySelectorAll(".scroll").forEach((one) => sizes.observe(one));
-
   document.querySelectorAll("figure").forEach((figure) => {
     const source = figure.querySelector("script.values");
     if (!source) return;
