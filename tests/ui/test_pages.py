@@ -145,7 +145,9 @@ def test_the_comparison_is_that_of_the_command(
 ) -> None:
     coband("compare", root / "a", root / "b")
     printed = capsys.readouterr()
-    page = text_of(visitor(f"/compare?id={visitor.id('a')}&id={visitor.id('b')}"))
+    written = visitor(f"/compare?id={visitor.id('a')}&id={visitor.id('b')}")
+    assert written.count("<details open><summary>") == 1 < written.count("<details><summary>"), "the rest is folded"
+    page = text_of(written)
     cells = {cell for line in printed.out.splitlines() for cell in re.split(r"  +", line.strip()) if cell}
     assert len(cells) > 50
     told = {cell.removeprefix("theory: ") for cell in cells if ": Differences" not in cell}
