@@ -158,8 +158,9 @@ class Hub:
     def _leave(self, suspended: bool) -> None:
         """Leave the journal as it is: the run can go on from here; ``suspended``: all stations are sent away."""
         if self._journal is not None:
-            if suspended:
-                self._journal.write(self._pump.now, pack(("suspended",)))
+            with suppress(LiveError):  # no room is no reason to say nothing to stations
+                if suspended:
+                    self._journal.write(self._pump.now, pack(("suspended",)))
             self._journal.close()
 
     async def close(self) -> None:

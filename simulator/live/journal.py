@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from coband.simulator.live.codec import WireError, pack, unpack
 from coband.simulator.live.terms import LiveError
@@ -23,12 +26,23 @@ class Journal:
 
     Args:
         file: where; entries of an earlier process stay.
+
+    Raises:
+        LiveError: another process writes it.
     """
 
     def __init__(self, file: Path) -> None:
         self._file = file
         for_its_owner = partial(os.open, mode=0o600)
         self._stream = open(file, "ab", buffering=0, opener=for_its_owner)  # noqa: SIM115, closed by close
+        self._lock = FileLock(f"{file}.lock")
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            self._stream.close()
+            raise LiveError(
+                f"{file} is the journal of a process that runs; wait for its end, or give another --journal"
+            ) from None
 
     @property
     def begun(self) -> bool:
@@ -38,9 +52,21 @@ class Journal:
         self.write(0.0, pack(facts))
 
     def write(self, now: float, frame: bytes = b"") -> None:
-        """Append an entry before it is acted upon; none after `close`."""
-        if not self._stream.closed:
-            self._stream.write(HEAD.pack(now, len(frame)) + frame)
+        """Append an entry, whole or not at all, before it is acted upon; none after `close`.
+
+        Raises:
+            LiveError: there is no room, or the disk has gone.
+        """
+        if self._stream.closed:
+            return
+        entry = HEAD.pack(now, len(frame)) + frame
+        try:
+            written = self._stream.write(entry)
+            if written < len(entry):
+                os.truncate(self._file, self._file.stat().st_size - written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise LiveError(f"{self._file} cannot be written: {error.strerror}; what is in it is kept") from error
 
     def read(self) -> tuple[Any, Iterator[tuple[float, bytes]]]:
         """What was told, None if the file is empty, and all other entries.
@@ -74,3 +100,4 @@ class Journal:
 
     def close(self) -> None:
         self._stream.close()
+        self._lock.release()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import suppress
+import resource
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -233,6 +234,25 @@ def test_an_entry_that_was_being_written_is_cut_off(tmp_path: Path) -> None:
         assert file.stat().st_size <= end
 
 
+def test_a_journal_has_one_writer_and_whole_entries(tmp_path: Path) -> None:
+    file = tmp_path / "x.journal"
+    with closing(Journal(file)) as journal:
+        with pytest.raises(JobFailure, match=r"x.journal is the journal of a process that runs; wait for its end, or"):
+            Journal(file)
+        journal.begin({"origin": 3})
+        before, (_, hard) = file.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 5, hard))
+        try:
+            with pytest.raises(JobFailure, match=r"x.journal cannot be written: No space left on device; what is in"):
+                journal.write(1.5, b"frame")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        assert file.read_bytes() == before
+        journal.write(2.0)
+    with closing(Journal(file)) as journal:
+        assert list(journal.read()[1]) == [(2.0, b"")]
+
+
 def test_a_file_that_is_no_journal_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     for content in (b"not a journal at all", b"{}", bytes(8) + b"\x00\x00\x00\x02{}"):
@@ -289,6 +309,7 @@ def test_a_station_of_another_run_is_refused(tmp_path: Path) -> None:
         first = one.join(tmp_path / "0.journal")
         await asyncio.sleep(0.3)
         first.cancel()
+        await asyncio.wait([first])  # which ends its journal
         for number in range(1, 3):
             one.join(tmp_path / f"{number}.journal")
         one.join(tmp_path / "0.journal")
