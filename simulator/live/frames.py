@@ -39,7 +39,8 @@ async def read(reader: asyncio.StreamReader, largest: int) -> bytes:
     """
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
     if length > largest:
-        raise WireError(f"a frame of {length} bytes, where {largest} are allowed")
+        more = "; `coband live --max-frame MIB` allows larger ones" if largest > GREETING else ""
+        raise WireError(f"a frame of {length} bytes, where {largest} are allowed{more}")
     return await reader.readexactly(length)
 
 

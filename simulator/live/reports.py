@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, BatchAgent, Client
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.machine import Machine, MarkedProgress
-from coband.simulator.live.schema import Accounts, AgentFacts, Pulls, Report
+from coband.simulator.live.schema import DETAILS, ROWS, Accounts, AgentFacts, Pulls, Report
 
 
 def report_of(machine: Machine) -> Report:
@@ -84,6 +84,16 @@ def _hindsight(machine: Machine, agent: Client) -> dict[str, float | int]:
     if not isinstance(agent, BatchAgent) or not hasattr(machine.world, "means"):
         return {}
     return agent.report_in_hindsight(np.stack([machine.world.means(other, 1) for other in range(len(machine.agents))]))
+
+
+def portions(rows: Sequence[PlainRow]) -> Iterator[tuple[PlainRow, ...]]:
+    """Events in portions of which each has room in a frame."""
+    start = letters = 0
+    for end, row in enumerate(rows, 1):
+        letters += len(row[-1] or "")
+        if end == len(rows) or end - start == ROWS or letters >= DETAILS:
+            yield tuple(rows[start:end])
+            start, letters = end, 0
 
 
 def check_rows(rows: Sequence[PlainRow], due: int, agents: int) -> None:

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, FailFast, Field
 from coband.simulator.core.audit.trace import EVENTS, NOBODY
 from coband.simulator.core.nodes.node import SERVER
 
-ROWS = 2000
-"""Events in one frame."""
+ROWS, DETAILS = 2000, 1 << 18
+"""Events in one frame, and letters of their details from which on no more are added to it."""
 LONGEST_NAME, LONGEST_TEXT = 200, 100_000
 
 

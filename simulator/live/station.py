@@ -22,7 +22,7 @@ from coband.simulator.live.frames import FROM_HUB, named, parts, written
 from coband.simulator.live.journal import Journal
 from coband.simulator.live.machine import Machine, Share
 from coband.simulator.live.pump import Pump
-from coband.simulator.live.reports import report_of
+from coband.simulator.live.reports import portions, report_of
 from coband.simulator.live.session import Session
 from coband.simulator.live.terms import LiveError
 
@@ -263,9 +263,9 @@ class Station:
     def _report(self) -> None:
         assert self._machine is not None
         self._finished = True
-        report, rows = report_of(self._machine), self._machine.rows
-        for start in range(0, len(rows), schema.ROWS):
-            self._session.post(schema.Rows(tuple(rows[start : start + schema.ROWS])))
+        report = report_of(self._machine)
+        for rows in portions(self._machine.rows):
+            self._session.post(schema.Rows(rows))
         self._session.post(report)
 
     def _tell(self) -> None:

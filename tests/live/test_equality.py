@@ -97,6 +97,15 @@ def test_what_came_early_is_handed_over_when_its_predecessor_is_given_up() -> No
     ]
 
 
+def test_a_full_trace_of_large_arm_sets_travels_in_frames_that_have_room() -> None:
+    one = live(SERIAL, "Alone", ("trace=full", "problem.arms.count=600"), largest=1 << 19)
+    measured = run(one)
+    predicted, rows = simulated(one.scenario, "Alone")
+    assert measured.fingerprint == predicted.fingerprint
+    assert [row.detail for row in one.rows] == [row.detail for row in rows]
+    assert sum(len(row.detail or "") for row in rows) > 3 << 19
+
+
 def test_phases_run_too_with_messages_from_agent_to_agent() -> None:
     scenario = loading.load("cope_kb/fixed_budget_same_quick", ["agents.count=4", "replications=1"])
     for label in ("CoKernelFB", "IndUniformFB"):
