@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from coband.simulator.analysis.counts import counting
+from coband.simulator.analysis.counts.counting import Counts
 from coband.simulator.cli.main import main
 from tests.analysis.traces import runs
 
@@ -99,6 +101,20 @@ def test_a_scenario_that_comes_with_coband_keeps_its_name(
     assert checked[:2] == (0, "quickstart: as locked\n")
 
 
+def test_counts_that_another_command_adds_meanwhile_stay(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(*_: object) -> Counts:
+        monkeypatch.setattr(counting, "count", count)
+        assert coband(capsys, "lock", "studies/b.yaml")[0] == 0
+        return {}
+
+    count = counting.count
+    monkeypatch.setattr(counting, "count", meanwhile)
+    assert coband(capsys, "lock", "studies/a.yaml")[0] == 0
+    assert list(json.loads(Path("counts.lock.json").read_text())) == ["studies/b.yaml", "studies/a.yaml", "$hardware"]
+
+
 def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> None:
     coband(capsys, "lock", "studies/a.yaml", "--set", "schedule.turns=2")
     assert json.loads(Path("counts.lock.json").read_text())["studies/a.yaml"]["One"]["turns"] == 8
@@ -115,6 +131,7 @@ def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> No
         (["check"], "[1, 2]", "counts.lock.json is no counts lock"),
         (["check"], '{"studies/a.yaml": {"One": 3}}', "counts.lock.json is no counts lock"),
         (["check"], '{"studies/a.yaml": {"One": {"turns": "x"}}}', "counts.lock.json is no counts lock"),
+        (["check"], '{"studies/a.yaml": {}, "$hardware": {"studies/a.yaml": 5}}', "counts.lock.json is no counts lock"),
         (["check"], "{}", "counts.lock.json has no counts, so nothing would be checked; `coband counts lock FILE...`"),
         (["check"], '{"studies/c.yaml": {}}', "studies/c.yaml: there is no such file"),
         (["lock"], None, "Missing argument 'FILE...'"),

@@ -130,13 +130,11 @@ class LockFile:
 
     def __init__(self, path: Path, base: Path | None = None) -> None:
         self.path, self._base = path, (path.parent if base is None else base).absolute()
-        self.counts: dict[str, Counts] = _read(path) if path.exists() else {}
-        self._hardware: dict[str, dict[str, Any]] = {
-            name: dict(found) for name, found in self.counts.pop(HARDWARE, {}).items()
-        }
+        self.counts, self._hardware = _read(path)
 
     def put(self, name: str, counts: Counts) -> None:
-        """Replace the counts of a scenario by what this process has counted."""
+        """Replace the counts of a scenario by what this process has counted; others are what the file has by now."""
+        self.counts, self._hardware = _read(self.path)
         self.counts[name], self._hardware[name] = counts, hardware()
 
     def other_hardware(self, name: str) -> str | None:
@@ -188,14 +186,18 @@ class LockFile:
             files.replace_text(self.path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-def _read(path: Path) -> dict[str, Counts]:
+def _read(path: Path) -> tuple[dict[str, Counts], dict[str, dict[str, Any]]]:
+    """Counts by scenario, and what they were computed with; both empty where there is no file."""
+    if not path.exists():
+        return {}, {}
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise CountsError(f"{path} is not JSON ({error}); is it a counts lock?") from error
-    hardware = found.pop(HARDWARE, {}) if isinstance(found, dict) else {}
+    computed = found.pop(HARDWARE, {}) if isinstance(found, dict) else {}
     try:
-        return {**TypeAdapter(dict[str, Counts]).validate_python(found), HARDWARE: hardware}
+        counts = TypeAdapter(dict[str, Counts]).validate_python(found)
+        return counts, TypeAdapter(dict[str, dict[str, Any]]).validate_python(computed)
     except ValidationError:
         message = "no counts lock: scenario, label and count are expected, one inside the other, and numbers in them."
         raise CountsError(f"{path} is {message}") from None
