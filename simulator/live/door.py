@@ -66,6 +66,7 @@ class Door:
     async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, port = (writer.get_extra_info("peername") or ("an unknown address", 0))[:2]  # it may be gone already
         self._connections.add(writer)
+        frames.watch(writer)
         task = asyncio.current_task()
         assert task is not None
         self._serving.add(task)

@@ -6,8 +6,10 @@ In a session it is (``NUMBERED``, number, kind, fields ...). Other frames are ab
 from __future__ import annotations
 
 import asyncio
+import socket
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -22,6 +24,8 @@ GREETING = 1 << 16
 """Bytes of the largest frame of a station that is not admitted yet."""
 LARGEST = 1 << 26
 """Bytes of the largest frame after that, unless the user says otherwise."""
+SILENT = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 30_000}
+"""After 30 s in which the other end's machine has confirmed nothing, a connection has ended; where the system can."""
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
@@ -30,18 +34,35 @@ def framed(body: bytes) -> bytes:
     return LENGTH.pack(len(body)) + body
 
 
+def watch(writer: asyncio.StreamWriter) -> None:
+    """Have a connection end when the other machine is gone without a word."""
+    connection = writer.get_extra_info("socket")
+    with suppress(OSError):  # it has ended already
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in SILENT.items():
+            if hasattr(socket, name):
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 async def read(reader: asyncio.StreamReader, largest: int) -> bytes:
     """The body of the next frame.
 
     Raises:
         WireError: it is longer than ``largest`` bytes; nothing of it is read.
-        asyncio.IncompleteReadError: the connection has ended.
+        asyncio.IncompleteReadError, ConnectionError: the connection has ended.
     """
-    (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+    (length,) = LENGTH.unpack(await _exactly(reader, LENGTH.size))
     if length > largest:
         more = "; `coband live --max-frame MIB` allows larger ones" if largest > GREETING else ""
         raise WireError(f"a frame of {length} bytes, where {largest} are allowed{more}")
-    return await reader.readexactly(length)
+    return await _exactly(reader, length)
+
+
+async def _exactly(reader: asyncio.StreamReader, size: int) -> bytes:
+    try:
+        return await reader.readexactly(size)
+    except OSError as error:  # such as that there is no way to the other machine any more
+        raise ConnectionError(error.errno, error.strerror) from error
 
 
 def kind_of(kind: type[Frame]) -> str:

@@ -108,7 +108,9 @@ class Station:
         self._until = min(self._until, loop.time() + invitation.patience)
         while True:
             try:
-                return await asyncio.open_connection(invitation.host, invitation.port)
+                reader, writer = await asyncio.open_connection(invitation.host, invitation.port)
+                frames.watch(writer)
+                return reader, writer
             except OSError as error:
                 if loop.time() > self._until:
                     raise LiveError(f"no hub answers at {self._hub}: {error.strerror or error}") from None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import re
 import resource
+import socket
 from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +20,7 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Node, Outbox
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import JobFailure
+from coband.simulator.live import frames
 from coband.simulator.live.journal import Journal
 from tests.live.test_equality import DELAYS, LOSS
 from tests.live.together import SERIAL, Live, live, run, simulated
@@ -232,6 +235,25 @@ def test_an_entry_that_was_being_written_is_cut_off(tmp_path: Path) -> None:
         expected = [(1.5, b"frame")] if end >= len(whole) - 12 else []
         assert (facts, list(entries)) == ({"origin": 3}, expected)
         assert file.stat().st_size <= end
+
+
+def test_both_ends_notice_that_the_other_machine_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, watch = list[int](), frames.watch
+
+    def noted(writer: asyncio.StreamWriter) -> None:
+        watch(writer)
+        found.append(writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+
+    async def read() -> None:
+        reader = asyncio.StreamReader()
+        reader.set_exception(OSError(errno.EHOSTUNREACH, "No route to host"))
+        await frames.read(reader, frames.LARGEST)
+
+    monkeypatch.setattr(frames, "watch", noted)
+    run(live(SERIAL, "Alone"))
+    assert found == [1] * 6
+    with pytest.raises(ConnectionError, match="No route to host"):
+        asyncio.run(read())
 
 
 def test_a_journal_has_one_writer_and_whole_entries(tmp_path: Path) -> None:
