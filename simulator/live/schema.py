@@ -245,6 +245,11 @@ class Welcome(NamedTuple):
     received: Count
     largest: Annotated[int, Field(ge=1, lt=1 << 31)]
 
+    @property
+    def run(self) -> tuple[object, ...]:
+        """What stays the same whenever the station comes again."""
+        return self.scenario, self.task, self.origin, self.agents, self.speed
+
 
 class Refused(NamedTuple):
     """The station may not take part, or not any longer."""

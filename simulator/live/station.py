@@ -125,6 +125,12 @@ class Station:
             if self._journal is not None:
                 self._journal.begin(parts(facts._replace(received=0, epoch=None)))
         assert self._pump is not None
+        assert self._facts is not None
+        if facts.run != self._facts.run:
+            journal = "this process" if self._invitation.journal is None else self._invitation.journal.name
+            raise LiveError(
+                f"the hub at {self._hub} runs something else than {journal} has begun; give another --journal"
+            )
         ahead = await self._ahead(reader, writer)
         if facts.epoch is not None:
             self._pump.epoch = facts.epoch - ahead

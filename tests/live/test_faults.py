@@ -286,6 +286,30 @@ def test_a_file_that_is_no_journal_is_refused_and_left_as_it_is(tmp_path: Path) 
         assert file.read_bytes() == content
 
 
+def test_a_journal_of_another_run_has_no_place_where_its_number_is_free(tmp_path: Path) -> None:
+    earlier, one = live(SERIAL, "Async"), live(SERIAL, "Dis")
+
+    async def begun(run: Live, journal: str) -> None:
+        await run.open()
+        station = run.join(tmp_path / journal)
+        await asyncio.sleep(0.3)
+        station.cancel()
+        await asyncio.wait([station])
+
+    async def main() -> None:
+        await begun(earlier, "earlier.journal")
+        assert earlier.hub is not None
+        await earlier.hub.close()
+        await begun(one, "0.journal")
+        with pytest.raises(JobFailure, match=r"runs something else than earlier.journal has begun; give another --jou"):
+            await one.join(tmp_path / "earlier.journal")
+        for number in range(3):
+            one.join(tmp_path / f"{number}.journal")
+        await one.result()
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(
     ("node", "words"),
     [
