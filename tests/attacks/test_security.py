@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import exit_status
-from coband.simulator.experiments.store.packed import unpacked
+from coband.simulator.experiments.store.packed import compressed, sealed, unpacked
 from tests.analysis.traces.runs import STAR, perform
 
 ROOT = Path(__file__).parents[2]
@@ -44,8 +43,9 @@ def test_only_scenarios_on_their_way_to_workers_are_pickled() -> None:
     ],
 )
 def test_a_done_file_of_another_kind_is_refused(content: object) -> None:
+    text = json.dumps(content).encode()
     with pytest.raises(ValueError, match="not a done-file"):
-        unpacked(gzip.compress(json.dumps(content).encode()))
+        unpacked(compressed(sealed(text[:-1]) if isinstance(content, dict) else text))
 
 
 def test_a_hostile_label_is_text_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import zlib
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ from coband.simulator.experiments.store import schema
 Rows = list[tuple[Any, ...]]
 LEVEL = 3
 """Of compression."""
+SEAL = b', "sha256": "%b"}'
+"""How a done-file ends: with the digest of all before."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +44,26 @@ def packed(
     rows = {table: [row[1:] for row in rows] for table, rows in tables.items()}
     beside = {"read": dict(read or {}), "unknown": unknown} if read or unknown else {}
     content = {"record": record, "tables": rows, **beside}
-    return compressed(json.dumps(content, allow_nan=False, default=methodcaller("item")).encode())
+    text = json.dumps(content, allow_nan=False, default=methodcaller("item")).encode()
+    return compressed(sealed(text[:-1]))
+
+
+def sealed(text: bytes) -> bytes:
+    """A JSON object without its last bracket, and its digest."""
+    return text + SEAL % hashlib.sha256(text).hexdigest().encode()
 
 
 def unpacked(content: bytes) -> CachedResult:
     """The job in a done-file.
 
     Raises:
-        ValueError: it is not whole.
+        ValueError: it is not whole, or was changed.
     """
     try:
-        found = json.loads(decompressed(content))
+        text = decompressed(content)
+        if text != sealed(text[: -len(SEAL % bytes(64))]):
+            raise ValueError("not a done-file: it does not end with its digest")
+        found = json.loads(text)
         record, rows = found["record"], found["tables"]
         if not isinstance(record, dict) or not set(rows) <= set(schema.OF_RESULTS):
             raise ValueError("not a done-file: no record, or other tables than those of a job")
