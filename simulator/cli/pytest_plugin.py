@@ -145,7 +145,7 @@ class LockFile(_Readable, pytest.File):
         from coband.simulator.analysis.counts.counting import LockFile as Locked
 
         lock = Locked(self.path)
-        for name in lock.counts:
+        for name in lock.locked(()):
             yield LockedScenario.from_parent(self, name=name, lock=lock)
 
 

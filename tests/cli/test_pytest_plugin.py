@@ -74,3 +74,12 @@ def test_a_pattern_without_files_is_an_error(project: Path) -> None:
     status, output = run_pytest(project)
     assert status == 4
     assert f"coband_scenarios: there is no file 'count.lock.json' below {project}" in output
+
+
+def test_an_empty_lock_is_an_error(project: Path) -> None:
+    (project / "pytest.ini").write_text("[pytest]\ncoband_scenarios = *.lock.json\n")
+    (project / "counts.lock.json").write_text("{}")
+    status, output = run_pytest(project, "--continue-on-collection-errors")
+    assert status == 1
+    assert "counts.lock.json has no counts, so nothing would be checked; `coband counts lock FILE...` adds" in output
+    assert "1 passed, 1 error" in output
