@@ -84,6 +84,10 @@ def test_split(coband: Program, folder: Path) -> None:
         (["--agent", 9, "speed=1"], "coband: --agent 9: there is no such agent; they are numbered from 0 to 3."),
         (["--set", "network.los=0"], "network.los"),
         (["--set", "network.loss=2"], "network.loss"),
+        (
+            ["--set", "algorithms.Async.algorithm=lin_ucb"],
+            'does not have; give the whole entry: --set "algorithms.Async={algorithm: lin_ucb, label: Async}".',
+        ),
         (["--label", "Anc", "--set", "network.loss=0"], "there is no label 'Anc' in this run; there is Async"),
         (["--split", "--drop", 5], "give it without --drop, --set and others."),
         (["--drop", "x"], "'x' is not a valid integer"),

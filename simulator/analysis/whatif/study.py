@@ -19,6 +19,7 @@ from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.places import new_place
 from coband.simulator.experiments.store.store import StoredRun
+from coband.simulator.scenario_errors import ScenarioError
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,18 @@ def study_of(
 
 def _variant(original: Original, question: Question) -> Variant:
     """A label with the change; its number is given later."""
-    before, after = original.scenario(), original.scenario(*question.settings)
+    before = original.scenario()
+    try:
+        after = original.scenario(*question.settings)
+    except ScenarioError as error:
+        for setting in question.settings:
+            place, _, name = setting.partition(".algorithm=")
+            if name and "unknown key" in str(error):
+                raise QuestionError(
+                    f"--set {setting} leaves keys that {name} does not have; give the whole entry: "
+                    f'--set "{place}={{algorithm: {name}, label: {original.entry}}}".'
+                ) from error
+        raise
     if original.entry not in {entry.label for entry in after.algorithms}:
         raise QuestionError(
             f"--set takes the label {original.entry!r} out of the scenario, so that there is nothing to compare with; "
