@@ -105,10 +105,6 @@ class Following:
         if self._bar is not None:
             self._bar.changed(status)
 
-    def advanced(self, status: Status) -> None:
-        if self._bar is not None:
-            self._bar.advanced(status)
-
     def failed(self, failure: Failure) -> None:
         if self._bar is not None:
             self._bar.failed(failure)

@@ -53,10 +53,6 @@ class Bar:
         done = status.ended + status.under_way
         self._progress.update(self._progress.task_ids[0], total=status.total, completed=done, note=time_left(status))
 
-    def advanced(self, status: Status) -> None:
-        """Jobs under way have come so far."""
-        self.changed(status)
-
     def ended(self, end: JobEnd) -> str | None:
         """With --verbose, a line for each job that ends."""
         if end.record is not None and verbosity() == "verbose":

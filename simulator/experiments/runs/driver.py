@@ -344,4 +344,4 @@ class _Driver:
             check_limit(limit, now - self._begun, self._place.path)
         if self._listener is not None:
             self._refresh()
-            self._listener.advanced(self._status)
+            self._listener.changed(self._status)

@@ -15,10 +15,7 @@ class Listener(Protocol):
     """Follows a run or a sweep."""
 
     def changed(self, status: Status) -> None:
-        """Some jobs have ended, or some time has passed; the first call comes before the first job."""
-
-    def advanced(self, status: Status) -> None:
-        """Jobs under way have gone on."""
+        """Jobs have ended or gone on, or some time has passed; the first call comes before the first job."""
 
     def failed(self, failure: Failure) -> None:
         """A job broke off."""

@@ -34,9 +34,6 @@ class Notes:
     def changed(self, status: Any) -> None:
         self.states.append(status.state)
         self.total = status.total
-        self._come_to(status.ended)
-
-    def advanced(self, status: Any) -> None:
         self._come_to(status.ended + status.under_way)
 
     def ended(self, end: Any) -> None:
