@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from coband.simulator.experiments.runs.results import Record
-from coband.simulator.experiments.scenario.input_problems import ScenarioError, did_you_mean, quoted
+from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.nodes import Mark
 from coband.simulator.experiments.statistics.dominance import Values
 from coband.simulator.metrics import Metric
@@ -33,10 +33,10 @@ def objectives(names: Sequence[str], aim: str, metrics: Mapping[str, Metric]) ->
         if name not in allowed:
             near = did_you_mean(name, allowed)
             message = f"{quoted(name)} is no number that is better when it is low or high{near or ';'} "
-            raise ScenarioError([mark.problem((), message + f"there is {', '.join(allowed)}")])
+            raise mark.error(f"{message}there is {', '.join(allowed)}")
     if len(set(wanted)) < len(wanted) or not LEAST <= len(wanted) <= MOST:
-        message = f"needs {LEAST} to {MOST} different numbers, such as regret,scalars; given: {', '.join(wanted)}"
-        raise ScenarioError([mark.problem((), message)])
+        given = ", ".join(wanted)
+        raise mark.error(f"needs {LEAST} to {MOST} different numbers, such as regret,scalars; given: {given}")
     return tuple(metrics[name] for name in wanted)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from coband.simulator.experiments.scenario.input_problems import ScenarioError, quoted
-from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode
+from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, ScalarNode, SequenceNode
 from coband.simulator.experiments.scenario.yaml_nodes import read, resolve
 from coband.simulator.experiments.sweep.grid import Value, values_of
 
@@ -105,11 +105,11 @@ def _between(text: str, mark: Mark, key: str) -> Between:
     low, high = (_number(end) for end in ends.split("..", 1))
     scale = scale.strip()
     if low is None or high is None or scale not in ("", *SCALES):
-        raise _error(mark, key, f"{quoted(text)} is no range; {FORM}")
+        raise mark.error(f"{quoted(text)} is no range; {FORM}", (key,))
     if not low < high:
-        raise _error(mark, key, f"{quoted(text)}: the first end must be below the second")
+        raise mark.error(f"{quoted(text)}: the first end must be below the second", (key,))
     if scale == "log" and low <= 0:
-        raise _error(mark, key, f"{quoted(text)}: a logarithmic range begins above 0")
+        raise mark.error(f"{quoted(text)}: a logarithmic range begins above 0", (key,))
     log = scale == "log" or (not scale and low > 0 and high >= LOG_FROM * low)
     return Between(low, high, log, isinstance(low, int) and isinstance(high, int), mark)
 
@@ -125,22 +125,8 @@ def _listed(text: str, mark: Mark, key: str) -> Listed:
     if problems:
         raise ScenarioError(problems)
     if not isinstance(node, (SequenceNode, MappingNode)):
-        raise _error(mark, key, f"{quoted(text)} has no values; {FORM}")
-    return of_node(node, mark, key)
-
-
-def of_node(node: Node, mark: Mark, key: str) -> Listed:
-    """The values of a list or of a mapping from labels to values.
-
-    Raises:
-        ScenarioError: there are none, or a label is given twice.
-    """
+        raise mark.error(f"{quoted(text)} has no values; {FORM}", (key,))
     found = tuple(values_of(node))
-    labels = [value.label for value in found]
-    if not found or len(set(labels)) < len(labels):
-        raise _error(mark, key, f"needs values that differ; {FORM}")
+    if not found or len({value.label for value in found}) < len(found):
+        raise mark.error(f"needs values that differ; {FORM}", (key,))
     return Listed(found)
-
-
-def _error(mark: Mark, key: str, message: str) -> ScenarioError:
-    return ScenarioError([mark.problem((key,), message)])

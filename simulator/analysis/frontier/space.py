@@ -9,7 +9,7 @@ from math import prod
 
 from coband.simulator.analysis.frontier.ranges import Between, Listed, Range, parse
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.input_problems import ScenarioError, did_you_mean, quoted
+from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, SequenceNode, descend, plain
 from coband.simulator.experiments.scenario.overrides import items_named, steps_of
 from coband.simulator.experiments.sweep.grid import Grid, Key, Value, named
@@ -90,12 +90,12 @@ def spaces(root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[st
     for path, found, mark in given:
         steps = steps_of(path)
         if steps[0] != "algorithms" or len(steps) < 3 or not all(steps):
-            raise ScenarioError([mark.problem((path,), _NOT_OF_ALGORITHMS)])
+            raise mark.error(_NOT_OF_ALGORITHMS, (path,))
         numbers = items_named(entries, steps[1], steps[2:], mark, ("algorithms",), registry.takes)
         for number in numbers & set(chosen):
             ranges[number][tuple(steps[2:])] = (found, mark)
     if not any(ranges.values()):
-        raise ScenarioError([root.mark.problem((), _NOTHING_VARIES)])
+        raise root.mark.error(_NOTHING_VARIES)
     return [_space(number, names[number], ranges[number]) for number in chosen]
 
 
@@ -125,7 +125,7 @@ def _selected(entries: SequenceNode, labels: Sequence[str], only: Sequence[str])
         if wanted not in (*labels, *names):
             known = list(dict.fromkeys([*labels, *names]))
             near = did_you_mean(wanted, known) or f"; there is {', '.join(known)}"
-            raise ScenarioError([Mark("--only").problem((), f"no algorithm or label {quoted(wanted)}{near}")])
+            raise Mark("--only").error(f"no algorithm or label {quoted(wanted)}{near}")
     pairs = enumerate(zip(labels, names, strict=True))
     return [number for number, pair in pairs if not only or not {*pair}.isdisjoint(only)]
 
@@ -138,7 +138,7 @@ def _of_grid(grid: Grid) -> Iterator[_Given]:
         first = axis.keys[0]
         if len(axis.keys) > 1:
             message = "keys that change together are not searched; fix them with --set, or give --vary"
-            raise ScenarioError([first.mark.problem(("zip", first.path), message)])
+            raise first.mark.error(message, ("zip", first.path))
         yield first.path, Listed(first.values), first.mark
 
 
@@ -146,8 +146,7 @@ def _of_option(text: str) -> _Given:
     key, sign, found = text.partition("=")
     mark = Mark(f"--vary {text}")
     if not sign or not key.strip() or not found.strip():
-        message = "must be KEY=LOW..HIGH or KEY=VALUE,VALUE, such as algorithms.Async.threshold=0.01..100"
-        raise ScenarioError([mark.problem((), message)])
+        raise mark.error("must be KEY=LOW..HIGH or KEY=VALUE,VALUE, such as algorithms.Async.threshold=0.01..100")
     return key.strip(), parse(found, mark, key.strip()), mark
 
 

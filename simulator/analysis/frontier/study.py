@@ -103,7 +103,6 @@ def load_search(
     request: Request | None = None,
     *,
     replications: int | None = None,
-    registry: Registry | None = None,
 ) -> Search:
     """Read a scenario file as a search for its frontier.
 
@@ -111,14 +110,13 @@ def load_search(
         path: the file, or the name of a scenario that comes with coband, or the text itself.
         overrides: ``key.path=value``, as given to ``--set``; one of a key of the grid fixes that key.
         replications: fresh ones of each finalist; None for the scenario's, at least `LEAST_FRESH`.
-        registry: what the scenario can name; None for what is installed.
 
     Raises:
         ScenarioError: with what is wrong with the scenario, the ranges or the objectives.
         BudgetError: there are too few jobs.
         ModuleNotFoundError: candidates have to be proposed, and Optuna is not installed.
     """
-    asked, registry = request or Request(), registry or Registry.installed()
+    asked, registry = request or Request(), Registry.installed()
     text, base = read_scenario(path)
     _, rest, grid, problems = divided(text, str(path), overrides, registry)
     if problems:
