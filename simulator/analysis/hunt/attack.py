@@ -26,6 +26,8 @@ from coband.simulator.scenario_errors import BrokenOff, RequestError
 
 REFUSALS: tuple[type[Exception], ...] = (*BAD_INPUT, BrokenOff)
 """Why a run ends without a regret."""
+LIARS = 0.4
+"""Largest share of them."""
 HONEST: dict[str, Any] = {"kind": "scale", "factor": 1.0}
 """What a liar does whose messages stay as they are."""
 ALWAYS: Mapping[str, float] = {}
@@ -75,20 +77,19 @@ class Attacks:
     Args:
         scenario: its own adversaries are replaced, its expectations ignored.
         seeds: of the worlds over which regrets are averaged.
-        most: largest share of liars.
 
     Raises:
         AttackError: there is one agent alone.
     """
 
-    def __init__(self, scenario: Scenario, seeds: Sequence[int], most: float = 0.4) -> None:
+    def __init__(self, scenario: Scenario, seeds: Sequence[int]) -> None:
         self._base, self._seeds, self._count = scenario.base, seeds, scenario.agents.count
         if self._count < 2:
             raise AttackError("an attack needs a liar and somebody honest; set agents.count: 2, or more")
         document = {**scenario.resolved(), "replications": 1, "expect": [], "trace": "off"}
         self._document = json.dumps(document)
         self._algorithms = {entry.label: entry.algorithm for entry in scenario.algorithms}
-        self.most = max(1, round(most * self._count))
+        self.most = max(1, round(LIARS * self._count))
         self._known: dict[str, float] = {}
 
     def tried(self, label: str) -> Iterator[Attack]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,7 +74,10 @@ def growths(contender: Contender, scenario: Mapping[str, Any]) -> list[Growth]:
         scenario: of the contender, resolved, as it is stored.
     """
     algorithm = Registry.installed().algorithms.get(contender.algorithm)
-    return [] if algorithm is None else list(_Bounded(contender, scenario, algorithm).growths())
+    if algorithm is None:
+        return []
+    bounded = _Bounded(contender, scenario, algorithm)
+    return [bounded.growth(bound) for bound in algorithm.bounds]
 
 
 class _Bounded:
@@ -84,11 +87,27 @@ class _Bounded:
         self._contender, self._scenario, self._algorithm = contender, scenario, algorithm
         self._gains: dict[tuple[int, float], FloatArray] = {}
 
-    def growths(self) -> Iterator[Growth]:
-        for bound in self._algorithm.bounds:
-            broken, unchecked = self._assumptions(bound)
-            courses, unknown = self._courses(bound)
-            yield _growth(self._contender.label, bound, courses, unknown, broken, unchecked)
+    def growth(self, bound: Bound) -> Growth:
+        broken, unchecked = self._assumptions(bound)
+        courses, unknown = self._courses(bound)
+        slopes = [slope(places, height) for places, height, _ in courses]
+        limits = [(places, limit) for places, _, limit in courses if limit is not None]
+        limit = [slope(places, found) for places, found in limits]
+        same = bool(courses) and all(np.array_equal(one[0], courses[0][0]) for one in courses)
+        both = len(limit) == len(slopes) > 0
+        return Growth(
+            self._contender.label,
+            bound,
+            courses[0][0] if same else np.array([]),
+            np.mean([one[1] for one in courses], axis=0) if same else np.array([]),
+            np.mean([found for _, found in limits], axis=0) if same and both else np.array([]),
+            statistics.estimate(slopes) if slopes else None,
+            statistics.estimate(limit) if limit else None,
+            statistics.paired_difference(slopes, limit) if both else None,
+            unknown,
+            broken,
+            unchecked,
+        )
 
     @cached_property
     def _config(self) -> Any:
@@ -184,34 +203,6 @@ class _Bounded:
         if (replication, scale) not in self._gains:
             self._gains[replication, scale] = known.gain(self._config.kernel, scale)
         return self._gains[replication, scale]
-
-
-def _growth(
-    label: str,
-    bound: Bound,
-    courses: list[tuple[FloatArray, FloatArray, FloatArray | None]],
-    unknown: str,
-    broken: tuple[str, ...],
-    unchecked: tuple[str, ...],
-) -> Growth:
-    slopes = [slope(places, height) for places, height, _ in courses]
-    limits = [(places, limit) for places, _, limit in courses if limit is not None]
-    limit = [slope(places, found) for places, found in limits]
-    same = bool(courses) and all(np.array_equal(one[0], courses[0][0]) for one in courses)
-    both = len(limit) == len(slopes) > 0
-    return Growth(
-        label,
-        bound,
-        courses[0][0] if same else np.array([]),
-        np.mean([one[1] for one in courses], axis=0) if same else np.array([]),
-        np.mean([found for _, found in limits], axis=0) if same and both else np.array([]),
-        statistics.estimate(slopes) if slopes else None,
-        statistics.estimate(limit) if limit else None,
-        statistics.paired_difference(slopes, limit) if both else None,
-        unknown,
-        broken,
-        unchecked,
-    )
 
 
 def checkpoints(turns: int) -> FloatArray:
