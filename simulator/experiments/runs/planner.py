@@ -26,24 +26,15 @@ class Planned(Protocol):
     """What a planner needs of a study (`experiments.runs.study.Study`)."""
 
     @property
-    def variants(self) -> Sequence[Variant]:
-        """What there is to run."""
-
+    def variants(self) -> Sequence[Variant]: ...
     @property
-    def numbers(self) -> Sequence[int]:
-        """Numbers of the replications."""
-
+    def numbers(self) -> Sequence[int]: ...
     @property
-    def replications(self) -> int:
-        """How many there are to begin with."""
-
+    def replications(self) -> int: ...
     @property
-    def entries(self) -> Sequence[str]:
-        """Labels of the algorithms."""
-
+    def entries(self) -> Sequence[str]: ...
     @property
-    def until(self) -> Until | None:
-        """When the mean of a variant is known well enough."""
+    def until(self) -> Until | None: ...
 
 
 class Planner:
