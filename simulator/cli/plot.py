@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,18 +13,6 @@ from coband.simulator.cli.types import Finite, Out
 FORMATS = ("pdf", "svg", "png")
 SIZE = (3.3, 2.2)
 INCHES = Finite(0.5, 60)
-
-
-@dataclass(frozen=True)
-class PanelRequest:
-    """Which panels to draw, in which size in inches, and where."""
-
-    names: tuple[str, ...]
-    environment: str | None
-    size: tuple[float, float]
-    output: Path
-    formats: tuple[str, ...]
-    dpi: int
 
 
 def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[list[tuple[Path, str]]]:
@@ -96,26 +82,26 @@ def plot(
     """Draw figures of a report as PDF, SVG or PNG, or panels in any size."""
     with extra():
         from coband.simulator.analysis.report import contents
+        from coband.simulator.analysis.report import panels as single
     from coband.simulator.experiments.store.files import keep_file
 
-    if panels:
-        if names:
-            raise BadInput("give either --figure or --panel.")
-        request = PanelRequest(panels, environment, (width or SIZE[0], height or SIZE[1]), out, formats, dpi)
-        for file, content in _panels(paths, against, request):
-            keep_file(file, content, force=force)
-            click.echo(file)
-        return
-    if width or height or environment:
+    if panels and names:
+        raise BadInput("give either --figure or --panel.")
+    if not panels and (width or height or environment):
         raise BadInput("--width, --height and --environment are for single panels; name one with --panel.")
     unknown = [name for name in names if name not in contents.NAMES]
     if unknown:
         raise BadInput(f"there is no figure {unknown[0]!r}; there is {', '.join(contents.NAMES)}.")
     with analysed(paths, against) as analysis:
-        found = list(contents.figures(analysis, names or contents.NAMES))
+        if panels:
+            chosen, size = single.environment(analysis, environment), (width or SIZE[0], height or SIZE[1])
+            found = [single.panel_figure(chosen, name, size) for name in panels]
+        else:
+            found = list(contents.figures(analysis, names or contents.NAMES))
+        stems = list(panels) or [one.file for one in found]
         files = [
             (file, contents.rendered(one, kind, dpi))
-            for one, of in zip(found, places(out, formats, [one.file for one in found]), strict=True)
+            for one, of in zip(found, places(out, formats, stems), strict=True)
             for file, kind in of
         ]
     missing = [name for name in names if name not in {one.name for one in found}]
@@ -127,14 +113,3 @@ def plot(
         raise BadInput(
             "\n".join(f"these runs have nothing to draw for {name}. It shows: {titles[name]}" for name in missing)
         )
-
-
-def _panels(paths: tuple[Path, ...], against: str | None, request: PanelRequest) -> Iterator[tuple[Path, bytes]]:
-    """(file, content) of every panel that is asked for."""
-    from coband.simulator.analysis.report import contents, panels
-
-    with analysed(paths, against) as analysis:
-        chosen = panels.environment(analysis, request.environment)
-        for name, of in zip(request.names, places(request.output, request.formats, list(request.names)), strict=True):
-            figure = panels.panel_figure(chosen, name, request.size)
-            yield from ((file, contents.rendered(figure, form, request.dpi)) for file, form in of)
