@@ -83,9 +83,10 @@ def run(
     the settings that were chosen. Ctrl-C keeps what is finished; the same command goes on.
     """
     from coband.simulator.analysis.suite.submission import Runner
+    from coband.simulator.analysis.suite.suites import suite as suite_of
     from coband.simulator.experiments.registry.registry import Registry
 
-    found, known = _suite(name), list(Registry.installed().algorithms)
+    found, known = suite_of(name), list(Registry.installed().algorithms)
     for one in algorithms:
         if one not in known:
             near = ", ".join(difflib.get_close_matches(one, known, n=3, cutoff=0.0))
@@ -183,12 +184,6 @@ def _scenarios(found: Suite, names: Sequence[str]) -> list[str]:
     return [one for one in known if one in names] or known
 
 
-def _suite(name: str) -> Suite:
-    from coband.simulator.analysis.suite.suites import suite as suite_of
-
-    return suite_of(name)
-
-
 def _read(files: Sequence[Path], alone: bool) -> tuple[Suite, list[Submission]]:
     """The results files, all of one suite and size, and those that come with coband unless they stand alone.
 
@@ -196,13 +191,14 @@ def _read(files: Sequence[Path], alone: bool) -> tuple[Suite, list[Submission]]:
         BadInput: they are of several.
     """
     from coband.simulator.analysis.suite.submission import read
+    from coband.simulator.analysis.suite.suites import suite as suite_of
 
     submissions = [read(file) for file in files]
     kinds = {(one.suite, one.sha256, one.size) for one in submissions}
     if len(kinds) > 1:
         said = "; ".join(f"{file}: {one.suite} {one.size}" for file, one in zip(files, submissions, strict=True))
         raise BadInput(f"only results of one version and one size of a suite can be compared: {said}.")
-    found = _suite(submissions[0].suite)
+    found = suite_of(submissions[0].suite)
     shipped = [] if alone else [read(file) for file in found.results.get(submissions[0].size, [])]
     return found, submissions + [one for one in shipped if one.sha256 == found.digest and one not in submissions]
 

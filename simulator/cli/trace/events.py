@@ -29,6 +29,8 @@ def print_events(events: Iterable[Event], algorithms: Mapping[str, str], as_json
         algorithms: name of the algorithm of each label.
         as_json: whether they are printed as JSON.
     """
+    from coband.simulator.analysis.traces.meaning import content
+
     current = None
     narrow = is_narrow()
     for event in events:
@@ -42,7 +44,7 @@ def print_events(events: Iterable[Event], algorithms: Mapping[str, str], as_json
             if not narrow:
                 print(header())
         print("\n".join(block(event, algorithms) if narrow else [row(event, algorithms)]))
-        if extra := _content(event):
+        if extra := content(event):
             print(f"          {extra}")
 
 
@@ -96,9 +98,3 @@ def _meaning(event: Event, algorithms: Mapping[str, str]) -> str:
     from coband.simulator.analysis.traces.meaning import meaning
 
     return meaning(event, algorithms.get(event.label, ""))
-
-
-def _content(event: Event) -> str:
-    from coband.simulator.analysis.traces.meaning import content
-
-    return content(event)
