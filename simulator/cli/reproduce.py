@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,7 +188,7 @@ def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
 
     found = verdicts(outcomes)
     if as_json:
-        entries = [{**one.to_json(), "verdict": verdict} for one, verdict in zip(outcomes, found, strict=True)]
+        entries = [{**asdict(one), "verdict": verdict} for one, verdict in zip(outcomes, found, strict=True)]
         tables.show_json({"claims": entries})
         return
     rows = [

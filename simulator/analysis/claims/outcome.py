@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from coband.simulator.analysis.claims.claim import Size
 from coband.simulator.analysis.claims.condition import Finding
@@ -165,22 +164,6 @@ class Outcome:
             cpu_hours=max(self.cpu_hours, earlier.cpu_hours),
             fingerprints=prints,
         )
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for a results file."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Outcome:
-        """What :meth:`to_json` gave.
-
-        Raises:
-            ValidationError: it is none of that.
-        """
-        return _ADAPTER.validate_python(data)
-
-
-_ADAPTER = TypeAdapter(Outcome)
 
 
 def holds_of(part: Sequence[Finding]) -> float:

@@ -34,23 +34,23 @@ def folder() -> Path:
     return FOLDER / CLAIMS
 
 
-def papers(where: Path | None = None) -> dict[str, Paper]:
+def papers() -> dict[str, Paper]:
     """The papers by the name of their folder, in alphabetical order.
 
     Raises:
         ScenarioError: a file is not valid.
     """
-    found = sorted((where or folder()).glob(f"*/{PAPER}.yaml"))
+    found = sorted(folder().glob(f"*/{PAPER}.yaml"))
     return {path.parent.name: _with_files(_read(path, Paper), path.parent) for path in found}
 
 
-def claims(where: Path | None = None) -> list[PlacedClaim]:
+def claims() -> list[PlacedClaim]:
     """All claims, paper by paper, in the order of their names.
 
     Raises:
         ScenarioError: a file is not valid.
     """
-    return [read_claim(path) for path in sorted((where or folder()).glob("*/*.yaml")) if path.stem != PAPER]
+    return [read_claim(path) for path in sorted(folder().glob("*/*.yaml")) if path.stem != PAPER]
 
 
 def read_claim(path: Path) -> PlacedClaim:
@@ -80,18 +80,17 @@ def _located(study: ClaimedStudy, folder: Path) -> ClaimedStudy:
     return study.model_copy(update={"scenario": str(file)}) if file.is_file() else study
 
 
-def chosen(names: Sequence[str], where: Path | None = None) -> list[PlacedClaim]:
+def chosen(names: Sequence[str]) -> list[PlacedClaim]:
     """The claims that a command is about.
 
     Args:
         names: papers, claims (``paper/claim``, or the claim's name alone where that is clear), files, or "all".
-        where: the folder of claims; None for those that come with coband.
 
     Raises:
         UnknownClaimError: a name means nothing.
         ScenarioError: a file is not valid.
     """
-    known = claims(where)
+    known = claims()
     found: dict[str, PlacedClaim] = {}
     for name in names:
         meant = _meant(name, known)

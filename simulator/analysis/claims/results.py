@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from coband.simulator.analysis.claims.outcome import Outcome
 from coband.simulator.experiments.runs.results import dump
+from coband.simulator.experiments.store.files import replace_text
 from coband.simulator.scenario_errors import RequestError
 
 VERSION = 2
+OUTCOME = TypeAdapter(Outcome)
 
 
 class ResultsError(RequestError):
@@ -55,7 +58,7 @@ def write(where: Path, outcomes: Iterable[Outcome], figures: Mapping[str, list[d
 
 def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any]] | None) -> Path:
     earlier = _content(path) if path.is_file() else {"claims": {}, "figures": [], "jobs": {}}
-    new = {key: {**one.to_json(), "fingerprints": sorted(one.fingerprints)} for key, one in found.items()}
+    new = {key: {**asdict(one), "fingerprints": sorted(one.fingerprints)} for key, one in found.items()}
     claims = {**earlier["claims"], **new}  # with the names of studies alone, whose fingerprints the file has once
     jobs = {study: dict(variants) for study, variants in earlier["jobs"].items()}
     for outcome in found.values():
@@ -70,9 +73,7 @@ def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any
         "jobs": {study: jobs[study] for study in sorted(used)},
         "figures": _joined(earlier["figures"], figures or []),
     }
-    draft = path.with_suffix(".new")
-    draft.write_text(_compact(content), encoding="utf-8")
-    draft.replace(path)
+    replace_text(path, _compact(content))
     return path
 
 
@@ -109,7 +110,9 @@ def _outcomes(path: Path) -> dict[str, Outcome]:
         content = _content(path)
         jobs = content["jobs"]
         return {
-            key: Outcome.from_json({**value, "fingerprints": {study: jobs[study] for study in value["fingerprints"]}})
+            key: OUTCOME.validate_python(
+                {**value, "fingerprints": {name: jobs[name] for name in value["fingerprints"]}}
+            )
             for key, value in content["claims"].items()
         }
     except (KeyError, TypeError, ValidationError) as error:

@@ -113,10 +113,10 @@ class Trial:
         """Before it all conditions have replications in a results file."""
         return min(one.start for one in self.conditions)
 
-    def begin_at(self, earlier: Outcome | None) -> None:
+    def begin_at(self, earlier: Outcome) -> None:
         """Take over what a results file says, if it has the numbers of replications, or much evidence without them."""
-        found = [] if earlier is None else [one for one in earlier.findings if one.setting == self.setting]
-        if earlier is None or len(found) != len(self.conditions) or not goes_on(found):
+        found = [one for one in earlier.findings if one.setting == self.setting]
+        if len(found) != len(self.conditions) or not goes_on(found):
             return
         self.prints = earlier.fingerprints
         for condition, old in zip(self.conditions, found, strict=True):

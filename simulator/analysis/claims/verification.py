@@ -71,9 +71,10 @@ def sample(claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], count
         for setting, claim in settings_of(placed.claim, outcome.chosen):
             for name, labels in _labels(claim, outcome.size).items():
                 known, prints = studies[outcome.size].get(name), outcome.fingerprints.get(name, {})
-                for label in labels if known else ():  # otherwise the claim's settings have changed since
+                if known is None:  # the claim's settings have changed since
+                    continue
+                for label in labels:
                     for replication, print_ in enumerate(prints.get(label, ())):
-                        assert known is not None
                         job = (known, label, replication, print_)
                         groups.setdefault((placed.key, setting, replication), []).append(job)
     keys = sorted(groups)
@@ -100,17 +101,16 @@ def disagreements(
         place: where.
     """
     cache, again = ResultCache(place / JOBS), {replication for _, _, replication, _ in jobs}
-    for placed in claims:
-        outcome = outcomes.get(placed.key)
-        parts = {} if outcome is None else outcome.parts()
-        for setting, claim in () if outcome is None else settings_of(placed.claim, outcome.chosen):
+    for placed in (one for one in claims if one.key in outcomes):
+        outcome = outcomes[placed.key]
+        parts = outcome.parts()
+        for setting, claim in settings_of(placed.claim, outcome.chosen):
             part, where = parts.get(setting, []), f"{placed.key}{f' at {setting}' if setting else ''}"
             if len(part) != len(claim.conditions) or not all(one.rows for one in part):
                 continue
             for condition, stored in zip(claim.conditions, part, strict=True):
                 if not _alike(condition.judge(stored.rows).after(stored), stored):
                     yield f"{where}: what the file says of {stored.text!r} does not follow from its replications"
-            assert outcome is not None
             yield from _other_rows(where, claim, part, outcome.size, again, cache)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from coband.simulator.analysis.claims.levels import Point
 from coband.simulator.analysis.claims.outcome import Outcome, fails_of, holds_of, verdicts
 from coband.simulator.analysis.claims.reading import read_claim
 from coband.simulator.analysis.claims.reproduction import Reproduction
+from coband.simulator.analysis.claims.results import OUTCOME
 from coband.simulator.analysis.claims.samples import SampleError
 from coband.simulator.analysis.claims.wording import in_words
 from coband.simulator.arrays import FloatArray
@@ -80,7 +82,7 @@ def reproduced(folder: Path, text: str) -> tuple[Outcome, str]:
     reproduction.run()
     (outcome,) = reproduction.outcomes()
     again = Reproduction(
-        [claim], folder / "again", InProcess(), earlier={claim.key: Outcome.from_json(outcome.to_json())}
+        [claim], folder / "again", InProcess(), earlier={claim.key: OUTCOME.validate_python(asdict(outcome))}
     )
     again.run()
     assert again.outcomes()[0].findings == outcome.findings

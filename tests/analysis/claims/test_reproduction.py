@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from coband.simulator.analysis.claims.outcome import Outcome, verdicts
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
 from coband.simulator.analysis.claims.reading import read_claim
 from coband.simulator.analysis.claims.reproduction import Reproduction
+from coband.simulator.analysis.claims.results import OUTCOME
 from coband.simulator.analysis.claims.samples import SampleError
 from coband.simulator.analysis.claims.studies import needed
 from coband.simulator.analysis.claims.wording import in_words
@@ -157,7 +158,7 @@ def test_a_condition_that_is_decided_runs_no_more(tmp_path: Path) -> None:
     assert (jobs, before.replications, [one.count for one in before.findings]) == (9, 3, [3, 6])
     (prints,) = before.fingerprints.values()
     assert {label: len(found) for label, found in prints.items()} == {"One [turns=20]": 3, "N [turns=20]": 6}
-    known = replace(Outcome.from_json(before.to_json()), origin={"git": "of before"})
+    known = replace(OUTCOME.validate_python(asdict(before)), origin={"git": "of before"})
     (tmp_path / "elsewhere").mkdir()
     more = placed(tmp_path, CLAIM.replace("most: 6", "most: 8") + TRUE + LONG)
     pool = Counted()
@@ -435,7 +436,7 @@ def test_evidence_without_its_numbers_is_a_factor_if_there_is_much_of_it(tmp_pat
     reproduction = Reproduction([more], tmp_path / "elsewhere", pool, earlier={known.claim: known})
     reproduction.run()
     (outcome,) = reproduction.outcomes()
-    (found,) = Outcome.from_json(outcome.to_json()).findings
+    (found,) = OUTCOME.validate_python(asdict(outcome)).findings
     later = more.claim.conditions[0].judge(found.rows).evidence
     assert (found.start, found.count) == (start, outcome.replications)
     assert found.rows
