@@ -17,8 +17,8 @@ from coband.simulator.api.errors import RunError, translated
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.runs.results import AGENT_KEYS
 from coband.simulator.experiments.store.finding import called
-from coband.simulator.experiments.store.store import Event, Filter, StoredJob, StoredRun, open_run
-from coband.simulator.experiments.store.variants import StoredVariant, variants
+from coband.simulator.experiments.store.store import Event, Filter, StoredRun, open_run
+from coband.simulator.experiments.store.variants import variants
 
 _JOB = ("label", "algorithm", "replication")
 _LEDGER = ("kind", "direction", "sends", "messages", "scalars", "scalars_broadcast_once")
@@ -66,7 +66,8 @@ class StoredTables:
         with self._opened() as run:
             described = _Described(run)
             rows = (
-                {**described.of(job), **{key: value for key, value in job.record.items() if key not in _NOT_IN_A_CELL}}
+                {"label": job.label, "algorithm": job.algorithm, **described.label(job.label)}
+                | {key: value for key, value in job.record.items() if key not in _NOT_IN_A_CELL}
                 for job in run.select()
                 if job.record is not None
             )
@@ -239,16 +240,10 @@ class _Described:
         self._variants = variants(run)
         self.names = ("entry", "phase", *parameter_names(run)) if self._variants else ()
 
-    def of(self, job: StoredJob) -> dict[str, Any]:
-        """Of a job."""
-        return {"label": job.label, "algorithm": job.algorithm, **self.label(job.label)}
-
     def label(self, label: str) -> dict[str, Any]:
-        """Of a label."""
+        """Of a label; a parameter is a number where it is one, otherwise its text."""
         variant = self._variants.get(label)
-        return {} if variant is None else {"entry": variant.entry, "phase": variant.phase, **_parameters(variant)}
-
-
-def _parameters(variant: StoredVariant) -> dict[str, Any]:
-    """Name -> value: a number where it is one, otherwise its text."""
-    return {one.name: one.text if one.number is None else one.number for one in variant.parameters}
+        if variant is None:
+            return {}
+        parameters = {one.name: one.text if one.number is None else one.number for one in variant.parameters}
+        return {"entry": variant.entry, "phase": variant.phase, **parameters}

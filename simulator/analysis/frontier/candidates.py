@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coband.simulator.analysis.frontier.ranges import Between
-from coband.simulator.analysis.frontier.space import Point, Space, with_fractions
+from coband.simulator.analysis.frontier.space import Point, Space
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.files import with_absolute_paths
@@ -72,24 +72,20 @@ class Candidates:
         Raises:
             ScenarioError: an end of a range, or a value of a list, is not allowed.
         """
-        for number, one in enumerate(space.dimensions):
-            for value in one.range.ends:
-                self._with(space, number, value)
-            if isinstance(one.range, Between) and one.range.whole and self._takes_fractions(space, number):
-                space = with_fractions(space, number)
-        return space
+        dimensions = []
+        for one in space.dimensions:
+            alone, found = replace(space, dimensions=(one,)), one.range
+            for value in found.ends:
+                self.scenario(alone, (value,))
+            if isinstance(found, Between) and found.whole and self._takes_fractions(alone, found):
+                one = replace(one, range=replace(found, whole=False))
+            dimensions.append(one)
+        return replace(space, dimensions=tuple(dimensions))
 
-    def _with(self, space: Space, number: int, value: Value) -> Scenario:
-        """The file's own scenario with one value changed."""
-        one = space.dimensions[number]
-        return self.scenario(replace(space, dimensions=(one,)), (value,))
-
-    def _takes_fractions(self, space: Space, number: int) -> bool:
-        found = space.dimensions[number].range
-        assert isinstance(found, Between)
+    def _takes_fractions(self, alone: Space, found: Between) -> bool:
         half = found.low + 0.5
         try:
-            self._with(space, number, Value(str(half), ScalarNode(found.mark, half, str(half))))
+            self.scenario(alone, (Value(str(half), ScalarNode(found.mark, half, str(half))),))
         except ScenarioError:
             return False
         return True

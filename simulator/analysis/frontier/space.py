@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from coband.simulator.analysis.frontier.ranges import Between, Listed, Range, parse
+from coband.simulator.analysis.frontier.ranges import Listed, Range, parse
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, SequenceNode, descend, plain
@@ -168,12 +168,3 @@ def _space(number: int, label: str, ranges: Mapping[tuple[str, ...], tuple[Range
         for steps, key in zip(ranges, names, strict=True)
     ]
     return Space(number, label, tuple(dimensions))
-
-
-def with_fractions(space: Space, number: int) -> Space:
-    """The space in which a dimension takes fractions, too."""
-    dimensions = list(space.dimensions)
-    found = dimensions[number].range
-    assert isinstance(found, Between)
-    dimensions[number] = replace(dimensions[number], range=replace(found, whole=False))
-    return replace(space, dimensions=tuple(dimensions))

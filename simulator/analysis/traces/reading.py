@@ -81,16 +81,10 @@ class TraceReader:
         query = f"SELECT {COLUMNS} FROM events WHERE {self._at}"
         row = self.job.part.execute(query, (self.job.id, seq)).fetchone()
         if row is None:
-            last = self.last
+            (last,) = self.job.part.execute("SELECT max(seq) FROM events WHERE job = ?", (self.job.id,)).fetchone()
             have = f"they go from 0 to {last}" if last is not None else "there is none at all"
             raise StoreError(f"{_job_name(self.job)} has no event {seq}; {have}.")
         return self.decode(tr.Row._make(row))
-
-    @property
-    def last(self) -> int | None:
-        query = "SELECT max(seq) FROM events WHERE job = ?"
-        number: int | None = self.job.part.execute(query, (self.job.id,)).fetchone()[0]
-        return number
 
 
 def one_job(

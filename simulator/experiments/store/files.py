@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from coband.simulator.scenario_errors import RequestError
 
@@ -110,8 +108,3 @@ def free_bytes(place: Path) -> float:
     """Room on the disk on which a directory is, or will be."""
     whole = place.absolute()
     return shutil.disk_usage(next(one for one in (whole, *whole.parents) if one.exists())).free
-
-
-def read_json(file: Path) -> Any:
-    """The value in a JSON file."""
-    return json.loads(file.read_text(encoding="utf-8"))

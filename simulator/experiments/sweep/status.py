@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 
 from coband.simulator.experiments.runs.results import dump
 from coband.simulator.experiments.runs.status import EntryStatus, Status
-from coband.simulator.experiments.store.files import OutputError, read_json, replace_text
+from coband.simulator.experiments.store.files import OutputError, replace_text
 from coband.simulator.experiments.sweep import lock
 
 FILE = "status.json"
@@ -28,7 +29,7 @@ def read(directory: Path) -> Status:
     if not file.is_file():
         raise OutputError(f"{directory} holds no sweep: there is no {file}. Give the directory that --out named.")
     try:
-        found = read_json(file)
+        found = json.loads(file.read_text(encoding="utf-8"))
         found["entries"] = {name: EntryStatus(**entry) for name, entry in found["entries"].items()}
         status = Status(**found)
     except (ValueError, TypeError, LookupError, AttributeError) as error:
