@@ -69,11 +69,11 @@ def sample(claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], count
     for placed in with_jobs:
         outcome = outcomes[placed.key]
         for setting, claim in settings_of(placed.claim, outcome.chosen):
-            for name, labels in _labels(claim, outcome.size).items():
-                known, prints = studies[outcome.size].get(name), outcome.fingerprints.get(name, {})
+            for own in needed([claim], outcome.size).values():
+                known, prints = studies[outcome.size].get(own.name), outcome.fingerprints.get(own.name, {})
                 if known is None:  # the claim's settings have changed since
                     continue
-                for label in labels:
+                for label in (variant.label for variant in own.sweep.variants):
                     for replication, print_ in enumerate(prints.get(label, ())):
                         job = (known, label, replication, print_)
                         groups.setdefault((placed.key, setting, replication), []).append(job)
@@ -81,11 +81,6 @@ def sample(claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], count
     random.Random(seed).shuffle(keys)
     found = {(job[0].name, *job[1:3]): job for key in keys for job in groups[key]}
     return list(found.values())[:count]
-
-
-def _labels(claim: Claim, size: Size) -> dict[str, list[str]]:
-    """The variants that a claim is about, by the name of their study."""
-    return {one.name: [variant.label for variant in one.sweep.variants] for one in needed([claim], size).values()}
 
 
 def disagreements(
