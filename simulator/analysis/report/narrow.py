@@ -51,7 +51,8 @@ def narrow(figure: Figure, name: str, title: str) -> tuple[str, list[Move]]:
     """
     if any(axis.get_label() == "<colorbar>" for axis in figure.axes):
         return "", []
-    panels, entries = list(_panels(figure)), list(_words(figure))
+    panels = list(_panels(figure))
+    entries = [Part((f"sign{i}", f"word{i}"), _box(figure, pair)) for i, pair in enumerate(_entries(figure))]
     width = max([WIDTH, *(one.box[2] - one.box[0] for one in panels)])
     if max(one.box[2] for one in panels) - min(one.box[0] for one in panels) <= width + GAP:
         return "", []
@@ -101,12 +102,6 @@ def _panels(figure: Figure) -> Iterator[Part]:
             borrowed = f"rows{named[0]}", move
             left = min(left, _box(figure, [named[1].yaxis])[0] + move[0])
         yield Part((f"panel{number}",), (left, top, right, bottom), borrowed)
-
-
-def _words(figure: Figure) -> Iterator[Part]:
-    """The entries of the legend."""
-    for number, pair in enumerate(_entries(figure)):
-        yield Part((f"sign{number}", f"word{number}"), _box(figure, pair))
 
 
 def _entries(figure: Figure) -> Iterator[tuple[Artist, Artist]]:

@@ -61,19 +61,18 @@ def fetch(name: str, directory: Path | None = None) -> Path:
         FetchError: pooch is not installed, the download failed, or its contents are wrong. No partial file is left, and
             an earlier file is kept.
     """
+    place = data_directory() if directory is None else directory
     if name in GRAPH_DATASETS:
-        return fetch_graph(GRAPH_DATASETS[name], directory)
+        return fetch_graph(GRAPH_DATASETS[name], place)
     if name in RATINGS:
-        place = data_directory() if directory is None else directory
         raise by_hand(RATINGS[name], RATINGS[name].file, place / name)
     if name not in DATASETS:
         raise unknown(name, [source.name for source in _sources()])
-    return fetch_dataset(DATASETS[name], directory)
+    return fetch_dataset(DATASETS[name], place)
 
 
-def fetch_dataset(dataset: ClassificationDataset, directory: Path | None = None) -> Path:
+def fetch_dataset(dataset: ClassificationDataset, place: Path) -> Path:
     """Do what `fetch` does, for a dataset that need not be in `DATASETS`."""
-    place = data_directory() if directory is None else directory
     target = place / dataset.file
     if target.is_file() and file_sha256(target) == dataset.sha256:
         return target
@@ -88,9 +87,8 @@ def fetch_dataset(dataset: ClassificationDataset, directory: Path | None = None)
     return target
 
 
-def fetch_graph(dataset: GraphDataset, directory: Path | None = None) -> Path:
+def fetch_graph(dataset: GraphDataset, place: Path) -> Path:
     """Do what `fetch` does, for a graph that need not be in `GRAPH_DATASETS`."""
-    place = data_directory() if directory is None else directory
     target = place / dataset.file
     if target.is_file() and not _difference(dataset, target):
         return target

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.problems.problem import Problem
@@ -35,12 +34,8 @@ def problems_in(document: object, base: Path) -> Iterator[tuple[Problem, Path]]:
         for item in document:
             yield from problems_in(item, base)
     elif isinstance(document, Mapping):
-        if document.get("kind") == "arrays" and isinstance(document.get("content"), str):
-            yield _arrays(document), base
+        if document.get("kind") == "arrays" and isinstance(content := document.get("content"), str):
+            arrays = Registry.installed().problems["arrays"].config
+            yield arrays.model_validate({"kind": "arrays", "content": content}), base
         for value in document.values():
             yield from problems_in(value, base)
-
-
-def _arrays(section: Mapping[str, Any]) -> Problem:
-    kind = Registry.installed().problems["arrays"].config
-    return kind.model_validate({"kind": "arrays", "content": section["content"]})

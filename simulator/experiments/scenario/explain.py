@@ -152,7 +152,8 @@ class Explainer:
         if error.type in ("union_tag_invalid", "union_tag_not_found"):
             return self._unknown_tag(error)
         if error.type == "literal_error" and error.path[-1] in ("kind", "algorithm"):
-            return self.unknown_name(error.path[:-1], str(error.path[-1]), self._known(error))
+            above, key = error.path[:-1], str(error.path[-1])
+            return self.unknown_name(above, key, self._wording.tags(above, self._data, key))
         node = descend(self._root, *error.path) or self._root
         if isinstance(node, MappingNode) and error.type not in _RULES and self._has_unknown_kind(error.path, node):
             return self._unknown_tag(error)
@@ -168,9 +169,6 @@ class Explainer:
         key = str(error.context.get("discriminator", "")).strip("'")
         key = key if key.isidentifier() else "kind"
         return self.unknown_name(error.path, key, self._wording.tags(error.path, self._data, key))
-
-    def _known(self, error: _LocatedError) -> list[str]:
-        return self._wording.tags(error.path[:-1], self._data, str(error.path[-1]))
 
     def _message(self, error: _LocatedError, node: Node) -> str:
         if error.type in _MODEL_RULES:

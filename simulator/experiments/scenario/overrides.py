@@ -81,17 +81,10 @@ def items_named(
     Raises:
         ScenarioError: there is no such entry.
     """
-    chosen = _items(node, step, mark, path)
-    if step == "*" and rest:
-        return {i for i in chosen if takes(text_at(node.items[i], "algorithm") or "", rest[0])} or chosen
-    return chosen
-
-
-def _items(node: SequenceNode, step: str, mark: Mark, path: KeyPath) -> set[int]:
-    """The indices of the entries that a step of the path names."""
     count = len(node.items)
     if step == "*":
-        return set(range(count))
+        every = range(count)
+        return {i for i in every if rest and takes(text_at(node.items[i], "algorithm") or "", rest[0])} or set(every)
     if step.isdecimal():
         if int(step) < count:
             return {int(step)}
