@@ -112,7 +112,7 @@ def _show_environment(analysis: Analysis) -> None:
     from coband.simulator.analysis.report import theory_table
 
     tables.show(
-        ["measure", "in words"], [[one.measure.title, one.sentence] for one in analysis.rankings], left=2, keys=1
+        ["measure", "in words"], [[one.measure.heading, one.sentence] for one in analysis.rankings], left=2, keys=1
     )
     for title, table in report_tables.differences(analysis) if len(analysis.labels) > 1 else ():
         _show_differences(title, table)

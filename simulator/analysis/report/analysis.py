@@ -15,7 +15,7 @@ from coband.simulator.analysis.report.comparison import Difference, Ranking
 from coband.simulator.analysis.report.data import Contender, ReportError, RunComparison
 from coband.simulator.analysis.report.environments import environments
 from coband.simulator.analysis.report.events import Events, read
-from coband.simulator.analysis.report.measures import Measure, measures
+from coband.simulator.analysis.report.measures import measures
 from coband.simulator.analysis.report.palette import LineStyle, line_style, variant_style
 from coband.simulator.analysis.report.rounds import Round, Waits
 from coband.simulator.analysis.theory.growth import Growth, growths
@@ -23,6 +23,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import StoredRun
+from coband.simulator.metrics import Metric
 
 MAX_PAIRED = 5
 """Largest number of contenders for which all pairs are shown; with more, each is compared with one reference."""
@@ -168,22 +169,22 @@ class Analysis:
     def styles(self) -> list[LineStyle]:
         return [self.shared.styles[one.run, one.own] for one in self.contenders]
 
-    def estimates(self, measure: Measure) -> list[Estimate]:
+    def estimates(self, measure: Metric) -> list[Estimate]:
         """Mean and interval of every label: Student's t, or Wilson's for proportions."""
-        return [_estimate(measure, list(one.values(measure.key).values())) for one in self.contenders]
+        return [_estimate(measure, list(one.values(measure.name).values())) for one in self.contenders]
 
     @cached_property
     def differences(self) -> dict[str, list[Difference]]:
         """Key of a measure -> differences of all pairs."""
-        return {one.key: comparisons.differences(self.comparison, one) for one in self.measures}
+        return {one.name: comparisons.differences(self.comparison, one) for one in self.measures}
 
     @cached_property
     def rankings(self) -> list[Ranking]:
-        return [comparisons.ranking(self.comparison, one, self.differences[one.key]) for one in self.measures]
+        return [comparisons.ranking(self.comparison, one, self.differences[one.name]) for one in self.measures]
 
-    def shown(self, measure: Measure) -> list[Difference]:
+    def shown(self, measure: Metric) -> list[Difference]:
         """The differences to show: all pairs, or those with the reference."""
-        return self._shown[measure.key]
+        return self._shown[measure.name]
 
     @cached_property
     def _shown(self) -> dict[str, list[Difference]]:
@@ -226,7 +227,7 @@ class Analysis:
         return agents.get("count") if isinstance(agents, dict) else None
 
 
-def _estimate(measure: Measure, values: list[float]) -> Estimate:
+def _estimate(measure: Metric, values: list[float]) -> Estimate:
     if measure.proportion:
         return Estimate(statistics.mean(values), statistics.wilson(values), len(values))
     return statistics.estimate(values)

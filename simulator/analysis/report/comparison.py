@@ -11,12 +11,12 @@ from itertools import combinations
 import numpy as np
 
 from coband.simulator.analysis.report.data import Contender, RunComparison
-from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.anytime import confidence_sequence, mean_processes
 from coband.simulator.experiments.statistics.estimates import LEVEL, Estimate
 from coband.simulator.experiments.statistics.evidence import mean_of_logs
+from coband.simulator.metrics import Metric
 
 Interval = tuple[float, float]
 BOOTSTRAP_SEED = 0
@@ -37,7 +37,7 @@ class Difference:
         turned: whether the contenders are compared in the opposite order, so that numbers change sign only.
     """
 
-    measure: Measure
+    measure: Metric
     comparison: RunComparison
     contenders: tuple[Contender, Contender]
     strict_level: float
@@ -140,7 +140,7 @@ class Difference:
     @cached_property
     def _values(self) -> tuple[dict[int, float], dict[int, float]]:
         one, other = self.contenders
-        return one.values(self.measure.key), other.values(self.measure.key)
+        return one.values(self.measure.name), other.values(self.measure.name)
 
     @property
     def _common(self) -> list[int]:
@@ -183,14 +183,14 @@ class Ranking:
         sentence: the result in words.
     """
 
-    measure: Measure
+    measure: Metric
     order: tuple[tuple[str, Estimate], ...]
     leaders: tuple[str, ...]
     undecided: tuple[str, ...]
     sentence: str
 
 
-def differences(comparison: RunComparison, measure: Measure) -> list[Difference]:
+def differences(comparison: RunComparison, measure: Metric) -> list[Difference]:
     """The differences of all pairs of contenders, in their order."""
     pairs = list(combinations(comparison.contenders, 2))
     return [Difference(measure, comparison, pair, 1.0 - (1.0 - LEVEL) / len(pairs)) for pair in pairs]
@@ -214,14 +214,14 @@ def _bootstrap(lefts: list[float], rights: list[float], *, paired: bool) -> Inte
     return statistics.percentile_interval(draws)
 
 
-def ranking(comparison: RunComparison, measure: Measure, found: Sequence[Difference]) -> Ranking:
+def ranking(comparison: RunComparison, measure: Metric, found: Sequence[Difference]) -> Ranking:
     """Find the best mean, and the labels whose difference from it is not certain.
 
     The leader is chosen by looking at the data. Its differences are therefore judged at the Bonferroni level, at which
     the intervals of all pairs hold together with 95 %.
     """
     estimates = [
-        (one.label, statistics.estimate(list(one.values(measure.key).values()))) for one in comparison.contenders
+        (one.label, statistics.estimate(list(one.values(measure.name).values()))) for one in comparison.contenders
     ]
     order = tuple(sorted(estimates, key=lambda item: item[1].mean, reverse=measure.better == "higher"))
     best = order[0][1].mean
@@ -239,14 +239,14 @@ def ranking(comparison: RunComparison, measure: Measure, found: Sequence[Differe
 
 
 def _sentence(
-    measure: Measure, leaders: Sequence[str], others: Sequence[str], undecided: Sequence[str], single: bool
+    measure: Metric, leaders: Sequence[str], others: Sequence[str], undecided: Sequence[str], single: bool
 ) -> str:
     if not others:
         return "All are equal." if len(leaders) > 1 else f"{leaders[0]} is alone."
     if len(leaders) > 1:
         best = f"{_few(leaders, 'labels')} share the {measure.end} mean"
     elif not undecided and not single:
-        return f"{leaders[0]} {measure.verb}."
+        return f"{leaders[0]} {measure.praise}."
     else:
         best = f"{leaders[0]} has the {measure.end} mean"
     if single:

@@ -80,7 +80,7 @@ def surface(analysis: Analysis) -> sweeps.ResponseSurface | None:
         return None
     measure = analysis.measures[0]
     return sweeps.ResponseSurface(
-        runs[0], measure.key, highest=measure.better == "higher", order=analysis.shared.entries
+        runs[0], measure.name, highest=measure.better == "higher", order=analysis.shared.entries
     )
 
 
@@ -96,7 +96,7 @@ def _of_surface(draw: Callable[[sweeps.ResponseSurface, str], Figure | None]) ->
 
     def drawn(analysis: Analysis) -> Figure | None:
         found = surface(analysis)
-        return None if found is None else draw(found, analysis.measures[0].title)
+        return None if found is None else draw(found, analysis.measures[0].heading)
 
     return drawn
 

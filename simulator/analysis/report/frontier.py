@@ -8,12 +8,12 @@ from typing import Any
 
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import SETTING, WORLD, Contender, differing
-from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.statistics.dominance import Standing, Values, standings
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between
+from coband.simulator.metrics import Metric
 
 COSTS = ("scalars", "simulated_time", "energy")
 VERDICTS = {"frontier": "not dominated", "undecided": "not distinguishable", "beaten": "dominated by "}
@@ -41,21 +41,21 @@ class TradeOff:
     beaten_by: str | None
 
 
-def trade_offs(analysis: Analysis) -> list[tuple[Measure, Measure, list[TradeOff]]]:
+def trade_offs(analysis: Analysis) -> list[tuple[Metric, Metric, list[TradeOff]]]:
     """(cost, aim, points) for each cost in which labels differ.
 
     None if there is one label, if nobody sends anything, or if the aim is a share, such as that of right answers.
     """
     if analysis.silent or len(analysis.labels) < 2:
         return []
-    found = {measure.key: measure for measure in analysis.measures}
+    found = {measure.name: measure for measure in analysis.measures}
     aim = analysis.measures[0]
     if aim.proportion:
         return []
-    return [(found[key], aim, _points(analysis, found[key], aim)) for key in COSTS if key in found and key != aim.key]
+    return [(found[key], aim, _points(analysis, found[key], aim)) for key in COSTS if key in found and key != aim.name]
 
 
-def _points(analysis: Analysis, cost: Measure, aim: Measure) -> list[TradeOff]:
+def _points(analysis: Analysis, cost: Metric, aim: Metric) -> list[TradeOff]:
     settings = _settings(analysis)
     places = [[i for i, one in enumerate(settings) if one == number] for number in dict.fromkeys(settings)]
     standing: dict[int, tuple[Standing, str | None]] = {}
@@ -93,9 +93,9 @@ def _settings(analysis: Analysis) -> list[int]:
     return found
 
 
-def _values(contender: Contender, measures: Sequence[Measure]) -> Values:
+def _values(contender: Contender, measures: Sequence[Metric]) -> Values:
     """Replication -> the numbers, low being better."""
-    columns = [contender.values(measure.key) for measure in measures]
+    columns = [contender.values(measure.name) for measure in measures]
     signs = [-1.0 if measure.better == "higher" else 1.0 for measure in measures]
     common = columns[0].keys() & columns[1].keys()
     return {r: [sign * column[r] for sign, column in zip(signs, columns, strict=True)] for r in sorted(common)}
@@ -155,9 +155,9 @@ def standing_table(analysis: Analysis) -> ReportTable | None:
             point = points[index]
             cells += [between(point.cost.mean, point.cost.interval), in_words(point)]
         rows.append((label, *cells))
-    header = [found[0][1].title]
+    header = [found[0][1].heading]
     for cost, _, _ in found:
-        header += [cost.title, f"verdict on {found[0][1].title} and {cost.title}"]
+        header += [cost.heading, f"verdict on {found[0][1].heading} and {cost.heading}"]
     caption = (
         "Not dominated: no other label is at least as good in both numbers and better in one. A label is "
         "dominated, or is not, where paired differences show it; each verdict holds with 95 %."

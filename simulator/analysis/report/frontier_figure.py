@@ -14,13 +14,13 @@ from coband.simulator.analysis.report.drawing import add_legend, figure, legend_
 from coband.simulator.analysis.report.figures import LOG, UNITS
 from coband.simulator.analysis.report.frontier import TradeOff, curves
 from coband.simulator.analysis.report.hover import note
-from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.palette import FADED, INK, MUTED, PAPER, LineStyle, mixed
+from coband.simulator.metrics import Metric
 
 MOST_NAMED = 16
 """With more points the values of their parameters are not written beside them."""
 SIGNS = {"frontier": "not dominated", "undecided": "not distinguishable", "beaten": "dominated"}
-Panel = tuple[Measure, Measure, Sequence[TradeOff]]
+Panel = tuple[Metric, Metric, Sequence[TradeOff]]
 Styles = Mapping[str, LineStyle]
 """Algorithm -> the style of its points."""
 
@@ -116,9 +116,9 @@ def _draw_curves(axis: Axes, points: Sequence[TradeOff], style: LineStyle, named
             axis.annotate(text, where, xytext=(5, 4), textcoords="offset points", fontsize=7, color=INK)
 
 
-def _scale(axis: Axes, points: Sequence[TradeOff], cost: Measure, aim: Measure) -> None:
+def _scale(axis: Axes, points: Sequence[TradeOff], cost: Metric, aim: Metric) -> None:
     """Scales, ticks and titles; a cost of 0 has a place on a logarithmic axis, too."""
-    across = {"scalars": UNITS["scalars"], "simulated_time": UNITS["times"]}.get(cost.key, cost.title)
+    across = {"scalars": UNITS["scalars"], "simulated_time": UNITS["times"]}.get(cost.name, cost.heading)
     paid = [point.cost.mean for point in points if point.cost.mean > 0]
     free = len(paid) < len(points)
     if paid and (max(paid) > 10 * min(paid) or free):
@@ -131,5 +131,5 @@ def _scale(axis: Axes, points: Sequence[TradeOff], cost: Measure, aim: Measure) 
     axis.set_xlim(left=0.0 if free else None)
     if aim.better == "lower":
         axis.set_ylim(bottom=min(0.0, *(point.gain.mean for point in points)))
-    up = "cumulative regret" if aim.key == "regret" else aim.title
-    plain(axis, f"{aim.title} against {cost.title}, at the end", across, up)
+    up = "cumulative regret" if aim.name == "regret" else aim.heading
+    plain(axis, f"{aim.heading} against {cost.heading}, at the end", across, up)

@@ -30,7 +30,7 @@ def _place(analysis: Analysis) -> dict[str, str]:
 
 def _ranking(ranking: Ranking) -> dict[str, object]:
     return {
-        "measure": ranking.measure.key,
+        "measure": ranking.measure.name,
         ranking.measure.end: list(ranking.leaders),
         "not_told_apart": list(ranking.undecided),
         "sentence": ranking.sentence,
@@ -40,7 +40,7 @@ def _ranking(ranking: Ranking) -> dict[str, object]:
 
 def _difference(one: Difference) -> dict[str, object]:
     return {
-        "measure": one.measure.key,
+        "measure": one.measure.name,
         "first": one.first,
         "second": one.second,
         "paired": one.paired,

@@ -12,9 +12,9 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.report.drawing import NARROW, TITLES, columns_for, few_ticks, wrapped
 from coband.simulator.analysis.report.figures import Line
-from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.palette import LineStyle, line_style
 from coband.simulator.experiments.statistics.estimates import Estimate
+from coband.simulator.metrics import Metric
 
 COLUMNS = 6
 """Largest number of environments side by side."""
@@ -32,7 +32,7 @@ def sole(analysis: Analysis) -> bool:
     )
 
 
-def totals_multiples(analysis: Analysis, measures: Sequence[Measure]) -> Figure:
+def totals_multiples(analysis: Analysis, measures: Sequence[Metric]) -> Figure:
     """A dot with its 95 % interval for every label; a panel per environment, and a block of panels per measure.
 
     Where each environment has one label, it has a row instead.
@@ -56,7 +56,7 @@ def totals_multiples(analysis: Analysis, measures: Sequence[Measure]) -> Figure:
             found = dict(zip(one.labels, one.estimates(measure), strict=True))
             rows.draw_totals(axis, measure, [found.get(label) for label in labels], [styles[one] for one in labels])
             axis.set_title(wrapped(one.environment, TITLES // columns) if block > columns or not order else "")
-            axis.set_xlabel(measure.title)
+            axis.set_xlabel(measure.heading)
             if columns > NARROW:
                 few_ticks(axis)
         for axis in panels[: len(shown)]:

@@ -129,6 +129,6 @@ def _curves(analysis: Analysis) -> Iterator[NamedPanel]:
             yield NamedPanel(name, partial(figures.draw_panel, lines=lines, panel=panel), legend=legend)
     styles = contents.entry_styles(analysis)
     for found in frontier.trade_offs(analysis):
-        name = "trade_off" if found[0].key == "scalars" else f"trade_off-{found[0].key}"
+        name = "trade_off" if found[0].name == "scalars" else f"trade_off-{found[0].name}"
         draw = partial(frontier_figure.draw, panel=found, styles=styles)
         yield NamedPanel(name, draw, legend=frontier_figure.handles([found], styles))

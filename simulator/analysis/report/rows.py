@@ -20,7 +20,6 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.communication import ARROWS, Flow
 from coband.simulator.analysis.report.comparison import Difference
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick, wrapped
-from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.palette import (
     HATCHES,
     MUTED,
@@ -34,6 +33,7 @@ from coband.simulator.analysis.report.palette import (
 )
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics.estimates import Estimate
+from coband.simulator.metrics import Metric
 
 LONG_LABEL = 34
 """Labels of rows are broken into lines of at most this number of characters."""
@@ -82,7 +82,7 @@ def totals(analysis: Analysis) -> list[NamedPanel]:
     styles = analysis.styles
     return [
         NamedPanel(
-            f"results-{one.key}",
+            f"results-{one.name}",
             partial(draw_totals, measure=one, found=analysis.estimates(one), styles=styles),
             analysis.labels,
         )
@@ -90,7 +90,7 @@ def totals(analysis: Analysis) -> list[NamedPanel]:
     ]
 
 
-def draw_totals(axis: Axes, measure: Measure, found: Sequence[Estimate | None], styles: Sequence[LineStyle]) -> None:
+def draw_totals(axis: Axes, measure: Metric, found: Sequence[Estimate | None], styles: Sequence[LineStyle]) -> None:
     """Draw a dot with its interval in every row that has an estimate."""
     for row, (one, style) in enumerate(zip(found, styles, strict=True)):
         if one is not None:
@@ -98,7 +98,7 @@ def draw_totals(axis: Axes, measure: Measure, found: Sequence[Estimate | None], 
                 one.interval or (one.mean, one.mean), [row, row], color=style.colour, linewidth=2, solid_capstyle="butt"
             )
             axis.plot(one.mean, row, marker=style.marker, color=style.colour, markersize=6, clip_on=False)
-    axis.set_title(measure.title)
+    axis.set_title(measure.heading)
     axis.set_xlim(left=min(0.0, *(one.mean for one in found if one is not None)))
     _thousands(axis)
 
@@ -113,7 +113,7 @@ def differences(analysis: Analysis) -> list[NamedPanel]:
         found = analysis.shown(measure)
         names = [one.first if minus is not None else f"{one.first} − {one.second}" for one in found]
         draw = partial(_draw_differences, found=found, styles=styles)
-        panels.append(NamedPanel(f"differences-{measure.key}", draw, names, minus=minus))
+        panels.append(NamedPanel(f"differences-{measure.name}", draw, names, minus=minus))
     return panels
 
 
@@ -127,7 +127,7 @@ def _draw_differences(axis: Axes, found: Sequence[Difference], styles: Mapping[s
             axis.plot(one.bootstrap, [row, row], color=colour, marker="|", markersize=9, linestyle="none")
         axis.plot(one.mean, row, marker="x" if one.better is None else styles[one.better].marker, color=colour)
     axis.axvline(0, color=MUTED, linewidth=0.9)
-    axis.set_title(f"difference of {found[0].measure.title}")
+    axis.set_title(f"difference of {found[0].measure.heading}")
     _thousands(axis)
 
 

@@ -157,7 +157,7 @@ def _regret(sheet: Sheet) -> Section | None:
         return None
     body = sheet.fill(
         "regret",
-        aim=found.measures[0].title,
+        aim=found.measures[0].heading,
         labels=len(found.labels),
         curves=multiples.MAX_CURVES,
         pale=any(len(one.labels) > multiples.MAX_CURVES for one in found.within),

@@ -13,12 +13,12 @@ from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.communication import ARROWS
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP, Difference, Ranking
 from coband.simulator.analysis.report.lies import lies
-from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.rounds import Round
 from coband.simulator.experiments.registry.catalogue import unprotected
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between, bounds, evidence, like, number
+from coband.simulator.metrics import Metric
 
 MAX_WAITED = 5
 LONGEST = 5
@@ -68,19 +68,18 @@ def together(found: Sequence[tuple[str, ReportTable]], missing: str = "") -> Rep
 
 def winners(analysis: Analysis) -> ReportTable:
     """The best label on each measure, in words."""
-    rows = tuple((one.measure.title, one.sentence, _best(one)) for one in analysis.rankings)
+    rows = tuple((one.measure.heading, one.sentence, _best(one)) for one in analysis.rankings)
     return ReportTable(_levels(analysis), ("measure", "in words", "best mean"), rows)
 
 
-def winners_within(analysis: Analysis, measures: Sequence[Measure]) -> ReportTable:
+def winners_within(analysis: Analysis, measures: Sequence[Metric]) -> ReportTable:
     """The best label on each measure in each environment of a sweep, in words."""
-    keys = [measure.key for measure in measures]
-    found = [(each, one) for key in keys for each in analysis.within for one in each.rankings if one.measure.key == key]
-    if len(keys) == 1:
+    found = [(each, one) for by in measures for each in analysis.within for one in each.rankings if one.measure == by]
+    if len(measures) == 1:
         rows = tuple((each.environment, one.sentence, _best(one)) for each, one in found)
-        caption = f"{measures[0].title[:1].upper()}{measures[0].title[1:]}. {_levels(analysis)}"
+        caption = f"{measures[0].heading[:1].upper()}{measures[0].heading[1:]}. {_levels(analysis)}"
         return ReportTable(caption, ("environment", "in words", "best mean"), rows)
-    several = tuple((each.environment, one.measure.title, one.sentence, _best(one)) for each, one in found)
+    several = tuple((each.environment, one.measure.heading, one.sentence, _best(one)) for each, one in found)
     return ReportTable(_levels(analysis), ("environment", "measure", "in words", "best mean"), several, texts=2)
 
 
@@ -95,7 +94,7 @@ def _levels(analysis: Analysis) -> str:
         if better == {"lower"}
         else "The sentence above says whether lower or higher is better."
     )
-    pairs = max(len(one.differences[analysis.measures[0].key]) for one in analysis.within)
+    pairs = max(len(one.differences[analysis.measures[0].name]) for one in analysis.within)
     if analysis.swept:
         text += " Labels are compared within one environment only."
     if max(analysis.replications) < 2 or not pairs:
@@ -112,14 +111,14 @@ def results(analysis: Analysis) -> ReportTable:
         (one.label, one.algorithm, str(len(one.records)), *cells)
         for one, cells in zip(analysis.contenders, zip(*columns, strict=True), strict=True)
     )
-    header = ("label", "algorithm", "n", *(measure.title for measure in analysis.measures))
+    header = ("label", "algorithm", "n", *(measure.heading for measure in analysis.measures))
     caption = "Mean over n replications ± half the width of the 95 % confidence interval of the mean (Student t)."
-    if shares := [measure.title for measure in analysis.measures if measure.proportion]:
+    if shares := [measure.heading for measure in analysis.measures if measure.proportion]:
         caption += f" Of {' and '.join(shares)}: the share, and Wilson's 95 % interval."
     return ReportTable(caption, header, rows, texts=2)
 
 
-def _estimate(measure: Measure, found: Estimate) -> str:
+def _estimate(measure: Metric, found: Estimate) -> str:
     if measure.proportion:
         return f"{found.mean:.3g} ({bounds(found.interval)})"
     return between(found.mean, found.interval)
@@ -130,7 +129,7 @@ def differences(analysis: Analysis) -> list[tuple[str, ReportTable]]:
     header = ("difference", "mean", "relative", "95 % t interval", "95 % bootstrap interval", *ANY_TIME, "n", "verdict")
     return [
         (
-            measure.title,
+            measure.heading,
             ReportTable(_caption(analysis.shown(measure)), header, tuple(map(_row, analysis.shown(measure)))),
         )
         for measure in analysis.measures

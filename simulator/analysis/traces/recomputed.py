@@ -73,15 +73,15 @@ def in_comparisons(run: StoredRun) -> Iterator[str]:
     for each in analysis.within:
         few = replace(each.comparison, contenders=each.contenders[:MAX_PAIRED])
         for measure in analysis.measures:
-            found = {one.label: _values(records[one.own], measure.key) for one in each.contenders}
+            found = {one.label: _values(records[one.own], measure.name) for one in each.contenders}
             form = _wilson if measure.proportion else _student
             for label, shown in zip(each.labels, each.estimates(measure), strict=True):
                 numbers = list(found[label].values())
-                yield from _wrong(f"{measure.key} of {label}", (shown.mean, shown.interval), numbers, form)
+                yield from _wrong(f"{measure.name} of {label}", (shown.mean, shown.interval), numbers, form)
             for one in comparison.differences(few, measure):
                 first, second = found[one.first], found[one.second]
                 pairs = [value - second[number] for number, value in first.items() if number in second]
-                what = f"{measure.key} of {one.first} minus {one.second}"
+                what = f"{measure.name} of {one.first} minus {one.second}"
                 yield from _wrong(what, (one.mean, one.student), pairs, _student) if one.paired else ()
 
 

@@ -10,12 +10,12 @@ import pytest
 from coband.simulator.analysis.report import comparison as comparisons
 from coband.simulator.analysis.report import tables
 from coband.simulator.analysis.report.data import Contender, RunComparison
-from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.experiments.statistics import anytime
 from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.metrics import Metric
 
-REGRET = Measure("regret", "regret", "has the lowest regret")
-ACCURACY = Measure("accuracy", "accuracy", "has the highest accuracy", better="higher")
+REGRET = Metric("regret", "reward", "regret of all pulls", better="lower")
+ACCURACY = Metric("accuracy", "", "share of right answers", better="higher")
 
 
 class FakeContender(Contender):

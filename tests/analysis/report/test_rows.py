@@ -75,11 +75,11 @@ def drawn(analysis: Analysis, name: str) -> list[Axes]:
 
 def expected_of(analysis: Analysis, stored: StoredRun) -> dict[str, dict[str, float]]:
     """What the rows of a panel must show, by the panel's name."""
-    found = {f"results-{one.key}": means(stored, one.key) for one in analysis.measures}
+    found = {f"results-{one.name}": means(stored, one.name) for one in analysis.measures}
     for one in analysis.measures:
-        mean = means(stored, one.key)
+        mean = means(stored, one.name)
         pairs = [("Sync", "Async"), ("Sync", "Alone"), ("Async", "Alone")]
-        found[f"differences-{one.key}"] = {f"{a} − {b}": mean[a] - mean[b] for a, b in pairs}
+        found[f"differences-{one.name}"] = {f"{a} − {b}": mean[a] - mean[b] for a, b in pairs}
     found["communication-scalars"] = means(stored, "scalars")
     found["communication-messages"] = means(stored, "messages")
     timings = {one.contender.label: one for one in analysis.timings}
@@ -112,7 +112,7 @@ def test_every_row_of_a_single_panel_shows_the_numbers_of_its_label(analysis: An
 def test_intervals_stand_in_the_row_of_their_mean(analysis: Analysis, stored: StoredRun) -> None:
     for axis, measure in zip(drawn(analysis, "results"), analysis.measures, strict=True):
         spans = {float(line.get_ydata()[0]): list(line.get_xdata()) for line in axis.lines if len(line.get_xdata()) > 1}  # type: ignore[index]
-        for row, found in enumerate(values(stored, measure.key).values()):
+        for row, found in enumerate(values(stored, measure.name).values()):
             low, high = statistics.interval(found) or (np.nan, np.nan)
             assert spans[row] == pytest.approx([low, high])
 
@@ -126,9 +126,9 @@ def test_the_table_of_results_has_the_mean_and_interval_of_every_label(analysis:
         ("Alone", "n_kernel_ucb", "3"),
     ]
     for column, measure in enumerate(analysis.measures, start=3):
-        assert table.header[column] == measure.title
+        assert table.header[column] == measure.heading
         for row in table.rows:
-            found = values(stored, measure.key)[row[0]]
+            found = values(stored, measure.name)[row[0]]
             mean = sum(found) / len(found)
             assert row[column] == between(mean, statistics.interval(found))
             assert float(row[column].split(" ± ")[0].replace(",", "")) == pytest.approx(mean, rel=0.05, abs=1e-9)
@@ -149,7 +149,7 @@ def test_small_multiples_have_the_names_of_rows_at_the_first_panel_of_a_line(swe
     names = names_of(axes[0])
     assert list(names.values()) == ["Sync", "Async", "Alone"]
     for axis, one in zip(axes, swept.within, strict=False):
-        regret = {each.label: np.mean(list(each.values(swept.measures[0].key).values())) for each in one.contenders}
+        regret = {each.label: np.mean(list(each.values(swept.measures[0].name).values())) for each in one.contenders}
         assert rows_of(axis, names) == pytest.approx(regret)
 
 
@@ -160,7 +160,7 @@ def test_a_page_about_a_sweep_has_its_parameters_and_winners(swept: Analysis) ->
     html = page(swept)
     assert 'id="sweep"' in html
     table = tables.winners_within(swept, swept.measures[:1])
-    title = swept.measures[0].title
+    title = swept.measures[0].heading
     assert table.caption.startswith(f"{title[0].upper()}{title[1:]}. Lower is better")
     assert len(table.rows) == 2
 

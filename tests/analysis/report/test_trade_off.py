@@ -14,14 +14,13 @@ from matplotlib.colors import to_hex
 from coband.simulator.analysis.report.drawing import styled
 from coband.simulator.analysis.report.frontier import TradeOff, curves
 from coband.simulator.analysis.report.frontier_figure import trade_off_figure
-from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.palette import INK, PAPER, SERIES, line_style
 from coband.simulator.core.metrics import ALWAYS
 from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.statistics.dominance import Standing
 from coband.simulator.experiments.statistics.estimates import Estimate
 
-MEASURES = {metric.name: Measure.of(metric) for metric in ALWAYS if metric.better}
+MEASURES = {metric.name: metric for metric in ALWAYS if metric.better}
 SENT = [Estimate(500.0, (400.0, 600.0), 5), Estimate(40_000.0, (40_000.0, 40_000.0), 5)]
 REGRETS = [Estimate(30.0, (20.0, 40.0), 5), Estimate(10.0, None, 1)]
 SILENT = Estimate(0.0, (0.0, 0.0), 5), Estimate(90.0, (80.0, 100.0), 5)
