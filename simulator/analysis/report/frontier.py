@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coband.simulator.analysis.frontier.objectives import values
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.data import SETTING, WORLD, Contender, differing
+from coband.simulator.analysis.report.data import SETTING, WORLD, differing
 from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.experiments.runs.variant import Parameter
-from coband.simulator.experiments.statistics.dominance import Standing, Values, standings
+from coband.simulator.experiments.statistics.dominance import Standing, standings
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between
 from coband.simulator.metrics import Metric
@@ -61,7 +62,8 @@ def _points(analysis: Analysis, cost: Metric, aim: Metric) -> list[TradeOff]:
     standing: dict[int, tuple[Standing, str | None]] = {}
     for group in places:
         members = [analysis.contenders[i] for i in group]
-        for index, stands in zip(group, standings([_values(one, (cost, aim)) for one in members]), strict=True):
+        points = [values((cost, aim), list(one.records.values())) for one in members]
+        for index, stands in zip(group, standings(points), strict=True):
             beater = None if stands.beaten_by is None else members[stands.beaten_by].label
             standing[index] = stands, beater
     costs, gains = analysis.estimates(cost), analysis.estimates(aim)
@@ -91,14 +93,6 @@ def _settings(analysis: Analysis) -> list[int]:
             known.append(scenario)
         found.append(number)
     return found
-
-
-def _values(contender: Contender, measures: Sequence[Metric]) -> Values:
-    """Replication -> the numbers, low being better."""
-    columns = [contender.values(measure.name) for measure in measures]
-    signs = [-1.0 if measure.better == "higher" else 1.0 for measure in measures]
-    common = columns[0].keys() & columns[1].keys()
-    return {r: [sign * column[r] for sign, column in zip(signs, columns, strict=True)] for r in sorted(common)}
 
 
 def curves(points: Sequence[TradeOff]) -> list[tuple[str | None, list[TradeOff]]]:
