@@ -15,7 +15,6 @@ from coband.simulator.experiments.runs.workers import InProcess
 from tests.everyday import slow
 from tests.versions import at_least
 
-
 FILES = [*chain(*suite("core-1").results.values())]
 
 
