@@ -21,6 +21,8 @@ pytest.importorskip("hatchling", reason="distributions are built with hatchling:
 
 from packaging.requirements import Requirement
 
+from tests.everyday import everyday
+
 ROOT = Path(__file__).parents[2]
 PARTS = ("agents", "server", "simulator", "scenarios")
 OWNED_BY_OTHERS = ("agents", "server", "simulator")  # openai-agents, for one, installs a package `agents`
@@ -167,7 +169,7 @@ def clone(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("links", everyday(1, [False, True]))
 def test_an_editable_clone_exposes_one_name(clone: Path, stub: Path, links: bool, tmp_path: Path) -> None:
     python = environment(tmp_path / "environment", [stub], Path(sysconfig.get_path("purelib")))
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
@@ -301,7 +303,7 @@ def required(name: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("guard", ["", 'if __name__ == "__main__":\n    '], ids=["as it is", "guarded"])
+@pytest.mark.parametrize("guard", everyday(1, ["", 'if __name__ == "__main__":\n    ']), ids=["as it is", "guarded"])
 def test_a_script_runs_its_own_arrays(bare_python: Path, tmp_path: Path, guard: str) -> None:
     """Far from the checkout, without the libraries of extras; worker processes do not import the script."""
     (tmp_path / "script.py").write_text(SCRIPT.replace("GUARD", guard))

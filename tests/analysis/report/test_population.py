@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,8 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs.job import plan
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store.store import open_run
+from tests.every import every
+from tests.everyday import slow
 
 SCENARIO = """\
 name: fleet
@@ -103,9 +105,11 @@ def _fate(energy: bool, agents: int) -> Fate:
     return Fate("FedLin", line_style(0), np.ones(agents), taken, np.full(agents, np.nan), 10.0)
 
 
-@pytest.mark.parametrize("energy", [False, True])
-@pytest.mark.parametrize("hours", [False, True])
-@pytest.mark.parametrize("said", [*(SAID[:end] for end in range(1, 7)), *(SAID[start:] for start in range(1, 6))])
+ROWS = [*(SAID[:end] for end in range(1, 7)), *(SAID[start:] for start in range(1, 6))]
+PANELS = list(product(ROWS, (False, True), (False, True)))
+
+
+@every("said, hours, energy", [one if place % 3 == 0 else slow(one) for place, one in enumerate(PANELS)])
 def test_no_panel_lies_over_another(said: tuple[str, ...], hours: bool, energy: bool) -> None:
     """Whatever devices say and whatever became of them, so that rows have different numbers of panels."""
     values = np.linspace(0.1, 0.9, 20)

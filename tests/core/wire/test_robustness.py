@@ -14,6 +14,8 @@ from coband.simulator.conformance.runs import algorithm, batches, registry, run
 from coband.simulator.core.nodes.node import NoBestArm, UnsupportedScenario
 from coband.simulator.core.wire.defences import Defence
 from coband.simulator.experiments.scenario.wire_checks import undefended
+from tests.every import every
+from tests.everyday import slow
 
 EIGHT: dict[str, Any] = {"kind": "stochastic", "bits": 8}
 ENCODINGS: dict[str, dict[str, Any]] = {
@@ -129,11 +131,10 @@ def test_every_two_meet_in_few_runs() -> None:
     assert len(PAIRS) < 2 * sizes[0] * sizes[2]
 
 
-@pytest.mark.parametrize("name", TALKATIVE)
-def test_every_two_of_all_lists(name: str) -> None:
+@every("row", [slow((row,)) if place % 2 else row for place, row in enumerate(PAIRS)])
+def test_every_two_of_all_lists(row: tuple[Any, ...]) -> None:
     """Every algorithm meets every encoding, behaviour, mechanism and defence, and these meet each other."""
-    for row in (row for row in PAIRS if row[0] == name):
-        assert check(*row)
+    assert check(*row)
 
 
 @pytest.mark.slow
