@@ -14,6 +14,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Gaussian, Linear
 from coband.simulator.maths.kernels.multitask import augmented
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.linalg.matrices import NotDefiniteError
 from coband.simulator.maths.posteriors import choose
 from coband.simulator.maths.posteriors.augmented import AugmentedPosterior
 from coband.simulator.maths.posteriors.counts import RepeatsPosterior
@@ -376,3 +377,24 @@ def test_a_ridge_that_grows_after_observations_has_them_at_zero() -> None:
 def test_observations_need_a_reward_each() -> None:
     with pytest.raises(ValueError, match="one reward per point is needed; 3 points and 2 rewards were given"):
         Observations(X[:3], Y[:2])
+
+
+@every("name", ["exact", "domain", "counts"])
+def test_a_lam_below_the_rounding_of_the_kernel_is_told_of(name: str) -> None:
+    """Beside values of 10^8; a mean would be infinite, or a variance nothing but rounding."""
+    rng, kernel, lam = np.random.default_rng(0), Linear(), 1e-9
+    X = 1e4 * rng.uniform(-1.0, 1.0, (60, 2))
+    made: dict[str, Callable[[], Posterior]] = {
+        "exact": lambda: ExactPosterior(kernel, lam),
+        "domain": lambda: DomainPosterior(Domain(kernel, ArmSet.fixed(X)), lam),
+        "counts": lambda: RepeatsPosterior(kernel, lam),
+    }
+
+    def learn_and_predict() -> None:
+        posterior = made[name]()
+        for _ in range(40):
+            posterior.update(Observations(X, rng.standard_normal(60)))
+            posterior.predict(X)
+
+    with pytest.raises(NotDefiniteError, match=r"lam\(=1e-09\); give a larger lam, or smaller features"):
+        learn_and_predict()

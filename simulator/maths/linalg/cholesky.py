@@ -10,6 +10,7 @@ import numpy as np
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
+from coband.simulator.maths.linalg.matrices import lam_is_lost
 
 _FIRST_ROWS, _BLOCK_ROWS = 16, 256
 _RESUMED_ROWS = 128
@@ -101,10 +102,17 @@ class GrowingCholesky:
 
         Returns:
             The new diagonal block C (p, p) of L, lower triangular: C C^T = block + lam I - V^T V.
+
+        Raises:
+            NotDefiniteError: rounding is as large as lam, so that nothing of the factor would be right.
         """
         schur = block - V.T @ V
         schur.flat[:: len(schur) + 1] += self._lam
-        C = _cholesky_above(schur, self._lam)
+        low = ~(np.diagonal(schur) >= 0.5 * self._lam)  # it is at least lam but for rounding
+        C: FloatArray
+        C, info = dpotrf(schur, lower=1, clean=1)
+        if info or low.any():
+            raise lam_is_lost(self._lam, self.size + int(info or low.argmax() + 1))
         self._write(np.hstack([V.T, C]))
         log_pivots = 2.0 * np.log(np.diagonal(C)) - math.log(self._lam)
         self._log_dets.append((self.log_det() + np.cumsum(log_pivots))[:, None])
@@ -136,17 +144,3 @@ def _square(room: int) -> FloatArray:
     pages = mmap.mmap(-1, 8 * room * room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     pages.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(pages, dtype=np.float64).reshape(room, room)
-
-
-def _cholesky_above(schur: FloatArray, floor: float) -> FloatArray:
-    """Lower factor of a Schur complement whose pivots are known to be at least ``floor`` but for rounding."""
-    C: FloatArray
-    C, info = dpotrf(schur, lower=1, clean=1)
-    if info == 0:
-        return C
-    C = np.zeros_like(schur)
-    for i in range(len(schur)):
-        for j in range(i):
-            C[i, j] = (schur[i, j] - C[i, :j] @ C[j, :j]) / C[j, j]
-        C[i, i] = math.sqrt(max(schur[i, i] - C[i, :i] @ C[i, :i], floor))
-    return C

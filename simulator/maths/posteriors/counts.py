@@ -21,6 +21,7 @@ from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.linalg.caches import RecentCache
 from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
+from coband.simulator.maths.linalg.matrices import lam_is_lost
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
 
@@ -39,12 +40,17 @@ class CountFactor:
 
     @classmethod
     def of(cls, K: FloatArray, counts: FloatArray, lam: float) -> CountFactor:
-        """From the kernel matrix of the distinct points (p, p) and how often each was seen (p,)."""
+        """From the kernel matrix of the distinct points (p, p) and how often each was seen (p,).
+
+        Raises:
+            NotDefiniteError: lam is lost beside the rounding of S K S.
+        """
         roots = np.sqrt(counts)
         ridge = roots[:, None] * K * roots
         ridge.flat[:: len(roots) + 1] += lam
         L, info = dpotrf(ridge.T, lower=1, clean=0, overwrite_a=1)  # symmetric; LAPACK takes the transpose as it is
-        assert info == 0, "S K S + lam I is positive definite"
+        if info:
+            raise lam_is_lost(lam, info)
         return cls(L, roots)
 
     def solve(self, cross: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ import numpy as np
 from coband.simulator.arms import Points
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
-from coband.simulator.maths.linalg.matrices import add_outer
+from coband.simulator.maths.linalg.matrices import add_outer, lam_is_lost
 from coband.simulator.maths.posteriors.domain import Domain
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
@@ -224,7 +224,12 @@ def whiten(covariance: FloatArray, entry: int, residual: float, lam: float) -> t
         covariance: C(., u) before the observation (M,); it is overwritten.
         entry: number of u.
         residual: y - mu(u).
+
+    Raises:
+        NotDefiniteError: rounding is as large as lam.
     """
+    if not covariance[entry] >= -0.5 * lam:
+        raise lam_is_lost(lam, entry + 1)
     s = max(float(covariance[entry]), 0.0) + lam
     covariance *= 1.0 / math.sqrt(s)
     return covariance, residual / math.sqrt(s), math.log(s / lam)
