@@ -100,11 +100,11 @@ def test_refactoring_bounds_the_drift() -> None:
     assert errors[100] < errors[10**9] / 100
 
 
-@every("lam", [1e-8, 1e-10, 1e-14])
-def test_a_small_lam_leaves_no_errors_behind(lam: float) -> None:
+@every(("lam", "length"), [(1e-8, 1.0), (1e-10, 1.0), (1e-14, 1.0), (1e-2, 1e6), (1.0, 1e7)])
+def test_a_small_lam_leaves_no_errors_behind(lam: float, length: float) -> None:
     """Beside a dense solve, which is exact where there are more observations than features."""
     rng = np.random.default_rng(4)
-    kept, rows, rewards = RidgeRegression(6, lam), rng.standard_normal((80, 6)), rng.standard_normal(80)
+    kept, rows, rewards = RidgeRegression(6, lam), length * rng.standard_normal((80, 6)), rng.standard_normal(80)
     for row, reward in zip(rows, rewards, strict=True):
         kept.update(Observations(row[None], np.array([reward])))
     V, fork = dense(rows, lam), kept.forked()
@@ -116,7 +116,6 @@ def test_a_small_lam_leaves_no_errors_behind(lam: float) -> None:
 
 def test_a_lam_below_rounding_is_told_of() -> None:
     kept = RidgeRegression(3, 1e-40)
-    kept.add_squares(np.ones((1, 3)))
     with pytest.raises(NotDefiniteError, match=r"not positive definite \(pivot .\), lam\(=1e-40\); give a larger lam"):
         kept.add_squares(np.ones((1, 3)))
 

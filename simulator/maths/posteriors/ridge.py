@@ -36,6 +36,8 @@ from coband.simulator.maths.posteriors.protocol import Posterior
 
 SMALL = 1e-6
 """Of lam: updates leave errors of about 1e-16/lam in V^(-1), which stay there until V is factored afresh."""
+STEEP = 1e9
+"""g^T V^(-1) g of an observation from which on V is factored afresh: what is left of V^(-1) loses as many digits."""
 FEW = 3
 """Observations up to which one product with a vector for each takes less time than a product of matrices."""
 
@@ -137,8 +139,8 @@ class Ridge(Posterior):
 class RidgeRegression(Ridge):
     """The full V^(-1) by updates of low rank: with U = V^(-1) G^T, V^(-1) -= U (I + G U)^(-1) U^T.
 
-    That is O(p^2) per observation; V is factored afresh every ``cadence`` observations, which bounds the drift, and
-    every time where lam is small.
+    That is O(p^2) per observation; V is factored afresh every ``cadence`` observations, which bounds the drift, every
+    time where lam is small, and where a direction that is new has a length that lam is small beside.
 
     Args:
         cadence: observations between two factorisations of V.
@@ -167,7 +169,7 @@ class RidgeRegression(Ridge):
         self._own.add(G)
         W = self._own.matrix
         if W.base is base and len(G) <= self.dimension:
-            self._update(G)
+            self._update(G, W)
             self._followed, self._theta = W, None
         else:
             self._follow(W)
@@ -199,7 +201,7 @@ class RidgeRegression(Ridge):
             self._factor(self._sum(W))
         elif len(news):
             self._diagonal = self.diagonal  # which changes by few numbers now, and before the sums do
-            self._update(news)
+            self._update(news, W)
         self._followed, self._theta = W, None
 
     def _sum(self, W: Gram) -> FloatArray:
@@ -208,26 +210,29 @@ class RidgeRegression(Ridge):
         V.flat[:: len(V) + 1] += self.lam
         return V
 
-    def _update(self, G: FloatArray) -> None:
-        if len(G) == 1:
-            self._update_once(G[0])
-        else:
-            self._update_together(G)
-        if self._rows.size >= self.block:
+    def _update(self, G: FloatArray, W: Gram) -> None:
+        """Take in rows G, with which the last of the sums becomes W."""
+        small = self._update_once(G[0]) if len(G) == 1 else self._update_together(G)
+        if not small:
+            self._factor(self._sum(W))
+        elif self._rows.size >= self.block:
             self._add_up()
 
-    def _update_once(self, g: FloatArray) -> None:
+    def _update_once(self, g: FloatArray) -> bool:
         u = self._times(g)
         pivot = 1.0 + float(g @ u)
         if not pivot > 0.0:
             raise lam_is_lost(self.lam, 1)
+        if pivot > STEEP:
+            return False
         u /= math.sqrt(pivot)
         self._rows.append(u[None])
         self._log_det += math.log(pivot)
         if self._diagonal is not None:
             self._diagonal = self._diagonal + g * g
+        return True
 
-    def _update_together(self, G: FloatArray) -> None:
+    def _update_together(self, G: FloatArray) -> bool:
         one_by_one = len(G) <= FEW or is_sparse(G)
         U = np.array([self._times(g) for g in G]).T if one_by_one else self._base_times(G.T) - self._rows_times(G.T)
         M = G @ U
@@ -235,11 +240,14 @@ class RidgeRegression(Ridge):
         C, info = dpotrf(M, lower=1, clean=1)
         if info:
             raise lam_is_lost(self.lam, info)
+        if np.diagonal(C).max() ** 2 > STEEP:
+            return False
         S, _ = dtrtrs(C, U.T, lower=1)
         self._rows.append(S)
         self._log_det += 2.0 * float(np.log(np.diagonal(C)).sum())
         if self._diagonal is not None:
             self._diagonal = self._diagonal + np.einsum("ij,ij->j", G, G)
+        return True
 
     def _times(self, g: FloatArray) -> FloatArray:
         """V^(-1) g, (p,)."""
