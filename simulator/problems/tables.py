@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.arrays import BoolArray, FloatArray, IndexArray
 from coband.simulator.problems.datasets import DataError, file_version
 from coband.simulator.problems.world import read_only
 
@@ -101,12 +101,23 @@ def _read(
         raise DataError("the table has no rows.", path)
     values = np.hstack([_numbers(found[name], form) for name in columns])
     whole = ~np.isnan(values).any(axis=1)
+    if label is not None:
+        whole &= _labelled(found[label], form)
     if not whole.any():
         raise DataError("every row lacks a value.", path)
     labels = [] if label is None else [found[label].values[row] for row in np.flatnonzero(whole).tolist()]
     known: dict[Any, int] = {}
     numbers = [known.setdefault(one.strip() if isinstance(one, str) else one, len(known)) for one in labels]
     return read_only(values[whole]), np.array(numbers or [0] * int(whole.sum()), dtype=np.intp)
+
+
+def _labelled(column: _Column, form: Form) -> BoolArray:
+    """Which rows have a label, (rows,)."""
+    there = np.array([not _absent(value) for value in column.values])
+    if form.missing == "refuse" and not there.all():
+        text = "is missing. With problem.missing: drop such rows are left out."
+        raise column.wrong(int(np.argmin(there)), text)
+    return there
 
 
 def _numbers(column: _Column, form: Form) -> FloatArray:

@@ -116,6 +116,11 @@ def test_noise_and_realised_regret(tmp_path: Path) -> None:
             "data.csv:2: column 'clicks': 'NA' is not a finite number. With problem.missing: drop such rows are left",
         ),
         ("x1,x2,clicks\n1,2,\n,2,3\n", {"missing": "drop"}, "data.csv: every row lacks a value."),
+        (
+            "x1,x2,clicks,visit\n1,2,3,a\n1,2,3,NA\n",
+            {"group": "visit"},
+            "data.csv:3: column 'visit': 'NA' is missing. With problem.missing: drop such rows are left out.",
+        ),
         ("x1,x2,clicks\n1,2,3\n1,two,3\n", {}, "data.csv:3: column 'x2': 'two' is not a finite number."),
         ("x1,x2,clicks\n1,2,nan\n", {}, "data.csv:2: column 'clicks': 'nan' is not a finite number."),
         ("x1,x2,clicks\n1,2,3\n\n1,2\n", {}, "data.csv:4: the row has 2 values, so column 'clicks' is missing."),
