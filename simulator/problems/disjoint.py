@@ -47,7 +47,8 @@ def scaled(features: FloatArray, scale: Scale) -> FloatArray:
         features = features / np.where(norms > 0.0, norms, 1.0)
     if scale in ("normalise_standardise", "standardise"):
         deviation = features.std(axis=0)
-        features = (features - features.mean(axis=0)) / np.where(deviation > 1e-12, deviation, 1.0)
+        varies = deviation > 1e-12 * np.abs(features).max(axis=0)  # beyond rounding, in whatever unit
+        features = (features - features.mean(axis=0)) / np.where(varies, deviation, 1.0)
     return features
 
 

@@ -72,6 +72,8 @@ def test_scales() -> None:
     both = X / norms[:, None]
     assert scaled(X, "normalise_standardise") == pytest.approx((both - both.mean(axis=0)) / both.std(axis=0))
     assert scaled(np.ones((4, 2)), "standardise").tolist() == [[0.0, 0.0]] * 4
+    units = np.column_stack([np.full(1000, 1234567.891), 1e-13 * np.arange(1000.0)])
+    assert scaled(units, "standardise").std(axis=0) == pytest.approx([0.0, 1.0], abs=1e-9)
 
 
 def test_a_subset_of_rows(tmp_path: Path) -> None:
