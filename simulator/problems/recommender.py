@@ -15,7 +15,8 @@ of them; agents that share a user have their own draws. Users who are no agent s
 few users have nineteen low ratings. With ``negatives: rated`` they are drawn from the user's low ratings, and only
 users with enough low ratings can act;
 * the rows of the factors U sqrt(s) and V sqrt(s) are scaled to norm 1/sqrt(2), so arms lie on the unit sphere
-(``scale: normalise``); or all rows are divided by the largest norm, which leaves most items close to 0 (``unit_ball``).
+(``scale: normalise``; users and items that the factors say nothing about have 0); or all rows are divided by the
+largest norm, which leaves most items close to 0 (``unit_ball``).
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 FIRST_RATINGS = 1_000
 """Looked at in a file that is too large for a check."""
+
+NOTHING = 1e-10
+"""Of the largest norm: rows of factors below it are rounding errors, as of users who share no item with most others."""
 
 Scale = Literal["unit_ball", "normalise", "none"]
 IntArray = npt.NDArray[np.int64]
@@ -126,6 +130,7 @@ def _scaled(rows: FloatArray, scale: Scale) -> FloatArray:
     if scale == "none":
         return read_only(rows)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = np.where(norms > NOTHING * norms.max(), rows, 0.0)
     divisor = norms if scale == "normalise" else np.full_like(norms, norms.max())
     return read_only(rows / np.where(divisor > 0.0, np.sqrt(2.0) * divisor, 1.0))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from scipy.sparse import csr_matrix
 
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.ratings import RATINGS, read
@@ -129,6 +130,16 @@ def test_a_turn_offers_one_liked_item_and_others(tmp_path: Path, negatives: str,
             assert one.pull(agent, turn, (right + 1) % 6) == (0.0, 1.0)
     assert places == set(range(6))
     assert len(seen) == 4 if per_agent == "one" else len(seen) > 8
+
+
+def test_rounding_errors_of_factors_are_no_features() -> None:
+    """Ten users with an item of their own each, which the five largest singular values know nothing of."""
+    ratings = np.zeros((40, 40))
+    ratings[:30, :30] = np.random.default_rng(0).integers(1, 6, (30, 30))
+    ratings[30:, 30:] = np.eye(10)
+    for rows in factors(csr_matrix(ratings), 5, "normalise"):
+        assert (rows[30:] == 0.0).all()
+        assert np.linalg.norm(rows[:30], axis=1) == pytest.approx(np.full(30, 0.5**0.5))
 
 
 def able_users() -> int:
