@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 
 import numpy as np
 
+from coband.simulator.arrays import FloatArray
 from coband.simulator.plugins.entry_points import PluginError
 from coband.simulator.scenario_errors import BrokenOff
 
@@ -121,6 +122,17 @@ def _promised(method: Any) -> type | None:
 def finite(found: Any, *shape: int) -> bool:
     """Whether an array has a shape, and finite numbers alone."""
     return found.shape == shape and bool(np.isfinite(found).all())
+
+
+def real(found: Any) -> FloatArray:
+    """An array of real numbers; what is masked is none.
+
+    Raises:
+        TypeError, ValueError: they are something else.
+    """
+    if np.iscomplexobj(found):
+        raise TypeError("these are complex numbers")
+    return np.asarray(np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan))
 
 
 def returns(what: str, holds: Callable[..., Any]) -> Callable[[F], F]:

@@ -18,6 +18,7 @@ from pydantic import Field
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.world import World
 from coband.simulator.plugins.functions import importable_name
+from coband.simulator.plugins.promises import real
 from coband.simulator.problems.array_files import Arrays, arms_of, file_of, read_arrays
 from coband.simulator.problems.contextual import ContextualProblem
 from coband.simulator.problems.disjoint import Scale, scale_warnings, scaled
@@ -232,7 +233,7 @@ def _values(function: Callable[..., Any], arms: FloatArray, *agent: int) -> Floa
 
 def _called(function: Callable[..., Any], arms: FloatArray, *agent: int) -> FloatArray:
     try:
-        return np.asarray(function(arms.copy(), *agent), dtype=np.float64)
+        return real(function(arms.copy(), *agent))
     except Exception as error:  # whatever the user's function raises
         given = f"an array of shape {arms.shape}, an arm per row{f', and agent {agent[0]}' if agent else ''}"
         raise ValueError(f"f raised {type(error).__name__} for {given}: {error}") from error

@@ -35,6 +35,12 @@ def f(arms):
     return factor * arms[:, 0] - arms[:, 1] ** 2
 def wrong(arms):
     return arms
+def imaginary(arms):
+    return arms[:, 0] + 1j
+def masked(arms):
+    return np.ma.masked_greater(arms[:, 0], -1.0)
+def noisy(arms):
+    return arms[:, 0] + np.random.default_rng().standard_normal(len(arms))
 CONSTANT = 3
 """
 
@@ -66,7 +72,7 @@ def test_the_function_gives_the_means(place: Path, function: str) -> None:
         ("f", "must be module:function or path/to/file.py:function"),
         ('":f"', "must be module:function or path/to/file.py:function"),
         ("own_reward:f", "there is no module 'own_reward', neither installed nor in "),
-        ("own_rewards:g", "own_rewards has no function 'g'; it has f, wrong"),
+        ("own_rewards:g", "own_rewards has no function 'g'; it has f, imaginary, masked, noisy, wrong"),
         ("own_rewards:CONSTANT", "own_rewards has no function 'CONSTANT'"),
         ("missing.py:f", "there is no file "),
         ("broken.py:f", "cannot be executed: ZeroDivisionError: division by zero"),
@@ -80,15 +86,20 @@ def test_a_function_that_is_not_there(place: Path, function: str, message: str) 
         loads(SCENARIO.replace("FUNCTION", function))
 
 
-def test_a_function_that_returns_something_else(place: Path) -> None:
+@pytest.mark.parametrize("function", ["wrong", "imaginary", "masked", "noisy"])
+def test_a_function_that_returns_something_else(place: Path, function: str) -> None:
     problem = ContextualProblem.model_validate(
         {
             "kind": "contextual",
             "arms": {"kind": "box", "dimension": 2, "count": 4},
-            "reward": {"kind": "python", "function": "own_rewards:wrong"},
+            "reward": {"kind": "python", "function": f"own_rewards:{function}"},
         }
     )
-    says = r"own_rewards\.py:\d+: own_rewards:wrong returned .*; return their mean rewards, 4 finite numbers$"
+    says = rf"own_rewards\.py:\d+: own_rewards:{function} returned .*; return their mean rewards, 4 finite numbers$"
+    if function == "noisy":
+        says = (
+            "own_rewards:noisy gave other values when it was called again; it must give mean rewards, and problem.noise"
+        )
     with pytest.raises(BrokenOff, match=says):
         problem.build(Streams(1), 2).arms(0, 1)
     assert np.isfinite(problem.noise)
