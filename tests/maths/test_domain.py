@@ -178,6 +178,8 @@ def test_equal_points_of_a_domain_have_equal_moments() -> None:
     for values in posterior.predict(U):
         assert values[:40].tobytes() == values[:39:-1].tobytes()
     np.testing.assert_array_equal(domain.number(np.array([0, 1, 20, 79])), [0, 1, 1, 0])
+    zeros = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 1.0]])
+    np.testing.assert_array_equal(Domain(Matern(), ArmSet.fixed(zeros)).entries(zeros), [0, 0, 1])
 
 
 # --- exact variances with repeated observations

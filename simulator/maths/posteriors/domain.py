@@ -71,7 +71,7 @@ class Domain:
         if isinstance(points, ArmSet) and points.domain is self.arms:
             return self.number(points.ids)
         try:
-            rows = np.ascontiguousarray(features_of(points))
+            rows = np.ascontiguousarray(features_of(points)) + 0.0  # turns -0 into 0
             return np.array([self._numbers[row.tobytes()] for row in rows], dtype=np.intp)
         except KeyError:
             raise ValueError(f"a point is not one of the {self.size} points of the domain.") from None
@@ -89,7 +89,7 @@ class Domain:
 
     @cached_property
     def _numbers(self) -> dict[bytes, int]:
-        return {row.tobytes(): number for number, row in enumerate(np.ascontiguousarray(self.distinct))}
+        return {row.tobytes(): number for number, row in enumerate(np.ascontiguousarray(self.distinct) + 0.0)}
 
 
 def distinct(points: FloatArray) -> tuple[FloatArray, IndexArray | None]:
