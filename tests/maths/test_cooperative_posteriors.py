@@ -287,3 +287,17 @@ def test_similarities_are_those_of_all_pairs_of_arms(kernel: Any, power: int) ->
                     squared = mmd_squared(kernel, seen[one][1], seen[other][1])
                     expected = np.exp(-(squared ** (power / 2)) / (2 * 0.9**2))
                 assert table[one, other] == pytest.approx(expected, abs=1e-7)
+
+
+def test_a_small_lam_gives_the_same_beside_other_agents_as_alone() -> None:
+    """Tasks that are nearly the same: an inverse of all tasks' B would be wrong by a third of the variance."""
+    rng, agents = np.random.default_rng(0), 6
+    contexts, X, y = rng.uniform(-1, 1, (agents, 2)), rng.uniform(-1, 1, (300, 3)), rng.standard_normal(300)
+    kernel, network, numbers = Linear(2.0, 1.0), Gaussian(length_scale=100.0), np.arange(300) % agents
+    found = []
+    for common in (None, TasksInCommon(agents, 4, 1e-6)):
+        posterior = TaskwisePosterior(kernel, network, 3, 1e-6, agents, 0, contexts[0], common)
+        keys = [(place // agents + 1, place % agents) for place in range(300)]
+        posterior.update(Observations(X, y, tasks=contexts[numbers], keys=keys))
+        found.append(posterior.predict(X[:7]))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)

@@ -22,6 +22,9 @@ import numpy as np
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.linalg.lapack import dpotrf, dpotri, dtrtrs
 
+LARGEST_ENTRY = 1e6
+"""Of a B whose inverse is used: its rounding makes up about 1e-16 of the square of this of a variance."""
+
 Weights = tuple[FloatArray, FloatArray]
 """Mean (a,) and covariance (a, a) of w_v."""
 
@@ -112,9 +115,14 @@ class Solution:
 
     @classmethod
     def of(cls, R: FloatArray, c: FloatArray, table: FloatArray, lam: float) -> Solution | None:
-        """Solve; None where the table is not positive semidefinite, as when nobody knows K_z of some tasks."""
+        """Solve; None where the table is not positive semidefinite, as when nobody knows K_z of some tasks, or B^(-1)
+        would lose too many digits.
+        """
         tasks, features, _ = R.shape
-        L, info = dpotrf(ridge_matrix(R, table, lam).T, lower=1, clean=0, overwrite_a=1)
+        B = ridge_matrix(R, table, lam)
+        if not B.diagonal().max() <= LARGEST_ENTRY:
+            return None
+        L, info = dpotrf(B.T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
             return None
         lower, _ = dpotri(L, lower=1, overwrite_c=1)
