@@ -4,7 +4,7 @@ Every agent has K arms of its own; arm a of agent i has the mean x_(i,a) . theta
 x_(i,a) . theta. Phase 0 pulls every arm once, phase p has f^p + K pulls with f^p = growth^p. The server spreads f^p
 over the arms that each agent has left, by the multi-client G-optimal design; what is left of a phase goes to the best
 arm so far. An agent sends x ybar / ||x||^2 for each arm that was dealt pulls, from which the server sees the direction
-e of x alone:
+e of x alone (ours: also of an arm with ybar = 0 in phase 0, for which 1e-100 is sent):
 
     V_a = sum f e e^T,   theta_a = V_a^+ sum f x ybar / ||x||^2,   r = x . theta_a,   u = sigma alpha ||x||_(V_a^+) / l
 
@@ -39,6 +39,9 @@ from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.nodes.node import SERVER, NodeContext
 from coband.simulator.metrics import Metric
+
+HARDLY = 1e-100
+"""A mean of 0 in phase 0: with 0 itself the direction of the arm would be lost."""
 
 
 class FedPEConfig(Config):
@@ -103,8 +106,8 @@ class FedPE(PhasedAgent):
         """Phase 0: every arm once."""
         self._X, self._squares, K = X, np.vecdot(X, X), len(X)
         self._alpha = self.config.width(self.context, K)
-        own = math.sqrt(float(self._squares.min()))
-        self._shortest = 1.0 if self.config.variant == "collaborative" else self.config.shortest or own or 1.0
+        own = math.sqrt(float(self._squares.min(where=self._squares > 0.0, initial=math.inf)))
+        self._shortest = 1.0 if self.config.variant == "collaborative" else self.config.shortest or own
         self._weighted, self._spread = np.zeros(K), np.full(K, self.context.dimension * K / self.context.agents)
         self.active = np.arange(K)
         self._begin(np.ones(K, dtype=np.int64), K)
@@ -122,6 +125,8 @@ class FedPE(PhasedAgent):
         n, number = self._informative, self.phase + 1
         arms, means = self._arms[:n], self._sums[:n] / self._counts[:n]
         self.note("trigger", round=number, value=len(self.active))
+        if not self.phase:
+            means[means == 0.0] = HARDLY
         squares = np.maximum(self._squares[arms], np.finfo(float).tiny)
         estimates, norms = self._X[arms] * (means / squares)[:, None], np.sqrt(squares)
         upload = PhaseEstimates(
@@ -146,6 +151,7 @@ class FedPE(PhasedAgent):
         """Keep the arms with r + u >= r* - u*."""
         X, active, c = self._X[self.active], self.active, self.config
         at = np.zeros(len(active), dtype=np.int64) if model.arms is None else np.searchsorted(model.arms, active)
+        at = np.minimum(at, len(model.theta) - 1)  # an arm that is not in the model has features of 0, and needs none
         mean, square = np.vecdot(X, model.theta[at]), np.einsum("ij,ijk,ik->i", X, model.inverse[at], X)
         width = self._alpha * np.sqrt(np.maximum(square, 0.0)) / self._shortest
         if c.variant != "fed_pe":

@@ -112,3 +112,17 @@ def test_bits_are_those_of_the_closed_form(counting: str, parameters: str, varia
 def test_arms_that_change_are_refused() -> None:
     with pytest.raises(UnsupportedScenario, match="fed_pe needs arms that stay the same at all turns of an agent"):
         run("fed_pe", {}, problem=PROBLEM)
+
+
+@every("parameters", ["per_arm", "shared"])
+@every("variant", ["fed_pe", "enhanced", "collaborative"])
+def test_rewards_of_0_hide_no_arm(parameters: str, variant: str) -> None:
+    """Arms of which nothing but 0 is heard in phase 0 are explored as the others; one without features harms nobody."""
+    arms, rewards = [[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], [0.0, 0.5, 0.0]
+    config = {"parameters": parameters, "variant": variant}
+    plan: dict[str, Any] = {"agents": 2, "seed": 1, "schedule": {"kind": "rounds", "turns": 60}}
+    zeros = {"kind": "arrays", "arms": arms, "rewards": rewards}
+    simulated, expected = beside("fed_pe", oracle, config, {**plan, "problem": zeros})
+    assert_equal(simulated, expected)
+    without = {**zeros, "arms": [*arms, [0.0, 0.0]], "rewards": [*rewards, 0.0], "noise": 0.1}
+    assert run("fed_pe", config, problem=without, **plan).result.rounds > 2

@@ -69,7 +69,8 @@ def run(turns: Turns, world: World, kernel: Kernel | None, config: Config, coins
                 x = X[i][a]
                 sent = x * mean / (x @ x)
                 if phase == 0:
-                    directions[i, a] = x if collaborative else sent / np.linalg.norm(sent)
+                    # an agent tells the direction of an arm even where its mean is 0
+                    directions[i, a] = x if collaborative or not x.any() else x / np.linalg.norm(x)
                 e, block = directions[i, a], 0 if shared else a
                 V[block] = V.get(block, np.zeros((d, d))) + n * np.outer(e, e)
                 scale = x @ x if collaborative else 1.0
