@@ -44,7 +44,8 @@ class FedUCB(SynchronousAgent):
         super().__init__(context)
         self.config: FedUcbConfig = context.config
         self.estimator = Estimator(self.config, self.config.calibration(context), context.agents, context.rng)
-        self._given: dict[int, State] = {0: self.estimator.own}
+        self._given: dict[int, State] = {0: self.estimator.own}  # own pulls that the server has from each round on
+        self._last = 0  # the round of those in the model
 
     @property
     def pulls_in_model(self) -> int:
@@ -68,14 +69,18 @@ class FedUCB(SynchronousAgent):
         return PrivateSums(W=W, b=b, pulls=self.unshared, version=start.version, round=start.round)
 
     def take_back(self, upload: PrivateSums) -> None:
-        """What did not get through is in no model."""
-        self._given.pop(upload.round, None)
+        """What did not get through is in no model; what was sent before it is."""
+        earlier = [round for round in self._given if round < upload.round]
+        if earlier and upload.round in self._given:
+            self._given[upload.round] = self._given[earlier[-1]]
+        self.estimator.known = self._given[self._last]
 
     def adopt(self, model: PrivateModel) -> None:
         """S and s are everybody's, with the own pulls of the last upload that is in them."""
-        last = max(round for round in self._given if round <= model.round)
-        self._given = {round: given for round, given in self._given.items() if round >= last}
-        self.estimator.follow(np.column_stack([model.W, model.b]), self._given[last])
+        *earlier, self._last = (round for round in self._given if round <= model.round)
+        oldest = earlier[-1] if earlier else 0  # stays, since the last one may come back
+        self._given = {round: given for round, given in self._given.items() if round >= oldest}
+        self.estimator.follow(np.column_stack([model.W, model.b]), self._given[self._last])
         self._version, self._behind = model.version, model.known
         self.note("model", version=model.version, round=model.round)
 

@@ -69,6 +69,7 @@ class Estimator:
 
     Attributes:
         own: all own pulls.
+        known: those of them that are in what is shared.
         privatiser: releases their sums.
         clipped: own pulls that were clipped.
     """
@@ -88,18 +89,18 @@ class Estimator:
         least, lacking = float(np.linalg.eigvalsh(shared[:, :-1])[0]), self._agents * self._noise.shift
         if least < (1.0 - ROUNDING) * lacking:
             shared = shared + (lacking - least) * np.eye(*shared.shape)
-        self._shared, self._known = shared, known
+        self._shared, self.known = shared, known
         self._log_det = float(np.linalg.slogdet(shared[:, :-1])[1])
 
     @property
     def fresh(self) -> int:
         """Own pulls since the newest synchronisation."""
-        return self.own[0] - self._known[0]
+        return self.own[0] - self.known[0]
 
     @property
     def _sums(self) -> FloatArray:
         """[V | b]."""
-        return self._shared + self.own[1] - self._known[1]
+        return self._shared + self.own[1] - self.known[1]
 
     def scores(self, X: FloatArray) -> FloatArray:
         """x^T theta + beta ||x||_(V^-1)."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.conformance.runs import Run, algorithm, run, world
+from coband.simulator.conformance.runs import Run, algorithm, plan_of, problem_of, run, world
+from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 from tests.oracles import with_ties
 
@@ -47,3 +48,11 @@ def assert_equal(simulated: Run, expected: Any) -> None:
 def schedule_of(kind: int, agents: int, turns: int) -> dict[str, Any]:
     """Rounds (1), or one agent at a time (0), with so many turns of each agent."""
     return {"kind": "rounds", "turns": turns} if kind else {"kind": "one_at_a_time", "turns": turns * agents}
+
+
+def agent_of(name: str, config: dict[str, Any], **further: Any) -> Any:
+    """An agent that has not pulled yet; ``further``: parameters as well."""
+    plan = plan_of({"agents": {"count": 2}, "schedule": {"kind": "rounds", "turns": 30}, "network": {}})
+    entry = algorithm(name)
+    given = entry.config.model_validate({**config, **further})
+    return Engine(plan, entry, given, world(problem_of(name), 0, 2), Streams(0)).agents[0]

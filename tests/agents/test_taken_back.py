@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.agents.messages.linear import PrivateModel
 from coband.agents.messages.synchronisation import SyncStart
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.runs import algorithm, plan_of, problem_of, world
-from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.randomness.streams import Streams
+from tests.agents.beside import agent_of
 
 NETWORK = {"width": 4, "steps": 2}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -26,14 +25,6 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def agent_of(name: str, config: dict[str, Any]) -> Any:
-    """An agent that has not pulled yet, and asks for no synchronisation."""
-    plan = plan_of({"agents": {"count": 2}, "schedule": {"kind": "rounds", "turns": 30}, "network": {}})
-    entry = algorithm(name)
-    given = entry.config.model_validate({**config, "threshold": 1e9})
-    return Engine(plan, entry, given, world(problem_of(name), 0, 2), Streams(0)).agents[0]
-
-
 def contents(message: Message) -> list[Any]:
     return [np.asarray(getattr(message, name)).tolist() for name in message.payload_fields()]
 
@@ -44,7 +35,7 @@ def test_a_copy_of_an_upload_can_be_taken_back(case: str, lost: int) -> None:
     """One of two uploads is lost; whether it or a copy comes back, the next one and later choices are the same."""
     results = []
     for back in (lambda upload: upload, deepcopy):
-        rng, agent = np.random.default_rng(0), agent_of(*CASES[case])
+        rng, agent = np.random.default_rng(0), agent_of(*CASES[case], threshold=1e9)
 
         def pull(agent: Any = agent, rng: np.random.Generator = rng) -> int:
             arms = ArmSet(rng.normal(size=(5, 3)))
@@ -63,3 +54,29 @@ def test_a_copy_of_an_upload_can_be_taken_back(case: str, lost: int) -> None:
         results.append((contents(again), [pull() for _ in range(5)]))
         assert contents(again) != contents(uploads[lost])
     assert results[0] == results[1]
+
+
+def test_private_sums_that_come_back_leave_what_was_sent_before_them() -> None:
+    """An agent that has gone on from a model without its upload knows so when that comes back, and later."""
+    rng, agent = np.random.default_rng(0), agent_of("fed_ucb", {"horizon": 30}, threshold=1e9)
+
+    def sent(round: int) -> Any:
+        for _ in range(round):
+            arms = ArmSet(rng.normal(size=(5, 3)))
+            agent.observe(arms, agent.choose(arms), float(rng.random()))
+        return agent.upload(SyncStart(round=round, version=0))
+
+    def told(round: int, upload: Any) -> None:
+        agent.adopt(PrivateModel(W=2 * upload.W, b=upload.b, version=round, round=round, known=9))
+
+    first = sent(1)
+    told(1, first)
+    second = sent(2)
+    told(2, first)
+    assert agent.estimator.fresh == 0
+    agent.take_back(second)
+    assert agent.estimator.fresh == 2
+    told(3, first)
+    assert agent.estimator.fresh == 2
+    told(4, sent(4))
+    assert agent.estimator.fresh == 0
