@@ -121,6 +121,7 @@ class PhasedAgent(InStepClient, Agent):
 
     def leave(self) -> None:
         """Without the others: stay with the arm of the highest own mean in this phase."""
-        pulled = self._sums[: self._at + 1] / np.maximum(self._counts[: self._at + 1], 1)
-        self._best, self._at = int(self._arms[int(pulled.argmax())]), len(self._ends)
+        pulls = np.minimum(self._counts, self._place - np.array(self._ends) + self._counts)
+        means = np.where(pulls > 0, self._sums / np.maximum(pulls, 1), -np.inf)
+        self._best, self._at = int(self._arms[int(means.argmax())]), len(self._ends)
         self.tell(SERVER, SyncAbandoned(round=self.phase))

@@ -15,7 +15,7 @@ from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, batches, probl
 from coband.simulator.maths.exploration import g_optimal
 from coband.simulator.maths.exploration.dealing import deal, median_width
 from coband.simulator.maths.exploration.design import DesignError
-from tests.agents.beside import assert_equal, beside, schedule_of
+from tests.agents.beside import agent_of, assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import delb, rclb
@@ -204,3 +204,13 @@ def test_a_fifth_of_liars_moves_medians_little() -> None:
     assert server.rounds >= 2
     assert int(world(problem, 0, 10).means(0, 1).argmax()) in server.active
     assert len(server.active) <= 3
+
+
+def test_who_goes_on_alone_takes_the_best_mean_of_the_pulls_so_far() -> None:
+    """In the middle of a phase: of two arms one has had one of its four pulls, and a third none."""
+    agent = agent_of("delb", {})
+    agent.start(np.array([3, 5, 7]), np.array([2, 4, 1]))
+    for arm, reward in ((3, 0.5), (3, 0.5), (5, 0.8)):
+        assert agent.observe(agent.context.domain, arm, reward) == []
+    agent.leave()
+    assert agent.choose(agent.context.domain) == 5
