@@ -194,8 +194,10 @@ class Pls(PhasedAgent):
             self._explore()
 
     def leave(self) -> None:
-        """Without the others: exploit to the end."""
-        if self.phase:
+        """Without the others: exploit, or go on with it, to the end."""
+        if self._left:
+            self._left = math.inf
+        elif self.phase:
             self._exploit(math.inf)
         self.tell(SERVER, SyncAbandoned(round=self.phase))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 
 from coband.agents.pls import Grid
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run
 from coband.simulator.core.nodes.message import unary_bits
-from tests.agents.beside import assert_equal, beside, schedule_of
+from tests.agents.beside import agent_of, assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import pls as oracle
@@ -95,3 +97,16 @@ def test_rounding_is_unbiased_and_within_its_error() -> None:
     assert np.linalg.norm(drawn - values, axis=1).max() <= 0.3
     assert drawn.mean(axis=0) == pytest.approx(values, abs=4 * grid.step / 2 / np.sqrt(20_000))
     assert (grid.levels(np.full(5, 9.0), rng) * grid.step).tolist() == pytest.approx([0.7] * 5)
+
+
+def test_who_goes_on_alone_keeps_what_it_has_learnt_while_it_exploited() -> None:
+    agent = agent_of("pls", {})
+    arms = ArmSet(np.random.default_rng(0).normal(size=(5, agent.context.dimension)))
+    agent.choose(arms)
+    agent._exploit(9)
+    for reward in (0.3, 0.9):
+        agent.observe(arms, agent.choose(arms), reward)
+    means, variances = agent._means.copy(), agent._variances.copy()
+    agent.leave()
+    assert agent._left == math.inf
+    assert (agent._means.tolist(), agent._variances.tolist()) == (means.tolist(), variances.tolist())
