@@ -47,7 +47,7 @@ class DisKernelUCB(SynchronousAgent):
         self._new = GrowingObservations(context.dimension)
         self._uploaded = 0  # of the new points
         self._underway: list[NewPoints] = []  # with these points, in the order in which the server takes them in
-        self._early: dict[int, MissingPoints] = {}  # by version; one before was given up, and will be sent again
+        self._early: dict[int, MissingPoints] = {}  # by what they follow, which was given up, and will be sent again
 
     @property
     def pulls_in_model(self) -> int:
@@ -79,9 +79,9 @@ class DisKernelUCB(SynchronousAgent):
 
     def take_in(self, message: MissingPoints, server: Address) -> None:
         """Adopt all synchronisations up to this one, in their order; an earlier one that was given up comes again."""
-        self._early[message.version] = message
-        while self._version + 1 in self._early:
-            self.adopt(self._early.pop(self._version + 1))
+        self._early[message.follows] = message
+        while (following := self._early.pop(self._version, None)) is not None:
+            self.adopt(following)
 
     def adopt(self, message: MissingPoints) -> None:
         """Add the points of a synchronisation to the log, those of all earlier ones being there."""

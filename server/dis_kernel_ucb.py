@@ -11,6 +11,7 @@ from coband.server.synchronisation import SynchronousServer
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext
 from coband.simulator.core.talks import late
+from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 
 
 class DisKernelUCBServer(SynchronousServer):
@@ -26,9 +27,14 @@ class DisKernelUCBServer(SynchronousServer):
         super().__init__(context)
         self._late: list[list[NewPoints]] = [[] for _ in range(context.agents)]
         self.distributed = 0
+        self._told = [(0, 0)] * context.agents  # the newest version that each agent was sent, and its points
+        self._log = GrowingObservations(context.dimension)  # of all versions, where agents join
 
     async def synchronise(self) -> bool:
-        """Line up the points in the order of the agents, and send each agent all points but its own."""
+        """Line up the points in the order of the agents, and send each agent all points but its own.
+
+        An agent that has joined since the last synchronisation is sent those of all earlier ones as well.
+        """
         uploads = await self.asked(NewPoints)
         if not uploads:
             return False
@@ -38,18 +44,25 @@ class DisKernelUCBServer(SynchronousServer):
         points = np.concatenate([item.points for items in of_agents for item in items])
         rewards = np.concatenate([item.rewards for items in of_agents for item in items])
         ends = np.cumsum([sum(len(item.rewards) for item in items) for items in of_agents]).tolist()
-        self.distributed += len(rewards)
+        old, self.distributed = self.distributed, self.distributed + len(rewards)
         self.conclude()
         for agent, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            version, known = self._told[agent]
+            earlier = slice(known, old)
             others = MissingPoints(
-                points=np.concatenate([points[:first], points[end:]]),
-                rewards=np.concatenate([rewards[:first], rewards[end:]]),
-                before=first,
+                points=np.concatenate([self._log.points[earlier], points[:first], points[end:]]),
+                rewards=np.concatenate([self._log.rewards[earlier], rewards[:first], rewards[end:]]),
+                before=old - known + first,
                 own=end - first,
+                follows=version,
                 version=self.version,
                 round=self.round,
             )
             self.tell(agent, others)
+            if self.context.is_there(agent):
+                self._told[agent] = self.version, self.distributed
+        if self.context.there is not None:
+            self._log.extend(Observations(points, rewards))
         return True
 
     @late(NewPoints)

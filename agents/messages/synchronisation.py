@@ -69,6 +69,7 @@ class MissingPoints(Message, n="points that the receiver lacks"):
     """Down: new points of all other agents.
 
     In the common order of points, the receiver's ``own`` oldest unshared points follow the first ``before`` of these.
+    ``follows``: the version that they continue; one before the message's, or more to an agent that was not there.
     """
 
     kind: ClassVar[str] = "missing_points"
@@ -76,3 +77,4 @@ class MissingPoints(Message, n="points that the receiver lacks"):
     rewards: FloatArray = payload("n", kind="rewards")
     before: int = 0
     own: int = 0
+    follows: int = 0

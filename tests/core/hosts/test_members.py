@@ -31,6 +31,7 @@ MOVES: dict[str, Any] = {
     "leaves": {"kind": "times", "times": [[0, LEAVES]]},
 }
 """Of three agents one joins, another leaves, and the third is there all the time."""
+ONE_JOINS = {"joins": MOVES["joins"]}
 ACTS = (tr.TURN, tr.CHOOSE, tr.REWARD, tr.SEND, tr.DELIVER)
 FIRST = list({name: (name, config) for name, config in reversed(CASES)}.values())
 
@@ -206,3 +207,12 @@ def test_who_leaves_is_noticed_at_that_moment_with_batteries_too() -> None:
         found.append([(row.time, row.node, row.event, row.peer, row.value) for row in run.events(tr.LEAVE, *ACTS)])
     assert found[0] == found[1]
     assert [row[0] for row in found[0] if row[2] == tr.LEAVE] == [LEAVES]
+
+
+def test_who_joins_is_told_what_was_synchronised_before() -> None:
+    """DisKernelUCB sends the points since the last synchronisation, and to who has joined those of all before it."""
+    plan: dict[str, Any] = {"agents": 3, "agent": ONE_JOINS, "schedule": {"kind": "rounds", "turns": 20}}
+    run = runs.run("dis_kernel_ucb", {"threshold": 0.0}, **plan)
+    assert [agent.pulls_in_model for agent in run.engine.agents] == [20 + 20 + 15] * 3
+    d = run.engine.agents[0].context.dimension
+    assert run.result.totals["downlink_scalars"] == (20 * 2 + 20 * 2 + 15 * 2) * (d + 1)
