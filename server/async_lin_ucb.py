@@ -58,6 +58,8 @@ class AsyncLinUCBServer(Talks, Server):
         lacks = (self._counts < self._pulls) & (log_det - self._log_dets > self._growth)
         lacking: dict[int, dict[str, Any]] = {}  # computed once for all agents that know the same
         for other in lacks.nonzero()[0].tolist():
+            if not self.context.is_there(other):
+                continue
             W, b, count = known = self._known[other]
             if (news := lacking.get(id(known))) is None:
                 W_news = Gram(np.empty((0, len(b))), everything[0] - W)

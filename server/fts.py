@@ -34,14 +34,20 @@ class FtsServer(Talks, Server):
         if agent not in self._newest or drawn.round > self._newest[agent].round:
             self._newest[agent] = drawn
             self._fresh[agent] = self._fresh.get(agent, 0) + 1
-        patience = self.context.config.patience
-        if len(self._fresh) < self.context.agents and self._fresh.get(agent, 0) < patience:
+        if self._fresh.get(agent, 0) < self.context.config.patience and not self._heard_all():
             return
         self._fresh = {}
         self.rounds += 1
         shares = self.context.config.shares(self.context.agents, self.context.dimension, self.rounds)
         weights = self.averages(shares, {agent: self._newest[agent].weights for agent in sorted(self._newest)})
         self.tell(ALL_AGENTS, self.message(weights=weights, version=self.rounds, round=self.rounds))
+
+    def _heard_all(self) -> bool:
+        """Whether everybody who is there has sent something new."""
+        missing = self.context.agents - len(self._fresh)
+        if missing and self.context.there is not None:
+            missing = sum(one not in self._fresh and self.context.is_there(one) for one in range(self.context.agents))
+        return not missing
 
     def averages(self, shares: FloatArray, heard: Mapping[Address, FloatArray]) -> FloatArray:
         """sum_n phi_np omega_n, (P, M), from phi (P, N); who has not been heard leaves its part to the others."""

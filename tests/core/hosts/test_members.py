@@ -216,3 +216,11 @@ def test_who_joins_is_told_what_was_synchronised_before() -> None:
     assert [agent.pulls_in_model for agent in run.engine.agents] == [20 + 20 + 15] * 3
     d = run.engine.agents[0].context.dimension
     assert run.result.totals["downlink_scalars"] == (20 * 2 + 20 * 2 + 15 * 2) * (d + 1)
+
+
+def test_nobody_waits_for_or_writes_to_who_is_not_there() -> None:
+    """FTS averages once a round; Async-LinUCB counts as downloads what it has sent."""
+    plan: dict[str, Any] = {"agents": 3, "agent": ONE_JOINS, "schedule": {"kind": "rounds", "turns": 20}}
+    assert runs.run("fts", {"initial": 1, "features": 5}, **plan).result.rounds == 20
+    totals = runs.run("async_lin_ucb", {"gamma_u": 1.2, "gamma_d": 1.2}, **plan).result.totals
+    assert totals["downlink_scalars"] == totals["downloads"] * (3 * 3 + 3 + 1) > 0
