@@ -7,7 +7,8 @@ with a tree of its own, so that all of them together are as private as one.
 
 Ours where the paper leaves it open: an agent whose estimator is due sends its sums and wants those of the others, who
 send theirs at their next trial of that estimator, together; what is sent at trial t is used from trial t + gamma on, by
-its sender as well. Until an agent is heard its part of S is rho_min I.
+its sender as well. An agent that is behind, as it has joined later or is slow, counts from its own trial on at which it
+hears of them. Until an agent is heard its part of S is rho_min I.
 
 Longer than most, with `private_estimator`: several estimators for each agent, whose sums wait for their trial.
 """
@@ -51,7 +52,7 @@ class Shared:
     Attributes:
         members: whose sums it adds up, in order.
         newest: sums in use, by sender; ``silent`` stands for those of the others.
-        waiting: those that come into use gamma trials after they were sent.
+        waiting: those that come into use gamma trials after they were sent, with that trial.
         given: own pulls in own sums, by the trial at which they were sent.
         sent: the last of these trials.
         wanted: another agent has wanted its sums since then.
@@ -60,16 +61,16 @@ class Shared:
     def __init__(self, estimator: Estimator, members: Sequence[Address], silent: FloodedSums) -> None:
         self.estimator, self.members, self.silent = estimator, members, silent
         self.newest: dict[Address, FloodedSums] = {}
-        self.waiting: list[FloodedSums] = []
+        self.waiting: list[tuple[int, FloodedSums]] = []
         self.given: dict[int, State] = {0: estimator.own}
         self.sent, self.wanted = 0, False
 
     def take_in(self, until: int) -> None:
         """Use what was sent by that trial."""
-        due = [sums for sums in self.waiting if sums.trial <= until]
+        due = [sums for sent, sums in self.waiting if sent <= until]
         if not due:
             return
-        self.waiting = [sums for sums in self.waiting if sums.trial > until]
+        self.waiting = [one for one in self.waiting if one[0] > until]
         for sums in due:
             if sums.trial > self.newest.get(sums.agent, self.silent).trial:
                 self.newest[sums.agent] = sums
@@ -115,7 +116,7 @@ class FedUcbGraph(Agent):
             return []
         W, b = cell.estimator.release()
         sums = FloodedSums(W=W, b=b, trial=self.trial, agent=self.context.index, wanted=wants)
-        cell.waiting.append(sums)
+        cell.waiting.append((self.trial, sums))
         cell.given[self.trial] = cell.estimator.own
         cell.sent, cell.wanted = self.trial, False
         self.rounds += 1
@@ -127,7 +128,7 @@ class FedUcbGraph(Agent):
         assert isinstance(message, FloodedSums)
         if message.agent in self._members:
             cell = self.cells[message.trial % self.hops]
-            cell.waiting.append(message)
+            cell.waiting.append((min(message.trial, self.trial + 1), message))
             cell.wanted |= message.wanted and message.trial > cell.sent
         return []
 

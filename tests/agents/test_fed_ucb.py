@@ -99,6 +99,18 @@ def test_a_run_on_a_graph_is_the_pseudo_code(case: int) -> None:
     assert simulated.result.totals["sums_sent"] == len(sent)
 
 
+def test_who_joins_a_graph_late_uses_what_it_hears() -> None:
+    """At its own trials, which are behind those of the others, and not after as many of them as the senders had had."""
+    joins = {"joins": {"kind": "times", "times": [[3, 20.5]]}}
+    config, schedule = {"threshold": 0.0, "hops": 2, "horizon": 40}, {"kind": "rounds", "turns": 40}
+    given: dict[str, Any] = {"topology": "ring", "agents": 4, "schedule": schedule, "agent": joins}
+    late: Any = graphs.run("fed_ucb_graph", config, graphs.problem_of("fed_ucb_graph"), **given).engine.agents[3]
+    assert late.trial == 20
+    newest = [sums.trial for cell in late.cells for agent, sums in cell.newest.items() if agent != 3]
+    assert len(newest) == 6
+    assert min(newest) >= 40 - 6
+
+
 def test_the_random_cases_synchronise() -> None:
     rounds = [solved(case)[0].result.rounds for case in range(6)]
     assert max(rounds) >= 10
