@@ -56,10 +56,10 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         before = self.points, self.statistics
         shared = self._unite(list(samples.values()))
         answered = await self.gather(shared, reply=LocalStatistics, taking=self._add, **self.wait)
-        if not answered or (answered.left and not self.wait):
+        if not answered or (answered.left and not self.partly):
             self.points, self.statistics = before
             return False
-        if self.wait:
+        if self.partly:
             self._add_previous_statistics(answered)
         self.conclude()
         total, self._summed = self.statistics, self.round
@@ -73,7 +73,7 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         if self.context.config.repeats == "drop":
             self.points, _ = distinct(self.points)
         self.statistics = Statistics.zero(len(self.points))
-        if self.wait:
+        if self.partly:
             self._dictionaries[self.round] = Dictionary(self.context.config.kernel).appended(self.points)
         return SharedDictionary(points=self.points, version=self.version, round=self.round)
 
@@ -84,7 +84,7 @@ class ApproxDisKernelUCBServer(SynchronousServer):
     @late(LocalStatistics)
     def keep(self, message: LocalStatistics, agent: Address) -> None:
         """The newest statistics of an agent stand for it in synchronisations that do not wait for it."""
-        if self.wait:
+        if self.partly:
             self._last[agent] = (message.round, Statistics(message.A, message.b))
 
     def _add_previous_statistics(self, answered: Container[Address]) -> None:
@@ -99,7 +99,7 @@ class ApproxDisKernelUCBServer(SynchronousServer):
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """After a synchronisation of all agents, A is the sum of the statistics that they sent for it."""
-        if self.synchronising or self.wait or not self.version:
+        if self.synchronising or self.partly or not self.version:
             return
         last = [message for _, message in uploads if isinstance(message, LocalStatistics)]
         last = [message for message in last if message.round == self._summed]

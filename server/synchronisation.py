@@ -1,9 +1,9 @@
 """Servers of synchronous algorithms: one synchronisation after the other, at the request of any agent.
 
 With ``wait: {quorum: q, timeout: t}`` (ours) a phase of a synchronisation ends once the time t has passed and a share q
-of the agents has answered. Data that arrive after their synchronisation has ended are late; they enter the next one,
-exactly once. Agents that cannot be reached, or are silent for long, are left out; without any answer a synchronisation
-is abandoned, and all agents go on.
+of the agents that are members has answered. Data that arrive after their synchronisation has ended are late; they enter
+the next one, exactly once. Agents that cannot be reached, or are silent for long, are left out; without any answer a
+synchronisation is abandoned, and all agents go on.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SynchronousServer(Talks, Server):
         version: number of finished synchronisations.
         round: number of synchronisations begun; more than ``version`` by those that were abandoned.
         synchronising: whether a synchronisation is in progress.
-        wait: quorum and timeout of a phase; empty: all agents.
+        partly: whether the answers of a quorum are enough.
     """
 
     noted: ClassVar[Mapping[str, str]] = {"apply": "pulls taken in so far"}
@@ -45,10 +45,17 @@ class SynchronousServer(Talks, Server):
         super().__init__(context)
         self.version = self.round = 0
         self.synchronising = False
-        wait: Any = getattr(context.config, "wait", "all")
-        self.wait: Wait = {}
-        if wait != "all":  # rounded, since 0.28 * 25 is a little more than 7 in floating point
-            self.wait = {"quorum": math.ceil(round(wait.quorum * context.agents, 9)), "timeout": wait.timeout}
+        self._quorum: Any = getattr(context.config, "wait", "all")
+        self.partly = self._quorum != "all"
+
+    @property
+    def wait(self) -> Wait:
+        """Quorum, of the agents that are there, and timeout of a phase; empty: all agents."""
+        if not self.partly:
+            return {}
+        there = sum(map(self.context.is_there, range(self.context.agents)))
+        # rounded, since 0.28 * 25 is a little more than 7 in floating point
+        return {"quorum": math.ceil(round(self._quorum.quorum * there, 9)), "timeout": self._quorum.timeout}
 
     async def main(self) -> None:
         """A synchronisation whenever an agent asks for one that knows the newest model."""

@@ -75,6 +75,14 @@ def test_nobody_waits_for_stragglers_and_what_is_late_counts_once(name: str) -> 
     assert sorted(fast[:4])[2] < 0.7 * sorted(fast[4:])[2]
 
 
+@every("name", ALGORITHMS)
+def test_a_quorum_is_a_share_of_those_that_have_joined(name: str) -> None:
+    """One of two, of which the other is slow, while two more have not joined yet."""
+    joins = {"joins": {"kind": "times", "times": [[2, 1e6], [3, 1e6]]}}
+    late = simulate(name, {"quorum": 0.5, "timeout": 0.5}, seed=1, agent={**SLOW, **joins})
+    assert uploads_after_the_end(late) > 0
+
+
 @every("seed", range(4))
 @every("name", ALGORITHMS)
 def test_a_quorum_under_all_faults_loses_nothing(name: str, seed: int) -> None:

@@ -201,15 +201,11 @@ class Timing:
         answers, members = self._answers[round], self._plan.members
         if self._quorum is None or self._expired or round < 0:
             return
-        if len(answers) >= self._quorum * self._plan.agents.count * (1 - ROUNDING):
+        asked = self._asked.get(round, row.time)
+        there = [one for one in range(self._plan.agents.count) if members is None or members.there(one, asked)]
+        if len(answers) >= self._quorum * len(there) * (1 - ROUNDING):
             return
-        times = self._asked.get(round, row.time), row.time
-        waited = [
-            agent
-            for agent in set(range(self._plan.agents.count)) - answers
-            if members is None or all(members.there(agent, time) for time in times)
-        ]
-        if waited:
+        if any(one not in answers and (members is None or members.there(one, row.time)) for one in there):
             yield f"round {round} ended with {len(answers)} answers, which is no quorum of {self._quorum:g}"
 
     # --- timers

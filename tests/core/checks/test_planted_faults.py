@@ -319,13 +319,13 @@ def wrong_node(method: Around) -> Around:
 
 
 def no_quorum(patch: Patch) -> None:
-    init = SynchronousServer.__init__
+    wait = SynchronousServer.wait
 
-    def floor(self: SynchronousServer, context: Any) -> None:
-        init(self, context)
-        self.wait["quorum"] -= 1
+    def floor(self: SynchronousServer) -> Any:
+        asked = wait.fget(self)  # type: ignore[attr-defined]
+        return {**asked, "quorum": asked["quorum"] - 1}
 
-    patch.setattr(SynchronousServer, "__init__", floor)
+    patch.setattr(SynchronousServer, "wait", property(floor))
 
 
 def either_direction(patch: Patch) -> None:
