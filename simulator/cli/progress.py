@@ -90,6 +90,10 @@ class Bar:
         self._shown.add(gist)
         self._print(f"  to see it again: {failure.replay}")
 
+    def warned(self, sentence: str) -> None:
+        """Say it now, as it would be too late at the end."""
+        self._print(f"warning: {sentence}")
+
     def _print(self, text: str) -> None:
         if self._progress is not None:
             self._progress.console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
@@ -158,9 +162,9 @@ def expected(
     parts = [str(found)]
     if limit is not None and found.seconds is not None and found.seconds[0] > limit.seconds:
         parts.append(f"limit.wall_time ends it after {limit.wall_time}")
-    if limit is not None and found.disk > limit.bytes:
+    if limit is not None and found.most > limit.bytes:
         parts.append(f"limit.disk ends it at {limit.disk}")
-    if out is not None and found.disk > (free := free_bytes(out)):
+    if out is not None and found.most > (free := free_bytes(out)):
         parts.append(f"but {out} has room for {in_bytes(free)} only")
     return ["; ".join(parts)] if found.notable or len(parts) > 1 or limit is not None else []
 

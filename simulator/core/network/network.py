@@ -168,11 +168,17 @@ class NetworkConfig(Config):
         return self.lossy or self.duplicating
 
     @property
+    def first_timeout(self) -> float:
+        """Wait before the first repetition, where links do not differ."""
+        if self.retransmission.timeout is not None:
+            return self.retransmission.timeout
+        mean = self.largest_mean
+        return 4.0 * mean if 0.0 < mean < math.inf else 1.0
+
+    @property
     def retry_policy(self) -> RetryPolicy:
         """What `recovery` comes to in simulated time."""
-        recovery, mean = self.recovery, self.largest_mean
-        typical = 4.0 * mean if 0.0 < mean < math.inf else 1.0
-        first = typical if self.retransmission.timeout is None else self.retransmission.timeout
+        recovery, first = self.recovery, self.first_timeout
         timeout = first if recovery.timeout is None else recovery.timeout
         between = timeout * (1.0 + recovery.backoff**MOST_BACKOFFS) + self.retransmission.until_given_up(first)
         patience = between if recovery.patience is None else recovery.patience

@@ -132,6 +132,10 @@ class Memories:
             return found[0] + self._algorithms[algorithm], 0.8 * found[1]
         return found[0] + math.log(slowness()), found[1]
 
+    def met(self, scenario: Scenario, entry: ScenarioEntry) -> bool:
+        """Whether jobs of this configuration are among them."""
+        return self._key(scenario, entry) in self._jobs
+
     def note(self, scenario: Scenario, entry: ScenarioEntry, turns: int, seconds: float) -> None:
         """Remember a finished job."""
         if turns < 1 or seconds < SHORTEST:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from coband.simulator.experiments.runs import costs, memory
 from coband.simulator.experiments.runs.costs import Memories
 from coband.simulator.experiments.runs.executors import cores
+from coband.simulator.experiments.runs.repetitions import repetitions
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.results import Record
@@ -26,6 +27,8 @@ LITTLE_SECONDS, LITTLE_MEMORY, LITTLE_DISK = 5.0, 1 << 30, 100e6
 """What takes less of all three is not announced."""
 UNTRACED = 60_000
 """Bytes that a job without a trace keeps."""
+REPEATED_BYTES, REPEATED_SECONDS = 105, 2e-5
+"""What one more copy of a message takes in the trace, and on the machine of the table."""
 BEGUN_SHARE, BEGUN_SECONDS = 0.02, 0.2
 """From here on the progress of a job says more than what its algorithm usually costs."""
 
@@ -37,22 +40,28 @@ class Estimate:
     Attributes:
         seconds: from, to: in 8 of 10 cases, where nothing else keeps the machine busy; None where nobody knows.
         memory: bytes of all processes together, at least.
-        disk: bytes of the run directory.
+        disk: bytes of the run directory, from, to: the second where messages to nodes that are away are sent again as
+            often as `repetitions` says; infinite where nobody knows.
         workers: processes that run at once.
         open_ended: whether replications may be added.
     """
 
     seconds: tuple[float, float] | None
     memory: float
-    disk: float
+    disk: tuple[float, float]
     workers: int
     open_ended: bool = False
+
+    @property
+    def most(self) -> float:
+        """Bytes of disk, as many as anybody expects."""
+        return max(size for size in self.disk if size < math.inf)
 
     @property
     def notable(self) -> bool:
         """Whether it takes enough to say so."""
         long = self.seconds is None or self.seconds[1] >= LITTLE_SECONDS
-        return long or self.memory >= LITTLE_MEMORY or self.disk >= LITTLE_DISK
+        return long or self.memory >= LITTLE_MEMORY or self.most >= LITTLE_DISK
 
     def __str__(self) -> str:
         parts = []
@@ -62,7 +71,11 @@ class Estimate:
             processes = f" with {self.workers} processes" if self.workers > 1 else ""
             parts.append(f"{head}{words}{processes}")
         parts.append(f"about {memory.in_bytes(self.memory)} of memory")
-        parts.append(f"about {memory.in_bytes(self.disk)} of disk")
+        least, most = self.disk
+        head = "at least" if math.isinf(most) else "about"
+        parts.append(f"{head} {memory.in_bytes(least)} of disk")
+        if least < most < math.inf:
+            parts.append(f"or up to about {memory.in_bytes(most)}, as messages to nodes that are away are sent again")
         return ", ".join(parts)
 
 
@@ -78,19 +91,31 @@ def estimate(study: Study, workers: int | None = None, *, elsewhere: bool = Fals
     beside = count if elsewhere else min(count, cores())
     known = Memories()
     logs: list[tuple[float, float]] = []
-    disk = needed = 0.0
+    late: list[float] = []
+    least = most = needed = 0.0
+    often: dict[str, float] = {}
     for variant in study.variants:
         scenario, entry = variant.scenario, variant.configured
         found = known.predict(scenario, entry)
         logs += [] if found is None else [found]
         needed = max(needed, memory.estimate(scenario, entry).size)
-        disk += first * _bytes(scenario.trace, costs.typical(entry.algorithm.name, costs.features(scenario), "bytes"))
+        network, sends = scenario.network, bool(entry.algorithm.messages)
+        parts = (network.transport, network.retransmission, network.first_timeout, network.outages)
+        key = repr((scenario.agents, scenario.schedule, *parts)) if sends else ""
+        if key not in often:
+            often[key] = repetitions(scenario) if sends else 0.0
+        usual, repeated = _bytes(costs.typical(entry.algorithm.name, costs.features(scenario), "bytes"), often[key])
+        late.append(0.0 if known.met(scenario, entry) or not often[key] else _seconds(repeated))
+        traced = scenario.trace != "off"
+        least += first * (UNTRACED + (usual if traced and usual < math.inf else 0.0))
+        most += first * (UNTRACED + (usual + repeated if traced else 0.0))
     seconds = None
     if logs and len(logs) == len(study.variants):
         ends = [[math.exp(min(700.0, log + side * USUAL * spread)) for log, spread in logs] for side in (-1, 1)]
+        ends[1] = [end + more for end, more in zip(ends[1], late, strict=True)]
         low, high = ((START_SECONDS if count > 1 else STARTS_IN) + _beside(end, first, beside) for end in ends)
         seconds = low, high
-    return Estimate(seconds, count * (A_PROCESS + needed), disk, count, study.goes_on)
+    return Estimate(seconds, count * (A_PROCESS + needed), (least, most), count, study.goes_on)
 
 
 def _beside(seconds: list[float], replications: int, workers: int) -> float:
@@ -98,8 +123,17 @@ def _beside(seconds: list[float], replications: int, workers: int) -> float:
     return max(max(seconds), sum(seconds) * replications / workers)
 
 
-def _bytes(trace: str, found: tuple[float, float] | None) -> float:
-    return UNTRACED if trace == "off" or found is None else UNTRACED + math.exp(min(60.0, found[0]))
+def _bytes(found: tuple[float, float] | None, often: float) -> tuple[float, float]:
+    """Of a job's trace, as a rule; and of repetitions at most, were all of it messages. Infinite where nobody knows."""
+    if found is None:
+        return math.inf, 0.0
+    log, spread = found
+    return math.exp(min(60.0, log)), often * math.exp(min(60.0, log + USUAL * spread))
+
+
+def _seconds(repeated: float) -> float:
+    """What repetitions take that have so many bytes."""
+    return REPEATED_SECONDS * costs.slowness() * repeated / REPEATED_BYTES
 
 
 UNITS = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.audit.trace import Sink
+from coband.simulator.core.audit.trace import PlainRow, Sink
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.nodes.graphs import Graph, GraphError
 from coband.simulator.core.nodes.node import UnsupportedScenario
@@ -96,10 +96,12 @@ class Heartbeat:
     def __init__(self, job: Job, on_pull: OnPull | None) -> None:
         self._job, self._on_pull = job, on_pull
         self._last = time.monotonic()
+        self._pulls = 0
         self.flush: Callable[[], None] | None = None
 
     def __call__(self, pulls: int) -> None:
         """Note that ``pulls`` pulls have been made."""
+        self._pulls = pulls
         if self._on_pull is not None:
             self._on_pull(pulls)
         now = time.monotonic()
@@ -109,6 +111,16 @@ class Heartbeat:
         check_driver(self._job)
         if self.flush is not None:
             self.flush()
+
+    def beating(self, sink: Sink) -> Sink:
+        """A sink that tells it too: events go on where no pulls come, as with messages that are sent again."""
+
+        def take(rows: Sequence[PlainRow], names: Sequence[str]) -> None:
+            if self._on_pull is not None:
+                self._on_pull(self._pulls)  # which may end the job
+            sink(rows, names)
+
+        return take
 
 
 def check_driver(job: Job) -> None:
@@ -192,7 +204,8 @@ def built(
     if graph is not None:
         _check_memory(scenario, entry, graph)
     pulse = Heartbeat(job, on_pull)
-    parts = (entry.algorithm, entry.config, world, streams, sink, pulse, graph, whatif)
+    taken = None if sink is None else pulse.beating(sink)
+    parts = (entry.algorithm, entry.config, world, streams, taken, pulse, graph, whatif)
     try:
         engine = Engine(plan(scenario, entry.ties), *parts)
     except UnsupportedScenario as refusal:

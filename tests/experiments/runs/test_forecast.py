@@ -10,7 +10,7 @@ import pytest
 
 from coband.simulator.cli.main import exit_status
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import costs, forecast
+from coband.simulator.experiments.runs import costs, driver, forecast
 from coband.simulator.experiments.runs.costs import Memories
 from coband.simulator.experiments.runs.forecast import Forecast, estimate, span
 from coband.simulator.experiments.runs.study import load_run
@@ -174,3 +174,50 @@ def test_a_sweep_goes_on_after_its_limit(
     assert "to go on: coband sweep grid.yaml --workers 1 --resume --out out" in capsys.readouterr().err
     assert exit_status([*words, "--resume"]) == 0
     assert len(json.loads(Path("out/results.json").read_text())["results"]) == 4
+
+
+PHONES = """\
+name: phones
+agents: {count: 30, population: {kind: preset, name: phones}}
+schedule: {kind: rounds, turns: 20, interval: 600}
+network: {retransmission: {timeout: 30, max_timeout: 240}}
+problem: {kind: contextual, arms: {kind: sphere, dimension: 3, count: 4}, reward: {kind: linear, theta: sphere}}
+algorithms:
+  - {algorithm: async_lin_ucb, label: Async, alpha: 0.3, gamma_u: 5, gamma_d: 5}
+"""
+
+
+def test_messages_to_nodes_that_are_away_are_foretold_and_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The range of disk holds a run whose repetitions are nearly all of its trace, and a run far beyond it says so."""
+    monkeypatch.chdir(tmp_path)
+    Path("phones.yaml").write_text(PHONES)
+
+    def disk(*settings: str) -> tuple[float, float]:
+        return estimate(load_run(Path("phones.yaml"), settings), 1).disk
+
+    short = "network.retransmission.max_attempts=20"
+    least, most = disk(short)
+    assert exit_status(["run", "phones.yaml", "--workers", "1", "--set", short, "--out", "short"]) == 0
+    assert 3 * least < Path("short/run.sqlite").stat().st_size < 2 * most
+    assert disk()[1] > 10 * most, "1,000 attempts"
+    assert disk("agents.population=null") == (least, least)
+    assert disk("trace=off") == (forecast.UNTRACED, forecast.UNTRACED)
+    steady = ["agents.population=null", "agents.availability={kind: markov_on_off, mean_up: 1e5, mean_down: 1e5}"]
+    assert disk(*steady)[1] > 10 * least
+    joining = ["agents.population=null", "agents.leaves={kind: poisson, rate: 0.001}"]
+    assert len(set(disk(*joining))) == 1, "what is meant for those who left is given up at once"
+    assert "or up to about" in str(estimate(load_run(Path("phones.yaml")), 1))
+    unknown = ["agents.population=null", "schedule={kind: renewal, think: {kind: constant, value: 9}, duration: 99}"]
+    assert "at least 59 KiB of disk" in str(estimate(load_run(Path("phones.yaml"), unknown), 1))
+
+    capsys.readouterr()
+    monkeypatch.setattr(driver, "LITTLE_DISK", 1e6)
+    monkeypatch.setattr(driver, "WEIGH_SECONDS", 0.5)
+    monkeypatch.setattr(driver, "FAR", 0.01)
+    words = ["run", "phones.yaml", "--workers", "1", "--out", "long", "--set", "limit.disk=8MB"]
+    assert exit_status(words) == 75, "its last pull is long ago when it becomes that large"
+    said = capsys.readouterr().err
+    assert said.count("warning: long has ") == 1
+    assert "were foretold, and the disk has room for" in said
