@@ -105,6 +105,7 @@ def test_bad_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no hub answers at 127.0.0.1:9" in capsys.readouterr().err
     assert coband("live", "serial.yaml", "--host", "203.0.113.1", "--out", "x") == 2
     assert "203.0.113.1:0 cannot be opened" in capsys.readouterr().err
+    assert not Path("x").exists(), "the same command may come again"
     assert coband("fit", "nowhere") == 2
     assert coband("live-agent", "tcp://[::1", "--token", "x") == 2
     assert "is no address" in capsys.readouterr().err

@@ -103,7 +103,7 @@ class _Driver:
         with place.held():
             with writing(self._place.path):
                 place.open(self._study)
-            ended = "stopped"
+            ended, refused = "stopped", False
             try:
                 self._begin()
                 self._dispatcher.run()
@@ -113,7 +113,7 @@ class _Driver:
             except LimitReached as reached:
                 ended, status.message, status.limited = "stopped", str(reached), True
             except BAD_INPUT:
-                ended = "failed"
+                ended, refused = "failed", True
                 raise
             except (StorageError, WorkerPoolError) as error:
                 status.message = str(error)
@@ -124,6 +124,8 @@ class _Driver:
                     self._scratch.cleanup()
                 status.state, status.under_way, status.left = ended, 0.0, None
                 report = self._end()
+                if refused and not status.ended:
+                    place.discard()
         return report
 
     def _begin(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -224,6 +225,11 @@ class RunDirectory:
             seal.seal(self.path / DATABASE)
         if self._parts.is_dir() and not any(self._parts.iterdir()):
             self._parts.rmdir()
+
+    def discard(self) -> None:
+        """Leave nothing of a run that was refused before anything had finished, so that the same command can be given
+        again."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def close(self) -> None:
         """Close the store; what is finished stays readable."""

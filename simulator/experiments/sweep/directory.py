@@ -230,6 +230,9 @@ class SweepDirectory(RunDirectory):
             self.remarks[f"{text} is kept in {self.path / DONE}, and not shown"] = None
         super().end(progress, summary)
 
+    def discard(self) -> None:
+        """Keep it: ``--resume`` goes on here, and earlier drivers may have finished jobs."""
+
 
 def new(name: str, out: Path | None) -> SweepDirectory:
     """A new directory: ``out``, or runs/<name>-<number>.

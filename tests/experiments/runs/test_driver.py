@@ -258,17 +258,26 @@ def test_replications_that_are_named_are_all_there_are(tmp_path: Path) -> None:
     assert {replication for _, replication in fingerprints(report)} == {5, 7}
 
 
-def refuse(*arguments: Any) -> Any:
-    raise DataError("the file is gone")
+def test_bad_input_ends_a_run_which_is_kept_where_something_has_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = [work.attempt]
 
+    def refuse(*arguments: Any) -> Any:
+        if usual:
+            return usual.pop()(*arguments)
+        raise DataError("the file is gone")
 
-def test_bad_input_ends_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "attempt", refuse)
     with pytest.raises(DataError, match="the file is gone"):
         perform(tmp_path / "run")
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "failed"
     with store.open_run(tmp_path / "run") as run:
-        assert [job.status for job in run.jobs] == ["interrupted", "waiting", "waiting", "waiting"]
+        assert [job.status for job in run.jobs] == ["finished", "interrupted", "waiting", "waiting"]
+    for _ in range(2):  # the same command again is refused for the same reason
+        with pytest.raises(DataError, match="the file is gone"):
+            perform(tmp_path / "refused")
+        assert not (tmp_path / "refused").exists()
 
 
 @pytest.mark.parametrize(("mechanism", "refused"), [("gaussian", True), ("tree", True), ("laplace_local", False)])
