@@ -45,7 +45,7 @@ def drive_study(
     if (early := sentences.early_end(report)) is not None and report.status.limited:
         warnings.warn(early, RunWarning, stacklevel=3)
     elif early is not None:
-        text = f"{early}; coband.load({str(report.directory)!r}) reads them"
+        text = early if report.gone else f"{early}; coband.load({str(report.directory)!r}) reads them"
         raise KeyboardInterrupt(text) if report.interrupted else RunError(text)
     for sentence in sentences.warnings(report):
         warnings.warn(sentence, RunWarning, stacklevel=3)

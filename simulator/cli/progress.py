@@ -248,10 +248,10 @@ def early_end(report: Report) -> str | None:
     if status.state not in EXIT_CODES:
         return None
     reason = f" ({status.message})" if status.message else ""
-    return (
-        f"{status.state}{reason}: {status.done:,} finished jobs are kept in {report.directory}, "
-        f"{report.missing:,} are missing"
-    )
+    kept = f"finished jobs are kept in {report.directory}"
+    if report.gone:
+        kept = f"jobs had finished, but {report.directory} was removed meanwhile, and what was in it is gone"
+    return f"{status.state}{reason}: {status.done:,} {kept}, {report.missing:,} are missing"
 
 
 def exit_code(report: Report) -> int:

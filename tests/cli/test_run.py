@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -167,6 +168,24 @@ def test_a_full_disk_ends_with_status_2_and_says_what_is_kept(coband: Program, m
         f"{SIZE}stopped (run.sqlite: No space left on device): 0 finished jobs are kept in runs/fake-0001, 4 are "
         "missing\n"
     )
+
+
+def test_jobs_in_a_directory_that_was_removed_are_not_called_kept(
+    coband: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, taken = RunDirectory.take, list[object]()
+
+    def removed(place: RunDirectory, *arguments: Any) -> None:
+        taken.append(arguments)
+        if len(taken) == 3:
+            shutil.rmtree(place.path)
+        take(place, *arguments)
+
+    monkeypatch.setattr(RunDirectory, "take", removed)
+    status, _, errors = coband("run", "x.yaml", "--workers", 1)
+    assert status == 2
+    assert " jobs had finished, but runs/fake-0001 was removed meanwhile, and what was in it is gone, " in errors
+    assert "are kept" not in errors
 
 
 def test_a_full_disk_is_named_where_the_system_names_no_file(coband: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from coband.simulator.experiments.runs.results import Failure, Record, Results
 from coband.simulator.experiments.runs.status import Status
+from coband.simulator.experiments.store.files import DATABASE
 
 
 class Listener(Protocol):
@@ -75,6 +76,11 @@ class Report:
     def interrupted(self) -> bool:
         """Whether it was ended by Ctrl-C."""
         return self.status.state == "interrupted"
+
+    @property
+    def gone(self) -> bool:
+        """Whether somebody has removed its directory, or the store in it, while it ran."""
+        return not (self.directory / DATABASE).exists()
 
 
 @dataclass(frozen=True)
