@@ -95,7 +95,7 @@ def fates_table(analysis: Analysis) -> ReportTable | None:
             columns[title] = [f"{by_fifth(fate, of)[place]:.3g}" for fate in fates]
     if any(fate.energy is not None for fate in fates):
         means = [None if fate.energy is None else fate.energy.mean() for fate in fates]
-        columns["energy of an agent"] = [
+        columns["energy of an agent (joules)"] = [
             "" if mean is None else f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}" for mean in means
         ]
         columns["ran out"] = [f"{int((~np.isnan(fate.ran_out)).sum()):,}" for fate in fates]

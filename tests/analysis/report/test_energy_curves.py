@@ -14,7 +14,9 @@ import pytest
 import coband
 from coband.simulator.analysis.report import contents, data
 from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.fates import fates_table
 from coband.simulator.analysis.report.panels import panels
+from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.store import seal
 from coband.simulator.experiments.store.store import StoredRun, open_run
 
@@ -100,3 +102,14 @@ def test_stores_of_earlier_versions_open(folder: Path, tmp_path: Path) -> None:
     with open_run(old) as opened:
         assert [series.energy for series in opened.series("Alone")] == [None, None]
         assert opened.results()["results"][0]["mean"]["energy"]
+
+
+def test_energy_has_its_unit_wherever_it_is_shown(run: StoredRun) -> None:
+    titles = [metric.heading for metric in CORE if metric.unit == "joules"]
+    assert len(titles) == 6
+    assert all(title.endswith(" (joules)") for title in titles)
+    analysis = Analysis(data.load([run]))
+    table = fates_table(analysis)
+    assert table is not None
+    assert "energy of an agent (joules)" in table.header
+    assert "energy (joules)" in [measure.title for measure in analysis.measures]
