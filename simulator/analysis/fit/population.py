@@ -111,6 +111,8 @@ def _hours(fitted: Fleet, held: Fleet, drawn: Fleet, day: float, rng: np.random.
     if held.windows is None:
         return
     rows, devices = held.by_hour(day), drawn.by_hour(day)
+    if np.isnan([rows, devices]).any():  # no row, or no device, says when it is up
+        return
     worst = int(np.argmax(np.abs(devices - rows)))
     changed = [_resampled(_up(half, day)[:, worst], rng).mean(axis=1) for half in (fitted, held)]
     difference, chance = float(devices[worst] - rows[worst]), float(np.std(changed[0] - changed[1]))

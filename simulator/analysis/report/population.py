@@ -116,7 +116,10 @@ def _distribution(axis: Axes, title: str, columns: dict[str, FloatArray]) -> Non
 
 
 def _by_hour(axis: Axes, hours: FloatArray) -> None:
-    axis.stairs(hours, np.arange(len(hours) + 1), color=SERIES[0], linewidth=1.6)
+    if np.isnan(hours).all():
+        axis.text(0.5, 0.5, "no device says\nwhen it is up", transform=axis.transAxes, ha="center", va="center")
+    else:
+        axis.stairs(hours, np.arange(len(hours) + 1), color=SERIES[0], linewidth=1.6)
     axis.set_ylim(bottom=0.0)
     axis.set_xticks(range(0, len(hours) + 1, 6))
     plain(axis, "availability", "hour of the day", "share of devices that are up")

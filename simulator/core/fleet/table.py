@@ -189,9 +189,10 @@ class Fleet:
         return shares
 
     def by_hour(self, day: float) -> FloatArray:
-        """Share of devices that are up, by hour of the day."""
+        """Share of devices that are up, among those that say so, by hour of the day; nan where none says."""
         assert self.windows is not None
         assert self.trace is not None
         devices = np.bincount(self.trace[self.trace >= 0], minlength=len(self.windows))
-        hours: FloatArray = devices @ self.windows.by_hour(day) / devices.sum()
+        up: FloatArray = devices @ self.windows.by_hour(day)
+        hours: FloatArray = up / devices.sum() if devices.any() else np.full_like(up, np.nan)
         return hours

@@ -132,3 +132,17 @@ def test_without_the_file_there_is_no_figure(tmp_path: Path) -> None:
     file.unlink()
     assert devices_of(resolved) is None
     assert devices_of({"agents": {"count": 3}}) is None
+
+
+def test_where_no_drawn_device_says_when_it_is_up_a_sentence_says_so(tmp_path: Path) -> None:
+    (tmp_path / "windows.csv").write_text("id,up,down\na,0,10\n")
+    (tmp_path / "devices.csv").write_text("seconds,id,often\n1,,1\n2,a,0\n")
+    file = f"kind: file, file: {tmp_path}/devices.csv, windows_file: {tmp_path}/windows.csv"
+    columns = "{compute: seconds, availability: id, weight: often}"
+    devices = devices_of(loads(SCENARIO.format(population=f"{{{file}, columns: {columns}}}")).resolved())
+    assert devices is not None
+    assert devices.hours is not None
+    assert np.isnan(devices.hours).all()
+    hours = draw(devices).axes[-1]
+    assert [text.get_text() for text in hours.texts] == ["no device says\nwhen it is up"]
+    assert not hours.patches
