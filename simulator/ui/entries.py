@@ -35,7 +35,7 @@ class Entry:
         id: a short digest of its place, which pages are asked for by.
         path: its directory.
         place: that below the directory of all runs.
-        kind: "run" or "sweep".
+        kind: "run", "sweep" or "frontier".
         status: running, finished, failed, interrupted, stopped, killed, damaged or unknown.
         started, finished: in UTC as ISO 8601; empty if unknown.
         algorithms: names, in the run's order.
@@ -115,7 +115,7 @@ def read(path: Path, root: Path) -> Entry:
         id=id_of(place),
         path=path,
         place=place,
-        kind="sweep" if (path / STATUS).is_file() else "run",
+        kind="frontier" if "objectives" in manifest else "sweep" if (path / STATUS).is_file() else "run",
         status=status if status in (*ENDED, RUNNING) else UNKNOWN,
         scenario=str(manifest.get("scenario") or ""),
         started=str(manifest.get("started") or ""),

@@ -131,6 +131,16 @@ def test_a_sweep(tmp_path: Path) -> None:
             assert "count=3" in page or "grid:" in page, path
 
 
+def test_the_search_of_a_frontier_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    few = ("--replications", 2, "--trials", 2, "--workers", 1)
+    coband("frontier", tmp_path / "tiny.yaml", *few, "--out", tmp_path / "runs/front")
+    with serving(tmp_path / "runs") as visitor:
+        row = text_of(visitor("/").partition("<tr id=")[2])
+        assert "front frontier" in row
+        assert "sweep" not in row
+
+
 def test_a_damaged_run_breaks_no_page(visitor: Visitor) -> None:
     id = visitor.id("damaged")
     assert "run.sqlite is damaged" in visitor(f"/run?id={id}")
