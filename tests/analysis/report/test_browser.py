@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import coband
 from coband.simulator.analysis.report import analysis, data, diagram
 from coband.simulator.analysis.report.page import page
 from coband.simulator.analysis.report.palette import KINDS, SERIES, TIMES
@@ -353,6 +354,20 @@ def test_where_a_long_run_is_cut_the_picture_says_so(
     end = view(canvas)[1]
     last = driver.execute_script("return Number(document.querySelector('canvas').dataset.known)")
     assert 0 < last < end, "the axis runs to the end of the run, and what is not known is hatched"
+
+
+def test_copies_that_come_after_the_end_of_the_run_are_explained(driver: Any, tmp_path: Path) -> None:
+    late = {"network.latency": {"kind": "exponential", "rate": 0.0005}, "network.duplicate": 0.9, "agents.count": 5}
+    few = {"schedule.interval": 1_000, "schedule.turns": 10, "replications": 1}
+    coband.run("quickstart", set=late | few, only="Async", out=tmp_path / "late", workers=1, progress=False)
+    with open_run(tmp_path / "late") as stored:
+        end = stored.results()["results"][0]["mean"]["simulated_time"]
+    canvas = opened(driver, write(tmp_path / "late", tmp_path / "late.html"))
+    status = driver.find_element("id", "diagram-status").text
+    assert view(canvas)[1] > end
+    last, over = (f"{float(f'{time:.4e}'):,g}" for time in (view(canvas)[1], end))
+    assert f" to {last}. The last turn or first arrival is at time {over}, the run's simulated time; later" in status
+    assert "," in over
 
 
 @pytest.mark.slow

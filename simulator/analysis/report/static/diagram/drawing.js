@@ -43,13 +43,18 @@ function draw() {
   canvas.dataset.known = job.known;
   const cut = job.total > job.count ? ` The page holds the first ${number(job.count)} of ${number(job.total)} events.` : "";
   const how = crowded ? " Shades show how many each node sends and receives; zoom in for lines." : "";
+  const late = view[1] > job.over && job.over > 0
+    ? ` The last turn or first arrival is at time ${short(job.over)}, the run's simulated time; later copies are lost, repeated or doubled.` : "";
   const strange = job.strange.length ? ` No nodes of this run: ${job.strange.join(", ")}.` : "";
   const copies = `${number(found.length)} copies of messages, arrived or lost,`;
-  status.textContent = `${copies} from time ${short(view[0])} to ${short(view[1])}.${strange}${how}${cut}`;
+  status.textContent = `${copies} from time ${short(view[0])} to ${short(view[1])}.${late}${strange}${how}${cut}`;
   if (find("#diagram-table").open) fillTable();
 }
 
-const short = (value) => Number(value.toPrecision(5)).toString();
+function short(value) {
+  const rounded = Number(value.toPrecision(5)), size = Math.abs(rounded);
+  return size >= 1e3 && size < 1e15 ? rounded.toLocaleString("en") : rounded.toString();
+}
 
 function drawRows() {
   const every = Math.max(1, Math.ceil(13 / height()));

@@ -73,6 +73,7 @@ function prepare(events) {
   return Object.assign(events, messages, { spans, marks,
     nodes: [...nodes].sort((a, b) => a - b), kinds: kindList, send, drop, deliver, choose,
     known: count ? events.time[count - 1] : 0,
+    over: events.end,
     end: Math.max(events.end, count ? events.time[count - 1] : 0) || 1,
   });
 }
