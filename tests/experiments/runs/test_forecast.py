@@ -213,11 +213,12 @@ def test_messages_to_nodes_that_are_away_are_foretold_and_watched(
     assert "at least 59 KiB of disk" in str(estimate(load_run(Path("phones.yaml"), unknown), 1))
 
     capsys.readouterr()
-    monkeypatch.setattr(driver, "LITTLE_DISK", 1e6)
-    monkeypatch.setattr(driver, "WEIGH_SECONDS", 0.5)
+    monkeypatch.setattr(driver, "LITTLE_DISK", 4e5)
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(driver, "WEIGH_SECONDS", 0.0)
     monkeypatch.setattr(driver, "FAR", 0.01)
-    words = ["run", "phones.yaml", "--workers", "1", "--out", "long", "--set", "limit.disk=8MB"]
-    assert exit_status(words) == 75, "its last pull is long ago when it becomes that large"
+    words = ["run", "phones.yaml", "--workers", "1", "--out", "long", "--set", "limit.disk=600kB"]
+    assert exit_status([*words, "--set", "schedule.turns=2"]) == 75, "also where so few pulls tell nothing"
     said = capsys.readouterr().err
     assert said.count("warning: long has ") == 1
     assert "were foretold, and the disk has room for" in said
