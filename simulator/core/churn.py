@@ -28,6 +28,7 @@ from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.run_context import RunContext
+from coband.simulator.scenario_errors import BrokenOff
 
 
 class Churn:
@@ -92,6 +93,14 @@ class Churn:
         """Put a change on the clock: ``change`` is called with ``value``."""
         self._ahead += 1
         self._run.clock.at(time, STATE, node, change, value)
+
+    def hold(self, node: Address, start: float, end: float) -> None:
+        """Refuse times down that are not in order, with which a run would not come to its end."""
+        if not self._run.clock.now <= start < end:
+            raise BrokenOff(
+                f"node {node} is to go down at {start:g} and to come up at {end:g}, and the last time that it came up "
+                f"is {self._run.clock.now:g}: windows are (time of going down, of coming up), in order"
+            )
 
     def due(self, value: Any) -> Any:
         """A change is due: its value."""
@@ -161,6 +170,7 @@ class Switch:
         """Put a node down and up at these times too."""
         start, end = next(windows, (math.inf, math.inf))
         if math.isfinite(start):
+            self._churn.hold(node, start, end)
             self._churn.at(start, node, self._go_down, (node, start, end, windows))
 
     def _go_down(self, value: Any) -> None:

@@ -28,6 +28,7 @@ from coband.simulator.core.network.loss import BurstLoss, GilbertElliott
 from coband.simulator.core.network.network import Retransmission
 from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.scenario_errors import BrokenOff
 from tests.core.network.test_network_runs import plan, times
 from tests.core.toys import run
 from tests.every import every
@@ -397,6 +398,16 @@ def test_availability_is_the_agents_own_stream() -> None:
         met = [row.time - row.value for row in rows if row.event == tr.DOWN and row.node == 1]
         assert len(met) > 1
         assert all(any(start == pytest.approx(since) for start in starts) for since in met)
+
+
+@pytest.mark.parametrize("windows", [[(5.0, 3.0)], [(1.0, 2.0), (1.5, 3.0)], [(2.0, 2.0)]])
+def test_times_down_that_are_not_in_order_are_refused(
+    windows: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MarkovOnOff, "windows", lambda *_: iter(windows))
+    monkeypatch.setattr(MarkovOnOff, "leaves", lambda *_: None)
+    with pytest.raises(BrokenOff, match=r"node 0 is to go down at .*: windows are \(time of going down, of"):
+        run(plan(agents=2, turns=90, agent={"availability": CHURN["availability"]}))
 
 
 @pytest.mark.parametrize("speed", [{}, {"compute": CHURN["compute"], "handling": 0.1}])
