@@ -58,6 +58,13 @@ PLACES: list[tuple[type[Any], str, tuple[Any, ...], str, Answers]] = [
         [(-TWO, None), (NAN, "an array of shape (2,)"), (np.ones(1), "an array of shape (1,)")],
     ),
     (
+        BaseEncoding,
+        "widths",
+        (2,),
+        "a list of (how many codes, bits of each)",
+        [([(1, 32), (2, 8)], None), ([16, 16], "a list of 16, 16"), ([(2, 8.0)], "a list of a tuple of 2, 8.0")],
+    ),
+    (
         BaseStragglers,
         "factors",
         (2, None),

@@ -43,6 +43,10 @@ class BaseEncoding(Config):
         return False
 
     @abstractmethod
+    @returns(
+        "a list of (how many codes, bits of each)",
+        lambda found, n: all(np.shape(part) == (2,) and np.asarray(part).dtype.kind in "iu" for part in found),
+    )
     def widths(self, n: int) -> Sequence[tuple[int, int]]:
         """(how many codes, bits of each) of every part of n numbers."""
 
