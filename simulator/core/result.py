@@ -259,6 +259,9 @@ class Ended:
                     "more often than their noise is made for; give a larger horizon"
                 )
         nodes = [*made(self.agents), *([] if self.server is None else [self.server])]
+        if unsent := sum(node.unsent for node in nodes if isinstance(node, Talks)):
+            how = "outside a conversation return self.sent() after self.tell"
+            yield f"{unsent:,} messages that were told were never sent: {how}"
         declined = sum((Counter(node.declined) for node in nodes if node.declined), Counter[str]())
         for kind, count in declined.items():
             sent = sum(entry.messages for (name, _), entry in self.run.ledger.by_kind.items() if name == kind)

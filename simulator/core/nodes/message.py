@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, cast, dataclass_transform
 import numpy as np
 
 from coband.simulator.arrays import IntArray
-from coband.simulator.core.nodes.mistakes import refuse_uncounted
+from coband.simulator.core.nodes.mistakes import mistake, refuse_uncounted
 
 Meaning = Literal["gram", "moment", "points", "rewards", "weights", "number", "index", "count", "flag"]
 """What a payload field holds."""
@@ -177,7 +177,10 @@ class _Kept:
         if names is None:  # the first of its class
             refuse_uncounted(message)
             names = owner._counted = message.payload_fields()
-        kept["sizes"] = sizes = tuple([_SIZERS[type(value := getattr(message, name))](value) for name in names])
+        try:
+            kept["sizes"] = sizes = tuple([_SIZERS[type(value := getattr(message, name))](value) for name in names])
+        except TypeError as error:
+            raise mistake(owner, f"{owner.__name__}: {error}") from None
         kept["scalars"] = sum(sizes)
         return kept[self._name]
 

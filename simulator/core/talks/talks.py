@@ -201,6 +201,11 @@ class Talks(Talking):
         """What was told outside of a conversation, which is to be returned to the simulator."""
         return [] if self._talks is None or self._talks.busy else self._talks.take()
 
+    @property
+    def unsent(self) -> int:
+        """How many messages were told outside of a conversation and not returned to the simulator."""
+        return 0 if self._talks is None else len(self._talks.outbox)
+
     def begin(self, steps: Steps, *, blocking: bool = False, key: object = None) -> Outbox:
         """Begin a conversation; what it sends at once is to be returned to the simulator.
 

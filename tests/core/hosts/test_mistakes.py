@@ -200,6 +200,17 @@ def test_a_field_that_nobody_would_count(value: Any, words: str) -> None:
         _run(agent)
 
 
+@pytest.mark.parametrize("value", [{}, [{}], "text"])
+def test_a_payload_that_has_no_size(value: Any) -> None:
+    class Sums(Message):
+        kind: ClassVar[str] = "sums"
+        sums: Any = payload()
+
+    agent = _with(ToyAgent, observe=lambda self, arms, arm, reward: [(SERVER, Sums(sums=value))])
+    with pytest.raises(NodeMistake, match=rf"{HERE}Sums: a payload of type (dict|str) has no size in scalars; use arr"):
+        _run(agent)
+
+
 @pytest.mark.parametrize("value", [None, 2, 0.5, np.float64(0.5), np.int64(3), "text", True, (1, "a", None), ()])
 def test_labels_and_single_numbers_are_header(value: Any) -> None:
     class Labelled(Message):
@@ -248,6 +259,17 @@ def test_questions_of_which_none_is_answered(
 ) -> None:
     monkeypatch.setattr(Answerer, "answers", answers)
     assert list(_run(Asker, Answerer, **parts).warnings) == warned
+
+
+@pytest.mark.parametrize("returned", [True, False])
+def test_what_is_told_and_not_returned(returned: bool) -> None:
+    def observe(node: Asker, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        node.unshared += 1
+        node.tell(SERVER, Report(values=np.ones(2)))
+        return node.sent() if returned else []
+
+    says = "6 messages that were told were never sent: outside a conversation return self.sent() after self.tell"
+    assert list(_run(_with(Asker, observe=observe), Answerer).warnings) == ([] if returned else [says])
 
 
 @pytest.mark.parametrize(("tells", "warned"), [(True, 0), (False, 1)])
