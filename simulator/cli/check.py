@@ -37,14 +37,14 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
         comparisons = expectations.compare(scenario, report.object, early=study.until is not None)
     except expectations.ExpectationError as error:
         raise BadInput(f"{request.file}: {error}") from error
-    _show(comparisons)
+    _show(comparisons, len(report.failures))
     for sentence in expectations.close_calls(comparisons, report.object):
         click.echo(sentence, err=True)
     differ = any(not comparison.holds for comparison in comparisons)
     context.exit(progress.exit_code(report) or int(differ))
 
 
-def _show(comparisons: list[Comparison]) -> None:
+def _show(comparisons: list[Comparison], broken: int = 0) -> None:
     from coband.simulator.experiments.statistics import numerals
 
     rows = [
@@ -65,4 +65,6 @@ def _show(comparisons: list[Comparison]) -> None:
     tables.show(header, rows, left=2)
     undecided = sum(item.open and not item.holds for item in comparisons)
     left = f"; {undecided} undecided, which more --replications would tell" if undecided else ""
+    if broken:
+        left += f"; jobs that broke off, of which nothing is compared: {broken}"
     click.echo(f"{sum(item.holds for item in comparisons)} of {len(rows)} counts are as expected{left}")
