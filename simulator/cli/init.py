@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import keyword
 from pathlib import Path
 
 import click
@@ -34,7 +36,7 @@ jobs:
       - uses: actions/checkout@v4
       - uses: actions/setup-python@v5
         with: {{python-version: "3.12"}}
-      - run: pip install coband pytest
+      - run: pip install 'coband @ git+https://github.com/coband/coband' pytest
 {steps}"""
 
 
@@ -56,6 +58,8 @@ def init(directory: Path, template: str, name: str | None) -> None:
 
     if name is not None and not (name.isidentifier() and name.isascii()):
         raise BadInput(f"--name {name}: a name has letters, digits and _, and begins with no digit.")
+    if name is not None and template == PLUGIN and (taken := _taken(name)):
+        raise BadInput(f"--name {name}: {taken}; choose another name.")
     files = _named(_files(template), name)
     there = [file for file in (*files, LOCK) if (directory / file).exists()]
     if there:
@@ -73,6 +77,17 @@ def init(directory: Path, template: str, name: str | None) -> None:
     commands = files["README.md"].split("\n\n")[1].splitlines()
     for command in (*([] if directory == Path(".") else [f"    cd {directory}"]), *commands):
         click.echo(command)
+
+
+def _taken(name: str) -> str:
+    """Why no plugin can have this name; empty if one can."""
+    from coband.simulator.experiments.registry.registry import ALGORITHMS
+
+    if keyword.iskeyword(name):
+        return "that is a word of Python itself"
+    if name in ALGORITHMS.lasting():
+        return "an algorithm of that name is installed"
+    return "a module of that name is installed" if importlib.util.find_spec(name) else ""
 
 
 def _named(files: dict[str, str], name: str | None) -> dict[str, str]:

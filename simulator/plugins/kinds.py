@@ -192,7 +192,7 @@ class ByKind:
             members = {**one.lasting(), **{kind: found for kind, found in members.items() if kind not in one.lasting()}}
         if not members and self._default is None:
             raise PluginError(
-                "coband's own entry points are missing; install it anew: pip install -e . or pip install coband"
+                "coband's own entry points are missing; install it anew, in its checkout: pip install -e ."
             )
         choices = {kind: handler.generate_schema(member) for kind, member in members.items()}
         if self._default is not None:

@@ -61,6 +61,21 @@ def test_another_name(here: Path) -> None:
     assert (refused.exit_code, Path("other").exists()) == (2, False)
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("class", "that is a word of Python itself"),
+        ("lin_ucb", "an algorithm of that name is installed"),
+        ("numpy", "a module of that name is installed"),
+    ],
+)
+def test_a_name_that_no_plugin_can_have(here: Path, name: str, why: str) -> None:
+    refused = coband("init", "plugin", "--template", "own-algorithm", "--name", name)
+    assert (refused.exit_code, Path("plugin").exists()) == (2, False)
+    assert f"--name {name}: {why}; choose another name." in refused.output
+    assert coband("init", "study", "--name", name).exit_code == 0
+
+
 def test_a_plugin_project_is_installed_and_its_counts_are_locked(here: Path) -> None:
     """The tutorial's page tests and checks it."""
     assert coband("init", ".", "--template", "own-algorithm").exit_code == 0
