@@ -26,6 +26,9 @@ from coband.simulator.core.fleet.populations import (
 from coband.simulator.core.fleet.reading import BadRows, check_range
 from coband.simulator.core.fleet.table import AVAILABILITY, Fleet, Windows, in_period, mistake_in
 
+THERE = "there or in the directory of downloads ($COBAND_DATA)"
+"""Where files that are published are looked for, by those who read scenarios."""
+
 
 class Flash(BasePopulation):
     """Phones of FLASH (Yang et al. 2021) as FLHetBench has them (Zhang et al. 2024): three measurements of different
@@ -83,7 +86,7 @@ class Flash(BasePopulation):
 def _part(config: Flash, key: str, file: str, modified: int) -> tuple[Fleet, str]:
     """The devices of one file."""
     try:
-        rows = json.loads(existing(file, "a file of FLASH or FLHetBench").read_bytes())
+        rows = json.loads(existing(file, f"a file of FLASH or FLHetBench, {THERE}").read_bytes())
         bad, unit = BadRows(file, len(rows)), SECONDS[config.time_unit]
         readers: Mapping[str, Callable[..., Fleet]] = {"availability": _ready, "latency": _steps, "speed": _downloads}
         fleet = readers[key](config, rows, bad, unit)
@@ -156,7 +159,7 @@ def unpickle(file: str) -> Any:
         ValueError: it is no such pickle, or asks for anything else.
     """
     stream: BinaryIO
-    with existing(file, "a pickle of FedScale").open("rb") as stream:
+    with existing(file, f"a pickle of FedScale, {THERE}").open("rb") as stream:
         try:
             return _Plain(stream).load()
         except Exception as error:  # a damaged pickle may raise anything

@@ -48,8 +48,10 @@ class BadRows:
         """Refuse bad rows, unless they may be dropped.
 
         Raises:
-            ValueError: a row is bad and may not be dropped, or no good one is left.
+            ValueError: there is no row, one is bad and may not be dropped, or no good one is left.
         """
+        if not self.rows:
+            raise ValueError(f"file {self.file!r} has no rows")
         if self.reasons and on_bad_row == "refuse":
             raise ValueError(f"{self}; correct them, or give on_bad_row: drop")
         if len(self.reasons) == self.rows:

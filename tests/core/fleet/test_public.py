@@ -16,6 +16,14 @@ from coband.simulator.core.fleet.public import FedScale, Flash
 from tests.data_files import data_file
 
 
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    says = (
+        r"does not exist; give a file of FLASH or FLHetBench, there or in the directory of downloads \(\$COBAND_DATA\)"
+    )
+    with pytest.raises(ValueError, match=says):
+        Flash(kind="flash", latency_file=str(tmp_path / "none.json"))
+
+
 def test_flash() -> None:
     """Every number of the real files once more, in plain loops; what cannot be is dropped and said."""
     files = {

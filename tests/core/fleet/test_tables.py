@@ -102,6 +102,8 @@ def test_bad_rows_are_refused_by_number_or_dropped(row: str, tmp_path: Path) -> 
     assert BAD[row] in kept.dropped
     with pytest.raises(ValueError, match="no row is left"):
         _population(tmp_path, [row], on_bad_row="drop")
+    with pytest.raises(ValueError, match="has no rows"):
+        _population(tmp_path, [])
 
 
 def test_bad_windows_are_refused_by_number_or_dropped(tmp_path: Path) -> None:
