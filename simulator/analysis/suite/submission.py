@@ -130,7 +130,7 @@ def read(file: Path) -> Submission:
     try:
         return Submission.model_validate_json(file.read_bytes())
     except (OSError, ValidationError, ValueError) as error:
-        first = str(error).splitlines()[0]
+        first = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
         raise SubmissionError(f"{file} is no results file of `coband suite run`: {first}") from None
 
 

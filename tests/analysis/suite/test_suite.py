@@ -369,6 +369,9 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
         main(["suite", "rank", str(wrong)])
     assert ended.value.code == 2
     assert "is no results file of `coband suite run`" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["suite", "page", str(tmp_path / "none.json")])
+    assert capsys.readouterr().err.endswith("is no results file of `coband suite run`: No such file or directory\n")
     shutil.rmtree(tmp_path)
 
 
