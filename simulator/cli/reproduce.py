@@ -40,7 +40,9 @@ LOWEST = 19
 @placed
 @click.option("--results", type=FOLDER, help="Directory of the results files; by default results in that of --out.")
 @click.option(
-    "--pages", type=FOLDER, help="Write pages about all claims of the results files there; without names nothing runs."
+    "--pages",
+    type=FOLDER,
+    help="Write pages about the claims that come with coband there; without names nothing runs.",
 )
 @click.option(
     "--verify",
