@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 Against = Literal["turns", "time", "scalars", "energy"]
 SIZE = (5.6, 3.6)
+INSIDE = 8
+"""So many labels have room in the legend of a figure of its own; that of more stands below the panel."""
+LEGEND_LINE = 0.2
+"""Height of a line of it, in inches."""
 METHODS = ("regret(x=...)", "turns()", "figure(name)")
 
 
@@ -86,17 +90,24 @@ class Plots:
             raise RunError(f"x={x!r}: regret is drawn against {', '.join(axes)}.")
         pyplot = _matplotlib()
         from coband.simulator.analysis.report import contents, figures
-        from coband.simulator.analysis.report.drawing import styled
+        from coband.simulator.analysis.report.drawing import legend_columns, styled
 
         panel: Any = figures.Panel(axes[x], y)  # type: ignore[arg-type]  # one of the three
         with self._analysed() as analysis, styled():
             wanted = _chosen(labels, analysis.labels)
-            axis = pyplot.subplots(figsize=SIZE, layout="constrained", facecolor="white")[1] if ax is None else ax
             lines = [one for one in contents.lines(analysis) if one.label in wanted]
+            many, (width, height) = ax is None and len(lines) > INSIDE, SIZE
+            columns = legend_columns(wanted, width)
+            size = (width, height + many * LEGEND_LINE * -(-len(wanted) // columns))
+            axis = pyplot.subplots(figsize=size, layout="constrained", facecolor="white")[1] if ax is None else ax
             if x == "energy" and not figures.with_energy((), lines):
                 raise RunError('x="energy": the agents of this run have no batteries; see agents.energy')
             figures.draw_panel(axis, lines, panel)
-            axis.legend(handles=figures.legend_handles(lines))
+            handles = figures.legend_handles(lines)
+            if many:  # they would cover the curves
+                axis.figure.legend(handles=handles, loc="outside lower left", ncols=columns)
+            else:
+                axis.legend(handles=handles)
         return axis
 
     def __repr__(self) -> str:

@@ -162,6 +162,10 @@ def test_figures(done: coband.Run) -> None:
     assert titles == {"turns": "turns", "time": "simulated time", "scalars": "scalars sent (log scale)"}
     _, axis = pyplot.subplots()
     assert done.plot.regret(ax=axis, labels="Alone") is axis
+    with pytest.MonkeyPatch.context() as patch:  # a legend of many labels stands below
+        patch.setattr("coband.simulator.api.plots.INSIDE", 0)
+        crowded = done.plot.regret()
+        assert (crowded.get_legend(), len(crowded.figure.legends)) == (None, 1)
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["Alone"]
     ends = [float(line.get_ydata()[-1]) for line in axis.lines if len(line.get_ydata())]
     assert ends == pytest.approx([done.summary.where(label="Alone")[0]["regret"]])
