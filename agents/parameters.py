@@ -42,7 +42,7 @@ class Quorum(Config):
     """How long a synchronous server waits (ours; in the papers for everyone)."""
 
     quorum: float = Field(gt=0, le=1)
-    """Share of the agents (of those that have joined and not left) that must have answered before it goes on without the others."""
+    """Share of the agents, of those that are members, that must have answered before it goes on without the others."""
     timeout: Annotated[float, TIME] = Field(gt=0)
     """How long it waits for everyone before that, in each phase of a synchronisation."""
 
