@@ -117,6 +117,7 @@ LIVELY: dict[str, list[dict[str, Any]]] = {
     **{name: VARIANTS.get(name, [{}]) for name in sorted(registry().algorithms) if not kit.sends_nothing(name, {})},
     "approx_dis_kernel_ucb": [{}, QUORUM],
     "async_kernel_ucb": [*VARIANTS["async_kernel_ucb"], {"server": {"exchanges": "serial"}}],
+    "async_lin_ucb_am": [VARIANTS["async_lin_ucb_am"][0], {"refresh": "at_next_pull", "shared": 1, "gamma_u": 1.2}],
     "bpe": [{}],
     "co_kernel_fb": [{"budget": 200, "leftover": "spend"}, {"budget": 200, "leftover": "spend", "via": "server"}],
     "dis_kernel_ucb": [{}, QUORUM],
