@@ -220,3 +220,16 @@ def test_replications_for_tuning_are_no_results(tmp_path: Path) -> None:
     with store.open_run(tmp_path / "out") as run:
         assert len(data.load([run]).contenders) == 4
         assert {cell.variant.phase for cell in ResponseSurface(run, "regret").cells} == {"tuning"}
+
+
+def test_variants_that_needed_more_replications_are_not_the_best_for_that(tmp_path: Path) -> None:
+    until = "until: {half_width: 8, on: regret, max_replications: 12}\n"
+    perform(study(tmp_path, "grid: {algorithms.K.alpha: [0, 50]}\n" + until), tmp_path / "out")
+    with store.open_run(tmp_path / "out") as run:
+        surface = ResponseSurface(run, "regret")
+        cells = [cell.estimate for cell in surface.cells if cell.variant.entry == "K"]
+        assert len({one.count for one in cells}) == 2
+        best = surface.best("K", {})
+        assert best is not None
+        assert best.mean == min(one.mean for one in cells)
+        assert best.count < max(one.count for one in cells)
