@@ -135,7 +135,7 @@ class _Export:
         match event.event:
             case "turn":
                 self.turns[node] = now, event
-            case "reward" if node in self.turns:
+            case "choose" if node in self.turns:  # a late reward may come after the next turn has begun
                 yield from self._finish(self.turns, node, TURNS, now, f"turn {self.turns[node][1].value:g}")
             case "wait":
                 self.waits[node] = now, event

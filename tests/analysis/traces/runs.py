@@ -26,6 +26,15 @@ algorithms:
 expect:
   - {label: One, count: messages, equals: 192}
 """
+LINEAR = """\
+name: linear
+seed: 3
+agents: {count: 3, compute: {kind: exponential, rate: 2.0}}
+schedule: {kind: rounds, turns: 12}
+problem: {kind: contextual, arms: {kind: ball, dimension: 3, count: 5}, reward: {kind: linear}, noise: 0.1}
+algorithms:
+  - {algorithm: fed_lin_ucb, label: Fed}
+"""
 GRAPH = """\
 name: graph
 seed: 3

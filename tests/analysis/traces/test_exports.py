@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coband.simulator.analysis.traces import shiviz, tables
@@ -24,6 +25,7 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "lossy": (runs.STAR, LOSSY),
     "ties": (runs.STAR, ("agents.compute=0", "network.latency=0", "agents.count=70", "schedule.turns=1")),
     "late": (runs.STAR, ("schedule.interval=1e7",)),
+    "owed": (runs.LINEAR, ("agents.reward_delay={kind: exponential, rate: 0.2}",)),
     "direct": (runs.GRAPH, ()),
     "hops": (runs.GRAPH, ("network.local.mode=hop_by_hop", "network.latency=0.1")),
     "tasks": (runs.TASKS, ()),
@@ -184,6 +186,17 @@ def track_of(name: str) -> tuple[int, int, int]:
     place = {"server": -2, "everyone": -1}.get(node)
     agent = int(node.removeprefix("agent ")) if place is None else place
     return agent, ("", " waits", " messages").index(what), int(number or 1)
+
+
+def test_a_turn_lasts_until_its_choice_though_its_reward_is_late(stored: dict[str, Path], tmp_path: Path) -> None:
+    events = events_of(stored["owed"])
+    taken = {event.seq: event.time for event in events if event.event == "turn"}
+    choices = [event for event in events if event.event == "choose" and event.cause is not None]
+    wanted = sorted((taken[event.cause], event.time) for event in choices if event.cause is not None)
+    items = json.loads(exported(stored["owed"], "perfetto", tmp_path / "trace.json").read_text())["traceEvents"]
+    slices = [item for item in items if item["ph"] == "X" and item["name"].startswith("turn ")]
+    found = sorted((item["ts"] / 1e6, (item["ts"] + item["dur"]) / 1e6) for item in slices)
+    assert np.array(found) == pytest.approx(np.array(wanted), abs=1e-8)
 
 
 def test_messages_are_flows_and_no_spans_unless_they_are_lost(stored: dict[str, Path], tmp_path: Path) -> None:
