@@ -221,7 +221,8 @@ def slope(places: FloatArray, heights: FloatArray) -> float:
 
 
 def _at(series: Series, count: str, places: FloatArray) -> FloatArray:
-    """The number after so many pulls."""
+    """The number after so many pulls; 0 before the first that are stored."""
     heights = series.regret if count == "regret" else series.scalars
-    found: FloatArray = heights[np.searchsorted(series.turns, places, side="right") - 1].astype(np.float64)
+    index = np.searchsorted(series.turns, places, side="right")
+    found: FloatArray = np.concatenate([[0.0], heights])[index]
     return found

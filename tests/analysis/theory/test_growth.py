@@ -13,11 +13,12 @@ import pytest
 import coband
 from coband.agents.async_parameters import accuracy_ratio, confidence_width, sampling_rate
 from coband.simulator.analysis.theory.gain import Pulls, pulls
-from coband.simulator.analysis.theory.growth import Growth, checkpoints, slope
+from coband.simulator.analysis.theory.growth import Growth, _at, checkpoints, slope
 from coband.simulator.analysis.theory.setting import facts
 from coband.simulator.core.algorithm import Bound
 from coband.simulator.core.formulas import evaluate, names_in
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.store.store import Series
 from coband.simulator.maths.kernels.library import Gaussian
 
 INSTALLED = Registry.installed().algorithms
@@ -62,6 +63,12 @@ def test_slopes_of_powers() -> None:
     assert slope(places, 3.0 * places**0.5) == pytest.approx(0.5)
     assert slope(places, np.full(16, 11.7)) == 0.0
     assert slope(checkpoints(1), np.ones(1)) == 0.0
+
+
+def test_nothing_is_known_before_the_first_batch() -> None:
+    """One batch of each of three agents: a quarter of the pulls is before the first stored point."""
+    series = Series(0, np.array([100, 200, 300]), np.ones(3), np.array([3.0, 5.0, 6.0]), np.array([1, 2, 3]))
+    assert _at(series, "regret", np.array([75.0, 100.0, 250.0, 300.0])).tolist() == [0.0, 3.0, 5.0, 6.0]
 
 
 def test_theorem_4_5_of_paper_000() -> None:
