@@ -195,7 +195,7 @@ def _standing(point: Mapping[str, Any]) -> str:
 
 
 def _number(found: Mapping[str, Any]) -> str:
-    return tables.between(found["mean"], found["ci95"])
+    return tables.estimate(found["mean"], found["ci95"])
 
 
 def _sentence(point: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -106,15 +106,8 @@ def _show_timeline(directory: Path, labels: list[str]) -> None:
 
 def _cells(entry: Entry, columns: Iterable[str]) -> list[str]:
     mean, bounds = entry["mean"], entry["ci95"]
-    cells = [_cell(key, mean.get(key), bounds.get(key)) for key in columns]
+    cells = [tables.estimate(mean.get(key), bounds.get(key)) for key in columns]
     return [str(len(entry["replications"])), *cells, f"{mean['wall_seconds']:.2f}"]
-
-
-def _cell(key: str, mean: float | None, bounds: list[float] | None) -> str:
-    """A mean and its interval; Wilson's is not symmetric, so both ends are shown."""
-    if key == "error" and mean is not None and bounds is not None:
-        return f"{mean:.3g} [{bounds[0]:.2g}, {bounds[1]:.2g}]"
-    return tables.between(mean, bounds)
 
 
 def show_sweep(found: Results, directory: Path, *, several_sizes: bool) -> None:
@@ -179,7 +172,7 @@ def _show_stopped(stopped: Sequence[Stopped]) -> None:
 
 
 def _estimate(found: Spread | None) -> str:
-    return "-" if found is None else f"{tables.between(found['mean'], found['ci95'])} ({found['n']})"
+    return "-" if found is None else f"{tables.estimate(found['mean'], found['ci95'])} ({found['n']})"
 
 
 def _show_variants(entries: Sequence[Entry], columns: Mapping[str, str]) -> None:
@@ -187,7 +180,7 @@ def _show_variants(entries: Sequence[Entry], columns: Mapping[str, str]) -> None
     rows = []
     for entry in entries:
         cells = [entry["parameters"].get(name, "-") for name in names]
-        numbers = [tables.between(entry["mean"].get(key), entry["ci95"].get(key)) for key in columns]
+        numbers = [tables.estimate(entry["mean"].get(key), entry["ci95"].get(key)) for key in columns]
         rows.append([entry["entry"], *cells, str(len(entry["replications"])), *numbers])
     shown = rows[:MOST_ROWS]
     if shown:

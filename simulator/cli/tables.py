@@ -17,6 +17,16 @@ from coband.simulator.experiments.visible import visible
 SAMPLE = 200
 """Number of rows that determine the column widths of a streamed table."""
 
+LOPSIDED = 1e-6
+"""Share of the width of an interval that its middle is from the mean where rounding does not explain it."""
+
+
+def estimate(mean: float | None, bounds: Sequence[float] | None) -> str:
+    """A mean and its interval; both ends where it is not symmetric, as Wilson's of proportions."""
+    if mean is None or bounds is None or abs(bounds[0] + bounds[1] - 2 * mean) <= LOPSIDED * (bounds[1] - bounds[0]):
+        return between(mean, bounds)
+    return f"{mean:.3g} [{bounds[0]:.2g}, {bounds[1]:.2g}]"
+
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, keys: int | None = None) -> None:
     """Print a table.

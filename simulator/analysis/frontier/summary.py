@@ -63,7 +63,7 @@ def _named(variant: Variant) -> dict[str, Any]:
 def _estimates(chosen: Sequence[Metric], planner: FrontierPlanner, variant: Variant, phase: str) -> dict[str, Spread]:
     """Objective -> number of replications, mean and interval."""
     records = planner.records(variant.number, phase)
-    return {metric.name: estimated(results.numbers(metric.name, records)) for metric in chosen}
+    return {metric.name: estimated(results.numbers(metric.name, records), metric) for metric in chosen}
 
 
 def _points(search: Study, chosen: Sequence[Metric], planner: FrontierPlanner) -> list[dict[str, Any]]:

@@ -33,13 +33,17 @@ def in_results(found: Mapping[str, Any], metrics: Mapping[str, Metric]) -> Itera
         for key, mean in entry["mean"].items():
             values = [record.get(key) for record in entry["replications"]]
             known = [] if any(not isinstance(value, (int, float)) for value in values) else values
-            form = _wilson if key in metrics and metrics[key].proportion else _student
+            form = _form(metrics.get(key))
             yield from _wrong(f"{key} of {entry['label']}", (mean, entry["ci95"][key]), known, form)
     for label, key, shown in _estimates(found):
         values = [record[key] for record in samples.get(label, ()) if isinstance(record.get(key), (int, float))]
         if shown["n"] != len(values):
             yield f"{key} of {label} is said to be of {shown['n']} replications, and there are {len(values)}"
-        yield from _wrong(f"{key} of {label}", (shown["mean"], shown["ci95"]), values, _student)
+        yield from _wrong(f"{key} of {label}", (shown["mean"], shown["ci95"]), values, _form(metrics.get(key)))
+
+
+def _form(metric: Metric | None) -> Callable[[Numbers], Interval]:
+    return _wilson if metric is not None and metric.proportion else _student
 
 
 def _estimates(found: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -74,7 +78,7 @@ def in_comparisons(run: StoredRun) -> Iterator[str]:
         few = replace(each.comparison, contenders=each.contenders[:MAX_PAIRED])
         for measure in analysis.measures:
             found = {one.label: _values(records[one.own], measure.name) for one in each.contenders}
-            form = _wilson if measure.proportion else _student
+            form = _form(measure)
             for label, shown in zip(each.labels, each.estimates(measure), strict=True):
                 numbers = list(found[label].values())
                 yield from _wrong(f"{measure.name} of {label}", (shown.mean, shown.interval), numbers, form)

@@ -205,12 +205,13 @@ def summarise(
         complete = len(numbers) == len(values)
         means[key] = statistics.mean(numbers) if complete else None
         metric = None if metrics is None else metrics.get(key)
-        bounds = _interval(metric, numbers) if complete else None
+        bounds = interval(metric, numbers) if complete else None
         intervals[key] = None if bounds is None else list(bounds)
     return {"label": label, "algorithm": algorithm, "replications": ordered, "mean": means, "ci95": intervals}
 
 
-def _interval(metric: Metric | None, numbers: Sequence[float]) -> tuple[float, float] | None:
+def interval(metric: Metric | None, numbers: Sequence[float]) -> tuple[float, float] | None:
+    """The 95 % interval of the mean of a metric: Student's, of proportions Wilson's."""
     proportion = metric is not None and metric.proportion
     return statistics.wilson(numbers) if proportion and numbers else statistics.interval(numbers)
 

@@ -13,6 +13,7 @@ from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.sweep import tuning
 from coband.simulator.experiments.sweep.planner import TUNING, TuningPlanner
 from coband.simulator.experiments.sweep.tuning import Choice
+from coband.simulator.metrics import Metric
 
 
 def summary(study: Study, planner: Planner, failures: Sequence[Failure]) -> Results:
@@ -55,7 +56,10 @@ def _best(study: Study, planner: TuningPlanner, choice: Choice) -> Best:
     key = planner.rule.on
     found = choice.variant is not None
     variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
-    tuned, fresh = (results.numbers(key, planner.records(variant.number, phase)) for phase in (TUNING, FRESH))
+    tuned, fresh = (
+        estimated(results.numbers(key, planner.records(variant.number, phase)), variant.scenario.metrics.get(key))
+        for phase in (TUNING, FRESH)
+    )
     return {
         "entry": choice.context[0],
         "on": key,
@@ -63,8 +67,8 @@ def _best(study: Study, planner: TuningPlanner, choice: Choice) -> Best:
         "context": {p.name: p.text for p in variant.displayed if not p.tuned},
         "label": variant.label if found else None,
         "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
-        "tuning": estimated(tuned) if found else None,
-        "fresh": estimated(fresh) if found else None,
+        "tuning": tuned if found else None,
+        "fresh": fresh if found else None,
     }
 
 
@@ -81,9 +85,9 @@ def _stopped(variant: Variant, one: tuning.Stopped, on: str) -> Stopped:
     }
 
 
-def estimated(values: Sequence[float]) -> Spread:
-    """Number of values, their mean and its interval."""
+def estimated(values: Sequence[float], metric: Metric | None) -> Spread:
+    """Number of values, their mean and its interval: Student's, of proportions Wilson's."""
     if not values:
         return {"n": 0, "mean": None, "ci95": None}
-    found = statistics.estimate(values)
-    return {"n": found.count, "mean": found.mean, "ci95": None if found.interval is None else list(found.interval)}
+    bounds = results.interval(metric, values)
+    return {"n": len(values), "mean": statistics.mean(values), "ci95": None if bounds is None else list(bounds)}

@@ -34,12 +34,27 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     coband.frontier(UNTRACED, vary=VARY, replications=3, budget=40, workers=1, out=place / "frontier", progress=False)
     runs.perform(runs.STAR, place / "run", "replications=3", "expect=[]", only=("Async", "Alone", "One"))
     runs.perform(runs.TASKS, place / "tasks", "replications=3")
-    return {name: place / name for name in ("run", "tasks", "sweep", "frontier")}
+    on_shares = "replications: 2\ngrid: {algorithms.Together.delta: [0.1, 0.2]}\ntuning: {on: error, replications: 2}\n"
+    (place / "shares.yaml").write_text(runs.TASKS + on_shares)
+    coband.sweep(place / "shares.yaml", workers=1, out=place / "shares", progress=False)
+    return {name: place / name for name in ("run", "tasks", "sweep", "frontier", "shares")}
 
 
-@pytest.mark.parametrize("name", ["run", "tasks", "sweep", "frontier"])
+@pytest.mark.parametrize("name", ["run", "tasks", "sweep", "frontier", "shares"])
 def test_what_is_shown_is_right(folders: dict[str, Path], name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_status(["trace", "verify", str(folders[name])]) == 0, capsys.readouterr().out
+
+
+def test_the_best_of_a_sweep_has_the_interval_of_its_label(
+    folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of proportions Wilson's: no errors in two replications are no certainty."""
+    found = json.loads((folders["shares"] / "results.json").read_text())
+    (best,), fresh = found["best"], {entry["label"]: entry["ci95"]["error"] for entry in found["results"]}
+    assert best["fresh"]["ci95"] == fresh[best["label"]]
+    assert best["fresh"]["ci95"][1] > 0.5
+    assert exit_status(["show", str(folders["shares"])]) == 0
+    assert "[0, 0.66] (2)" in capsys.readouterr().out
 
 
 Path_ = tuple[str | int, ...]
