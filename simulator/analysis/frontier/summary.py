@@ -72,7 +72,8 @@ def _points(search: Study, chosen: Sequence[Metric], planner: FrontierPlanner) -
     fresh = [objectives.values(chosen, planner.records(one.number, FRESH)) for one in variants]
     ready = [index for index, values in enumerate(fresh) if values]
     searched = [objectives.values(chosen, planner.records(variants[i].number, TUNING)) for i in ready]
-    known: Mapping[int, Standing] = dict(zip(ready, standings([fresh[i] for i in ready], other=searched), strict=True))
+    stand = standings([fresh[i] for i in ready], other=searched, coarse=[metric.proportion for metric in chosen])
+    known: Mapping[int, Standing] = dict(zip(ready, stand, strict=True))
     found = []
     for index, variant in enumerate(variants):
         stands = known.get(index)

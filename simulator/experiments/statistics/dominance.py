@@ -50,7 +50,12 @@ def non_dominated(means: FloatArray) -> list[bool]:
     return [not beaten for beaten in (no_worse & better).any(axis=0).tolist()]
 
 
-def standings(points: Sequence[Values], level: float = LEVEL, other: Sequence[Values] | None = None) -> list[Standing]:
+def standings(
+    points: Sequence[Values],
+    level: float = LEVEL,
+    other: Sequence[Values] | None = None,
+    coarse: Sequence[bool] | None = None,
+) -> list[Standing]:
     """How each point stands among all.
 
     One point against another is tested on the replications that both have, which meet the same arms and noise, so that
@@ -64,14 +69,16 @@ def standings(points: Sequence[Values], level: float = LEVEL, other: Sequence[Va
         points: the objectives of each point by replication.
         level: probability that a verdict which is given is right.
         other: the same points on replications that are not in ``points``.
+        coarse: which objectives take a few values only, such as 0 and 1; None for none. Differences that are equal in
+            all replications are no certainty then, as they are for counts, and their signs decide.
     """
     if not points:
         return []
     best = non_dominated(np.array([np.mean(list(one.values()), axis=0) for one in points]))
     if len(points) == 1:
         return [Standing("frontier", None, True)]
-    holds, fails = _duels(points)
-    rivals = (holds if other is None else _duels(other)[0]).argmin(axis=0)
+    holds, fails = _duels(points, coarse)
+    rivals = (holds if other is None else _duels(other, coarse)[0]).argmin(axis=0)
     beaten = holds[rivals, range(len(points))]
     if other is None:
         beaten = np.minimum(1.0, (len(points) - 1) * beaten)
@@ -83,7 +90,7 @@ def standings(points: Sequence[Values], level: float = LEVEL, other: Sequence[Va
     return found
 
 
-def _duels(points: Sequence[Values]) -> tuple[FloatArray, FloatArray]:
+def _duels(points: Sequence[Values], coarse: Sequence[bool] | None) -> tuple[FloatArray, FloatArray]:
     """p-values of "the first does not beat the second" and of "it does", for all pairs, each of shape (points, points).
 
     No point beats itself.
@@ -93,18 +100,18 @@ def _duels(points: Sequence[Values]) -> tuple[FloatArray, FloatArray]:
     if all(one.keys() == points[0].keys() for one in points):
         values = np.array([[one[r] for r in replications] for one in points]).swapaxes(1, 2)
         for index in range(len(points)):
-            holds[:, index], fails[:, index] = _beats(values[index] - values)
+            holds[:, index], fails[:, index] = _beats(values[index] - values, coarse)
     else:
         for (i, first), (j, second) in permutations(enumerate(points), 2):
             common = sorted(first.keys() & second.keys())
             gains = [np.subtract(second[r], first[r]) for r in common]
-            found = _beats(np.array(gains).T[None]) if len(common) > 1 else (np.ones(1), np.ones(1))
+            found = _beats(np.array(gains).T[None], coarse) if len(common) > 1 else (np.ones(1), np.ones(1))
             holds[i, j], fails[i, j] = found[0][0], found[1][0]
     np.fill_diagonal(holds, 1.0)
     return holds, fails
 
 
-def _beats(gains: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _beats(gains: FloatArray, coarse: Sequence[bool] | None) -> tuple[FloatArray, FloatArray]:
     """p-values of "it does not beat" and of "it does".
 
     Args:
@@ -113,6 +120,11 @@ def _beats(gains: FloatArray) -> tuple[FloatArray, FloatArray]:
     if gains.shape[-1] < 2:
         return np.ones(len(gains)), np.ones(len(gains))
     holds, fails = student(gains, strict=False)
+    if coarse is not None:
+        first, chance = gains[..., 0], 0.5 ** gains.shape[-1]
+        alike = np.asarray(coarse) & (gains == gains[..., :1]).all(axis=-1)
+        holds = np.where(alike, np.where(first > 0, chance, 1.0), holds)
+        fails = np.where(alike, np.where(first < 0, chance, 1.0), fails)
     equal = ~gains.any(axis=(1, 2))  # and who is equal beats nobody
     least = np.minimum(1.0, gains.shape[1] * fails.min(axis=1))
     return np.where(equal, 1.0, holds.max(axis=1)), np.where(equal, 0.0, least)

@@ -51,6 +51,19 @@ def test_two_common_replications_are_enough_where_they_agree() -> None:
     assert [one.verdict for one in standings([good, alone])] == ["undecided", "undecided"]
 
 
+def test_shares_that_agree_in_few_replications_are_no_certainty() -> None:
+    """Errors are 0 or 1: a share of 0.7 gives two of two half of the time, and no error at all says little of which
+    share is smaller; one in all of six has a chance of 1/64 where neither errs more often."""
+
+    def verdicts(replications: int, errors: float) -> list[str]:
+        right, wrong = (dict.fromkeys(range(replications), one) for one in ((0.0, 10.0), (errors, 20.0)))
+        return [one.verdict for one in standings([right, wrong], coarse=[True, False])]
+
+    assert verdicts(2, 1.0) == ["frontier", "undecided"]  # it sends less, as counts say
+    assert verdicts(6, 0.0) == ["frontier", "undecided"]
+    assert verdicts(6, 1.0) == ["frontier", "beaten"]
+
+
 def test_what_the_replications_do_not_tell_is_undecided() -> None:
     found = standings([point(3.0, 10.0, spread=2.0), point(3.1, 20.0, spread=2.0)])
     assert found[0].verdict == "frontier"  # who sends less is not beaten by who sends more, whatever its regret
