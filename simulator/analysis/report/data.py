@@ -134,11 +134,12 @@ class RunComparison:
 
     @cached_property
     def aim(self) -> str:
-        """The metric that the problem optimises; regret if the runs have different aims."""
+        """The metric that the problem optimises; regret if the runs have different aims, or a result lacks it."""
         kinds = [(scenario.get("problem") or {}).get("kind") for scenario in self.scenarios]
         aims = {Registry.installed().aim_of(str(kind)) for kind in kinds}
         aim = aims.pop() if len(aims) == 1 else REGRET
-        reported = all(aim in record for one in self.contenders for record in one.records.values())
+        records = (record for one in self.contenders for record in one.records.values())
+        reported = all(isinstance(record.get(aim), (int, float)) for record in records)
         return aim if aim in self.metrics and reported else REGRET
 
     def remarks(self) -> tuple[str, ...]:

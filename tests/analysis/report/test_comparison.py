@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from coband.simulator.analysis.report import comparison as comparisons
-from coband.simulator.analysis.report import tables
+from coband.simulator.analysis.report import data, tables
 from coband.simulator.analysis.report.data import Contender, RunComparison
 from coband.simulator.experiments.statistics import anytime
 from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.store.store import open_run
 from coband.simulator.metrics import Metric
+from tests.analysis.traces import runs
 
 REGRET = Metric("regret", "reward", "regret of all pulls", better="lower")
 ACCURACY = Metric("accuracy", "", "share of right answers", better="higher")
@@ -210,3 +212,14 @@ def test_after_an_early_stop_the_confidence_sequence_decides() -> None:
     assert (clear.verdict, clear.is_certain("a")) == ("a lower", True)
     (equal,) = comparisons.differences(compared(a=[1.0, 2.0], b=[1.0, 2.0]), REGRET)
     assert (equal.e_value, equal.verdict) == (0.0, "equal")
+
+
+def test_labels_are_not_compared_on_an_aim_that_a_result_lacks(tmp_path: Path) -> None:
+    """As when the number of a problem is not finite."""
+    runs.perform(runs.TASKS, tmp_path / "run")
+    with open_run(tmp_path / "run") as run:
+        assert data.load([run]).aim == "error"
+        (job,) = run.jobs
+        assert job.record is not None
+        job.record["error"] = None
+        assert data.load([run]).aim == "regret"
