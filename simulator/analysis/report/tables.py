@@ -101,7 +101,9 @@ def _levels(analysis: Analysis) -> str:
         return text
     level = f"at which all {pairs} comparisons{' of the environment' if analysis.swept else ''} hold together with 95 %"
     level = "of 95 %" if pairs == 1 else f"{level} (Bonferroni)"
-    return f"{text} A winner is named when the t intervals of all its differences exclude 0 at a level {level}."
+    early = any(found.early for one in analysis.within for found in one.differences[analysis.measures[0].name])
+    kind = "intervals at any time" if early else "t intervals"
+    return f"{text} A winner is named when the {kind} of all its differences exclude 0 at a level {level}."
 
 
 def results(analysis: Analysis) -> ReportTable:

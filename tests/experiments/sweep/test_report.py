@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from coband.simulator.analysis.report import analysis, data
+from coband.simulator.analysis.report import analysis, data, tables
 from coband.simulator.analysis.report import contents as catalogue
 from coband.simulator.analysis.report.environments import combinations
 from coband.simulator.analysis.report.listing import listed
@@ -233,3 +233,5 @@ def test_variants_that_needed_more_replications_are_not_the_best_for_that(tmp_pa
         assert best is not None
         assert best.mean == min(one.mean for one in cells)
         assert best.count < max(one.count for one in cells)
+        found = analysis.Analysis(data.load([run]))
+        assert "when the intervals at any time of all" in tables.winners_within(found, found.measures[:1]).caption
