@@ -48,8 +48,8 @@ class Stopped:
 def stages(tuning: Tuning, candidates: int) -> list[tuple[int, int]]:
     """(candidates, replications that each of them has then made) of each stage of successive halving.
 
-    Stage k has ceil(candidates keep^k) candidates with ceil(first / keep^k) replications, at most those of ``tuning``,
-    with which the last stage ends; one candidate goes on to them at once.
+    Of n candidates of a stage ceil(keep n) go on. Those of stage k make ceil(first / keep^k) replications, at most
+    those of ``tuning``, with which the last stage ends; one candidate goes on to them at once.
     """
     if tuning.halving is None:
         return [(candidates, tuning.replications)]
