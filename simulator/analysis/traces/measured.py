@@ -73,11 +73,14 @@ def pairs(predicted: StoredRun, measured: StoredRun) -> Iterator[Pair]:
 
 
 def means(rows: Sequence[Sequence[Row]]) -> Iterator[Row]:
-    """The means of each quantity over replications that have it predicted and measured."""
+    """The means of each quantity over replications that have it, None where one of these has not predicted or measured
+    it; of a kind of message that neither run of a replication has sent, both have 0."""
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in (row for replication in rows for row in replication):
         found[row.group, row.title].append(row)
     for (group, title), same in found.items():
+        if group == "messages":
+            same += [Row(group, title, 0, 0)] * (len(rows) - len(same))
         yield Row(group, title, _mean([row.predicted for row in same]), _mean([row.measured for row in same]))
 
 
