@@ -209,7 +209,7 @@ def _show(found: Suite, submissions: Sequence[Submission], as_json: bool) -> Non
 
     from coband.simulator.analysis.suite.page import rank as place
     from coband.simulator.analysis.suite.page import score, settings
-    from coband.simulator.analysis.suite.scores import present, table
+    from coband.simulator.analysis.suite.scores import misfit, present, table
 
     result = {name: table(found, name, submissions) for name in present(found, submissions)}
     if as_json:
@@ -239,6 +239,6 @@ def _show(found: Suite, submissions: Sequence[Submission], as_json: bool) -> Non
     for one in submissions:
         for scenario, reasons in one.unfit.items() if len(one.algorithms) <= FEW else ():
             for name, reason in reasons.items():
-                missing.setdefault(f"{name} does not fit: {reason}", []).append(scenario)
+                missing.setdefault(f"{name} {misfit(name, reason)}", []).append(scenario)
     for sentence, scenarios in missing.items():
         click.echo(f"\n{sentence} ({', '.join(scenarios)})")

@@ -73,7 +73,7 @@ def table(suite: Suite, scenario: str, submissions: Sequence[Submission]) -> lis
                 continue
             name = label if label in REFERENCES or not _twice(label, submissions) else f"{label} ({group + 1})"
             if why := _misfit(suite, scenario, label, test, one.size):
-                rows.append(Row(name, remark=f"does not fit: {why}"))
+                rows.append(Row(name, remark=misfit(label, why)))
                 continue
             row, fair = _row(name, test, tests, world)
             row.tried, row.tuned = len(test.candidates), test.tuned
@@ -82,7 +82,7 @@ def table(suite: Suite, scenario: str, submissions: Sequence[Submission]) -> lis
                 values, alone = (np.array(part.values[world.metric]) for part in (test, tests[ALONE]))
                 entrants[name] = Entrant(name, group, values, alone)
         for name, why in one.unfit[scenario].items():
-            rows.append(Row(name, remark=f"does not fit: {why}"))
+            rows.append(Row(name, remark=misfit(name, why)))
     ranks = ranked(list(entrants.values()))
     for row in rows:
         row.rank = ranks.get(row.name)
@@ -93,6 +93,11 @@ def table(suite: Suite, scenario: str, submissions: Sequence[Submission]) -> lis
 def present(suite: Suite, submissions: Sequence[Submission]) -> list[str]:
     """The scenarios that somebody ran, in the order of the suite."""
     return [name for name in suite.definition.scenarios if any(name in one.tests for one in submissions)]
+
+
+def misfit(name: str, why: str) -> str:
+    """Why an algorithm does not fit, without its name, which stands before it."""
+    return f"does not fit: {why.removeprefix(f'{name}: ').removeprefix(f'{name} ')}"
 
 
 def _misfit(suite: Suite, scenario: str, label: str, test: Outcome, size: Size) -> str:

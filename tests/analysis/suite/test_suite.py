@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from coband.simulator.analysis.suite import scores, verification
 from coband.simulator.analysis.suite.page import page, settings
-from coband.simulator.analysis.suite.scores import Entrant, ranked, table
+from coband.simulator.analysis.suite.scores import Entrant, misfit, ranked, table
 from coband.simulator.analysis.suite.submission import Candidate, Outcome, Runner, Submission, read
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, Suite, SuiteError, suite, suites
 from coband.simulator.cli.main import main
@@ -139,7 +139,8 @@ def test_scores_are_ratios_of_differences(ran: tuple[Suite, Submission]) -> None
     expected = (m[ALONE] - m["fed_lin_ucb"]) / (m[ALONE] - m[CENTRAL])
     assert rows["fed_lin_ucb"].score == pytest.approx(expected)
     assert (rows[ALONE].score, rows[CENTRAL].score) == (0, pytest.approx(1))
-    assert rows["coop_kernel_ucb"].remark.startswith("does not fit")
+    assert rows["coop_kernel_ucb"].remark.startswith("does not fit: cannot run on")
+    assert misfit("mine", "mine: mine needs fixed arms") == "does not fit: needs fixed arms"
 
 
 def test_a_submission_is_verified_and_lies_are_found(ran: tuple[Suite, Submission], tmp_path: Path) -> None:
@@ -312,7 +313,7 @@ def test_what_would_not_start_today_does_not_fit(ran: tuple[Suite, Submission]) 
     old.tests["ideal"] |= refused
     old.unfit["ideal"].clear()
     said = {row.name: row.remark for row in table(found, "ideal", [old])}
-    assert said["coop_kernel_ucb"].startswith("does not fit: coop_kernel_ucb cannot run on network.topology star")
+    assert said["coop_kernel_ucb"].startswith("does not fit: cannot run on network.topology star")
     assert said["fed_lin_ucb"] == "broke off: a mistake"
 
 
