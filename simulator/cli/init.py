@@ -14,14 +14,21 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 ABOUT = {
     "quickstart": "three algorithms on a synthetic problem",
     "own-algorithm": "an algorithm of your own: a plugin with its test",
+    "own-linear-algorithm": "a linear algorithm of your own, which fits most scenarios of the suite",
     "own-data": "your own table of arms and rewards",
     "paper-study": "many replications, and claims as expectations",
     "sweep": "a grid of parameters and networks",
 }
-PLUGIN = "own-algorithm"
+PLUGINS = ("own-algorithm", "own-linear-algorithm")
+INSTALLED = ("pip install -e .", "python -m pytest")
 COMMANDS = {
     "quickstart": ("coband run scenario.yaml", "coband report runs/quickstart-0001"),
-    "own-algorithm": ("pip install -e .", "python -m pytest", "coband check scenario.yaml"),
+    "own-algorithm": (*INSTALLED, "coband check scenario.yaml"),
+    "own-linear-algorithm": (
+        *INSTALLED,
+        "coband check scenario.yaml",
+        "coband suite run --algorithm share_lin_ucb --quick",
+    ),
     "own-data": ("coband run scenario.yaml",),
     "paper-study": ("coband check scenario.yaml",),
     "sweep": ("coband sweep scenario.yaml --out sweeps/threshold",),
@@ -58,7 +65,7 @@ def init(directory: Path, template: str, name: str | None) -> None:
 
     if name is not None and not (name.isidentifier() and name.isascii()):
         raise BadInput(f"--name {name}: a name has letters, digits and _, and begins with no digit.")
-    if name is not None and template == PLUGIN and (taken := _taken(name)):
+    if name is not None and template in PLUGINS and (taken := _taken(name)):
         raise BadInput(f"--name {name}: {taken}; choose another name.")
     files = _named(_files(template), name)
     there = [file for file in (*files, LOCK) if (directory / file).exists()]
@@ -70,9 +77,9 @@ def init(directory: Path, template: str, name: str | None) -> None:
         with writing_to(directory / file, "Name another directory."):
             (directory / file).parent.mkdir(parents=True, exist_ok=True)
             (directory / file).write_text(text, encoding="utf-8")
-    if template != PLUGIN:
+    if template not in PLUGINS:
         _lock(directory)
-    click.echo(f"{directory}: {', '.join([*files, *([] if template == PLUGIN else [LOCK])])}")
+    click.echo(f"{directory}: {', '.join([*files, *([] if template in PLUGINS else [LOCK])])}")
     click.echo("next:")
     commands = files["README.md"].split("\n\n")[1].splitlines()
     for command in (*([] if directory == Path(".") else [f"    cd {directory}"]), *commands):
@@ -112,7 +119,7 @@ def _files(template: str) -> dict[str, str]:
         for file in sorted(place.rglob("*"))
         if file.is_file() and file.suffix != ".pyc"
     }
-    first = ["pip install -e .", "python -m pytest"] if template == PLUGIN else []
+    first = INSTALLED if template in PLUGINS else ()
     checks = [*first, "coband validate scenario.yaml", "coband counts check"]
     steps = "".join(f"      - run: {command}\n" for command in checks)
     commands = "".join(f"    {command}\n" for command in COMMANDS[template])

@@ -11,8 +11,9 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from coband.simulator.cli.init import ABOUT, COMMANDS
+from coband.simulator.cli.init import ABOUT, COMMANDS, PLUGINS
 from coband.simulator.cli.main import cli
+from tests.everyday import slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +28,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("template", [name for name in ABOUT if name != "own-algorithm"])
+@pytest.mark.parametrize("template", [name for name in ABOUT if name not in PLUGINS])
 def test_a_project_runs_and_its_counts_are_locked(here: Path, template: str) -> None:
     written = coband("init", "project", "--template", template)
     assert written.exit_code == 0, written.output
@@ -76,9 +77,10 @@ def test_a_name_that_no_plugin_can_have(here: Path, name: str, why: str) -> None
     assert coband("init", "study", "--name", name).exit_code == 0
 
 
-def test_a_plugin_project_is_installed_and_its_counts_are_locked(here: Path) -> None:
-    """The tutorial's page tests and checks it."""
-    assert coband("init", ".", "--template", "own-algorithm").exit_code == 0
+@pytest.mark.parametrize("template", [PLUGINS[0], slow(PLUGINS[1])])
+def test_a_plugin_project_is_installed_and_its_counts_are_locked(here: Path, template: str) -> None:
+    """The tutorial's page tests and checks the first."""
+    assert coband("init", ".", "--template", template).exit_code == 0
     install = [
         "install",
         "-q",
@@ -91,6 +93,11 @@ def test_a_plugin_project_is_installed_and_its_counts_are_locked(here: Path) -> 
         [sys.executable, "-m", "pip", *install, "--target", "installed", "."],
         [sys.executable, "-m", "coband", "counts", "check"],
     ]
+    if template != "own-algorithm":
+        commands += [
+            [sys.executable, "-m", "pytest", "-q"],
+            [sys.executable, "-m", "coband", "check", "scenario.yaml", "--workers", "1"],
+        ]
     path = os.pathsep.join(["installed", str(ROOT), os.environ.get("PYTHONPATH", "")])
     for command in commands:
         done = subprocess.run(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from coband.simulator.cli.init import ABOUT
 from coband.simulator.cli.main import cli, exit_status
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import json_schema
@@ -66,7 +67,7 @@ def test_the_schema_holds_it() -> None:
     assert (found["const"], found["default"]) == (1, 1)
 
 
-@pytest.mark.parametrize("template", ["quickstart", "own-data", "sweep", "paper-study", "own-algorithm"])
+@pytest.mark.parametrize("template", list(ABOUT))
 def test_templates_say_it(template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from coband.simulator.cli import init
 
