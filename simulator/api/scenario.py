@@ -170,7 +170,7 @@ class Scenario:
     @cached_property
     def is_sweep(self) -> bool:
         """Whether it has a grid, so that `coband.sweep` runs it."""
-        return bool(split(self._root, self.settings)[1].axes)
+        return bool(split(self._root, self.settings, Registry.installed().takes)[1].axes)
 
     @contextmanager
     def errors(self) -> Iterator[None]:

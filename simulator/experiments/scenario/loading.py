@@ -120,7 +120,7 @@ def from_document(document: Mapping[str, Any], name: str, base: Path, *, registr
 def _validated(
     root: MappingNode, problems: list[InputProblem], file: str, overrides: Sequence[str], base: Path, registry: Registry
 ) -> Point:
-    _, grid, _ = split(root, overrides)
+    _, grid, _ = split(root, overrides, registry.takes)
     if grid.axes:
         raise ScenarioError([*problems, _is_a_sweep(root, grid, file)])
     validation = Validation(with_absolute_paths(root, base), registry, problems)

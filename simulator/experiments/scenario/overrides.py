@@ -5,8 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted, shortened
-from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, text_at
+from coband.simulator.experiments.scenario.input_problems import (
+    InputProblem,
+    KeyPath,
+    ScenarioError,
+    did_you_mean,
+    quoted,
+    shortened,
+)
+from coband.simulator.experiments.scenario.nodes import (
+    MappingNode,
+    Mark,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    descend,
+    text_at,
+)
 from coband.simulator.experiments.scenario.yaml_nodes import read
 
 Takes = Callable[[str, str], bool]
@@ -71,6 +86,21 @@ def set_value(node: Node, steps: list[str], value: Node, mark: Mark, takes: Take
     new = set_value(old, rest, value, mark, takes, (*path, step))
     place = node.mark if isinstance(node, MappingNode) else mark
     return MappingNode(place, {**entries, step: (key_mark if rest else mark, new)})
+
+
+def places(node: Node | None, steps: list[str], takes: Takes) -> set[KeyPath]:
+    """Where in a document the steps of a path lead; nowhere if they name an entry that is not there."""
+    if not steps:
+        return {()}
+    step, *rest = steps
+    if not isinstance(node, SequenceNode):
+        inner = None if node is None else descend(node, step)
+        return {(step, *more) for more in places(inner, rest, takes)}
+    try:
+        named = items_named(node, step, rest, node.mark, (), takes)
+    except ScenarioError:
+        return set()
+    return {(index, *more) for index in named for more in places(node.items[index], rest, takes)}
 
 
 def items_named(

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError, quoted
+from coband.simulator.experiments.scenario.input_problems import (
+    InputProblem,
+    KeyPath,
+    ScenarioError,
+    quoted,
+    shortened,
+)
 from coband.simulator.experiments.scenario.nodes import (
     MappingNode,
     Mark,
@@ -18,7 +24,7 @@ from coband.simulator.experiments.scenario.nodes import (
     descend,
     plain,
 )
-from coband.simulator.experiments.scenario.overrides import Takes, set_value, steps_of
+from coband.simulator.experiments.scenario.overrides import Takes, places, set_value, steps_of
 
 LONGEST_LABEL = 40
 FIXED = (
@@ -85,6 +91,8 @@ class Axis:
 
 
 Coordinates = tuple[int, ...]
+_Setter = tuple[Mark, str, set[KeyPath]]
+"""Something that sets a value: where it is written, the key path, and the places to which that leads."""
 
 
 class Grid:
@@ -117,35 +125,46 @@ class Grid:
         return root, problems
 
 
-def split(root: MappingNode, settings: Sequence[str]) -> tuple[MappingNode, Grid, list[InputProblem]]:
+def split(root: MappingNode, settings: Sequence[str], takes: Takes) -> tuple[MappingNode, Grid, list[InputProblem]]:
     """The document without ``grid`` and ``zip``, its grid, and what is wrong with it.
 
     Args:
         root: the document; where the sections are not of the right shape, they are passed over: validation finds them.
-        settings: those of ``--set``: a key that one of them sets has that value at all points.
+        settings: those of ``--set``: a key that they set, by whatever name, has that value at all points.
+        takes: whether an algorithm has a parameter.
     """
-    fixed = {".".join(steps_of(setting.partition("=")[0])) for setting in settings}
-    groups = [keys for keys in _groups(root, fixed) if keys]
+    given = {setting: ".".join(steps_of(setting.partition("=")[0])) for setting in settings}
+    where = {path: places(root, steps_of(path), takes) for path in given.values()}
+    everywhere = set[KeyPath]().union(*where.values())
+
+    def varies(path: str) -> bool:
+        found = places(root, steps_of(path), takes)
+        return path not in where and not (found and found <= everywhere)
+
+    groups = [kept for keys in _groups(root) if (kept := [key for key in keys if varies(key.path)])]
     short = iter(named([key for keys in groups for key in keys]))
     axes = [Axis(tuple(next(short) for _ in keys)) for keys in groups]
     problems = [problem for axis in axes for problem in _problems(axis)] + list(_twice(axes))
+    ordered = [(Mark(f"--set {shortened(setting)}"), path, where[path]) for setting, path in given.items()]
+    ordered += [(key.mark, key.path, places(root, steps_of(key.path), takes)) for axis in axes for key in axis.keys]
+    problems += _overwritten(ordered, len(given))
     rest = MappingNode(root.mark, {key: entry for key, entry in root.entries.items() if key not in ("grid", "zip")})
     return rest, Grid(axes), problems
 
 
-def _groups(root: Node, fixed: set[str]) -> Iterator[list[Key]]:
-    for key in _keys(descend(root, "grid"), fixed):
+def _groups(root: Node) -> Iterator[list[Key]]:
+    for key in _keys(descend(root, "grid")):
         yield [key]
     zipped = descend(root, "zip")
     for section in zipped.items if isinstance(zipped, SequenceNode) else (zipped,):
-        yield list(_keys(section, fixed))
+        yield list(_keys(section))
 
 
-def _keys(section: Node | None, fixed: set[str]) -> Iterator[Key]:
+def _keys(section: Node | None) -> Iterator[Key]:
     for path, (mark, node) in section.entries.items() if isinstance(section, MappingNode) else ():
         name = ".".join(steps_of(path))
         values = tuple(values_of(node))
-        if values and name not in fixed:
+        if values:
             yield Key(name, name, mark, values)
 
 
@@ -214,3 +233,15 @@ def _twice(axes: Iterable[Axis]) -> Iterator[InputProblem]:
         if key.path in seen:
             yield key.mark.problem((), f"{quoted(key.path)} varies twice; give it once, under grid or under zip")
         seen.add(key.path)
+
+
+def _overwritten(ordered: Sequence[_Setter], settings: int) -> Iterator[InputProblem]:
+    """Settings, which come first, and keys of which later keys with other names leave nothing."""
+    for number, (mark, path, found) in enumerate(ordered):
+        later = ordered[max(number + 1, settings) :]
+        over = {place: name for _, name, more in later if name != path for place in more}
+        hidden = [[over[place[:n]] for n in range(len(place) + 1) if place[:n] in over] for place in found]
+        if hidden and all(hidden):
+            which = quoted(hidden[0][0])
+            message = f"{quoted(path)} changes nothing: {which} varies and sets the same after it; give one of the two"
+            yield mark.problem((), message)

@@ -151,7 +151,7 @@ def divided(
         ScenarioError: it cannot be read.
     """
     root, problems = read_document(text, file, overrides, registry)
-    rest, grid, more = split(root, overrides)
+    rest, grid, more = split(root, overrides, registry.takes)
     return root, rest, grid, problems + Validation(root, registry, []).shapes(("grid", "zip")) + more
 
 

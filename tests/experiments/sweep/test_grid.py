@@ -83,6 +83,42 @@ def test_names_are_as_short_as_they_can_be(tmp_path: Path) -> None:
 def test_a_setting_fixes_a_key(tmp_path: Path) -> None:
     assert study(tmp_path, AXES, "network.loss=0.2").points == 3
     assert load(tmp_path / "quick.yaml", ["network.loss=0", "algorithms . Async . alpha=1"], registry=REGISTRY)
+    by_other_names = study(tmp_path, AXES, "network.loss=0", "algorithms.*.alpha=9")
+    assert by_other_names.points == 1
+    assert [one.scenario.algorithms[0].config.alpha for one in by_other_names.variants] == [9, 9]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("more", "setting", "message"),
+    [
+        (
+            "  algorithms.*.alpha: [1, 2]\n",
+            "algorithms.Async.alpha=3",
+            "--set algorithms.Async.alpha=3: 'algorithms.Async",
+        ),
+        (
+            "  algorithms.Async.alpha: [1, 2]\n  algorithms.0.alpha: [3]\n",
+            "seed=1",
+            "quick.yaml:21:3: 'algorithms.Async",
+        ),
+        (
+            "  problem.arms.count: [3, 4]\n  problem.arms: {a: {kind: ball, dimension: 2, count: 2}}\n",
+            "seed=1",
+            "quick.yaml:21:3: 'problem.arms.count' changes nothing: 'problem.arms' varies",
+        ),
+    ],
+)
+def test_what_a_later_key_sets_again_is_refused(tmp_path: Path, more: str, setting: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        study(tmp_path, "grid:\n" + more, setting)
+    [problem] = caught.value.problems
+    assert str(problem).removeprefix(f"{tmp_path}/").startswith(message)
+    assert "varies and sets the same after it; give one of the two" in str(problem)
+
+
+def test_a_part_may_vary_after_the_whole(tmp_path: Path) -> None:
+    more = "  algorithms.*.alpha: [1, 2]\n  algorithms.Async.alpha: [3, 4]\n"
+    assert study(tmp_path, "grid:\n" + more).points == 4
 
 
 def test_settings_within_a_grid_name_its_keys(tmp_path: Path) -> None:
