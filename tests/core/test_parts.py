@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import FrozenInstanceError, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from coband.simulator.core.nodes.message import Message, payload, size_of
 from coband.simulator.core.nodes.node import Note, Timer
 from coband.simulator.core.randomness.distributions import Constant, Distribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Seed, Streams
+from coband.simulator.scenario_errors import BrokenOff
 from tests.core import toys
 from tests.every import every
 
@@ -54,6 +56,17 @@ def test_known_quantiles() -> None:
     assert np.log(lognormal).std() == pytest.approx(0.5, rel=0.02)
     pareto = DISTRIBUTION.validate_python({"kind": "pareto", "minimum": 2.0, "shape": 1.5}).draw(rng, 40_000)
     assert (pareto > 4.0).mean() == pytest.approx(2.0**-1.5, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    "spec", [{"kind": "lognormal", "median": 0.05, "sigma": 1e3}, {"kind": "pareto", "minimum": 1, "shape": 1e-3}]
+)
+def test_draws_that_are_too_large_for_a_number_are_refused(spec: dict[str, Any]) -> None:
+    distribution = DISTRIBUTION.validate_python(spec)
+    assert distribution.mean == math.inf
+    draws = Draws(distribution, np.random.default_rng(0))
+    with pytest.raises(BrokenOff, match=f"kind='{spec['kind']}'.* draws values too large for a number; give it a "):
+        [draws() for _ in range(100)]
 
 
 def test_a_number_is_a_constant() -> None:

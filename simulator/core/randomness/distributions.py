@@ -7,6 +7,7 @@ drawing one by one (numpy generators fill arrays sequentially).
 from __future__ import annotations
 
 import math
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
@@ -158,6 +159,9 @@ class Gamma(BaseDistribution):
         return rng.standard_gamma(self.shape, size) * self.scale
 
 
+_LARGEST_EXPONENT = math.log(sys.float_info.max)
+
+
 class LogNormal(BaseDistribution):
     """``median`` * exp(``sigma`` * N(0, 1))."""
 
@@ -169,7 +173,8 @@ class LogNormal(BaseDistribution):
 
     @property
     def mean(self) -> float:
-        return self.median * math.exp(0.5 * self.sigma**2)
+        exponent = 0.5 * self.sigma * self.sigma
+        return self.median * math.exp(exponent) if exponent < _LARGEST_EXPONENT else math.inf
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
         return self.median * np.exp(self.sigma * rng.standard_normal(size))
@@ -316,9 +321,16 @@ class Draws:
         self._block = FIRST_BLOCK
 
     def __call__(self, about: object = None) -> float:
-        """The next value; ``about``: what it is for, which only what-if runs ask (``core.whatif``)."""
+        """The next value; ``about``: what it is for, which only what-if runs ask (``core.whatif``).
+
+        Raises:
+            BrokenOff: some are infinite.
+        """
         if self._position == len(self._values):
-            self._values = (self._factor * self._distribution.draw(self._rng, self._block)).tolist()
+            with np.errstate(over="ignore"):
+                self._values = (self._factor * self._distribution.draw(self._rng, self._block)).tolist()
+            if max(self._values) == math.inf:
+                raise BrokenOff(f"{self._distribution!r} draws values too large for a number; give it a lighter tail.")
             self._position = 0
             self._block = min(2 * self._block, LARGEST_BLOCK)
         value = self._values[self._position]
