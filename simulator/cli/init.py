@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.types import FOLDER
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 ABOUT = {
@@ -48,7 +49,7 @@ jobs:
 
 
 @click.command()
-@click.argument("directory", metavar="[DIR]", type=click.Path(path_type=Path, file_okay=False), default=Path("."))
+@click.argument("directory", metavar="[DIR]", type=FOLDER, default=Path("."))
 @click.option(
     "--template",
     type=click.Choice(list(ABOUT)),

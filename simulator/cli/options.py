@@ -17,7 +17,7 @@ import click
 
 from coband.simulator.cli.plugins import warn_of_plugins
 from coband.simulator.cli.progress import VERBOSITY
-from coband.simulator.cli.types import MOST_WORKERS, AtLeast, Out
+from coband.simulator.cli.types import MOST_WORKERS, AtLeast, Out, Place
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.reporting import Listener, Report
@@ -38,7 +38,7 @@ def options(*added: Decorator) -> Decorator:
 def files(name: str, *, required: bool) -> Decorator:
     """Any number of scenarios."""
     shown = "FILE..." if required else "[FILE]..."
-    return click.argument(name, metavar=shown, nargs=-1, required=required, type=click.Path(path_type=Path))
+    return click.argument(name, metavar=shown, nargs=-1, required=required, type=Place(path_type=Path))
 
 
 def settings(text: str = "Change a value of the scenario; repeatable.") -> Decorator:
@@ -69,7 +69,7 @@ def out_directory(text: str, default: Path | None = None) -> Decorator:
 
 PORT_HELP = "Port of this machine; 0 takes any that is free."
 PORT = click.option("--port", type=click.IntRange(0, 65535), metavar="N", default=0, help=PORT_HELP)
-FILE = click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+FILE = click.argument("file", type=Place(path_type=Path), metavar="FILE")
 REPLICATIONS = click.option("--replications", type=AtLeast(1), help="Number of replications.")
 SEED = click.option("--seed", type=AtLeast(0), help="Seed of the scenario.")
 ONLY = click.option("--only", multiple=True, metavar="NAME", help="Only this label or algorithm; repeatable.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.types import Place
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.report.analysis import Analysis
@@ -18,7 +19,7 @@ RUNS_HELP = "RUN is a run directory, its run.sqlite, or `latest`, the newest run
 """What the help of commands that take a run ends with."""
 
 
-class RunPath(click.Path):
+class RunPath(Place):
     """A run: its path, or ``latest``."""
 
     def __init__(self) -> None:

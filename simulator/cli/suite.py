@@ -13,7 +13,7 @@ from coband.simulator.cli import sweep_view, tables
 from coband.simulator.cli.options import FORCE, JSON, BadInput, out_directory, out_file
 from coband.simulator.cli.plugins import warn_of_plugins
 from coband.simulator.cli.runs import extra
-from coband.simulator.cli.types import AtLeast
+from coband.simulator.cli.types import AtLeast, Place
 from coband.simulator.cli.workers import placed, pool
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FEW = 5
 """Of so few algorithms it is said where they do not fit."""
 SUITE = click.option("--suite", "name", metavar="NAME", default="core-1", show_default=True, help="Which suite.")
 ALONE = click.option("--alone", is_flag=True, help="Without the results of the algorithms that come with coband.")
-RESULTS = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+RESULTS = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=Place(path_type=Path))
 
 
 @click.group()
@@ -139,7 +139,7 @@ def page(files: tuple[Path, ...], alone: bool, out: Path | None, force: bool) ->
 
 
 @suite.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=Place(path_type=Path))
 @click.option(
     "--replications", type=AtLeast(1), help="Number of results that run again, half of them of tuning; 20 by default."
 )

@@ -23,6 +23,7 @@ from coband.simulator.cli.options import (
     trace,
 )
 from coband.simulator.cli.runs import RunPath
+from coband.simulator.cli.types import Place
 from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=SHIPPED)
-@click.argument("file", metavar="[FILE]", type=click.Path(path_type=Path), required=False)
+@click.argument("file", metavar="[FILE]", type=Place(path_type=Path), required=False)
 @settings("Change a value of the scenario, or fix a key of its grid; repeatable.")
 @REPLICATIONS
 @SEED

@@ -8,10 +8,11 @@ import click
 
 from coband.simulator.cli.options import PORT, BadInput
 from coband.simulator.cli.runs import extra
+from coband.simulator.cli.types import Place
 
 
 @click.command()
-@click.argument("root", metavar="[DIR]", type=click.Path(path_type=Path), default=Path("runs"))
+@click.argument("root", metavar="[DIR]", type=Place(path_type=Path), default=Path("runs"))
 @PORT
 def ui(root: Path, port: int) -> None:
     """Serve a page about all runs and sweeps below DIR, by default runs, until Ctrl-C.

@@ -8,14 +8,14 @@ import click
 import pytest
 
 from coband.simulator.cli.main import cli
-from coband.simulator.cli.types import FILE_PATH, FOLDER, MOST_WORKERS, AtLeast, Finite, Out
+from coband.simulator.cli.types import MOST_WORKERS, AtLeast, Finite
 from tests.every import every
 
 HUGE = "9" * 30
 
 
-def numbers_of_commands() -> Iterator[tuple[str, click.Parameter]]:
-    """(command, option or argument) of all that take numbers."""
+def parameters_of_commands() -> Iterator[tuple[str, click.Parameter]]:
+    """(command, option or argument) of all there are."""
     waiting: list[tuple[str, click.Command]] = [("coband", cli)]
     while waiting:
         path, command = waiting.pop()
@@ -23,10 +23,11 @@ def numbers_of_commands() -> Iterator[tuple[str, click.Parameter]]:
             names = command.list_commands(click.Context(command))
             found = [(name, command.get_command(click.Context(command), name)) for name in names]
             waiting += [(f"{path} {name}", one) for name, one in found if one is not None]
-        yield from ((path, one) for one in command.params if isinstance(one.type, (click.IntRange, click.FloatRange)))
+        yield from ((path, one) for one in command.params)
 
 
-NUMBERS = list(numbers_of_commands())
+NUMBERS = [found for found in parameters_of_commands() if isinstance(found[1].type, (click.IntRange, click.FloatRange))]
+PATHS = [found for found in parameters_of_commands() if isinstance(found[1].type, click.Path)]
 
 
 @every(("command", "parameter"), NUMBERS, ids=[f"{command} {one.name}" for command, one in NUMBERS])
@@ -44,7 +45,7 @@ def test_the_messages() -> None:
     assert (AtLeast(1).convert("7", None, None), Finite(min=0).convert("1e3", None, None)) == (7, 1000.0)
 
 
-@pytest.mark.parametrize("kind", [FILE_PATH, FOLDER, Out()])
-def test_an_empty_path_is_refused(kind: click.Path) -> None:
+@every(("command", "parameter"), PATHS, ids=[f"{command} {one.name}" for command, one in PATHS])
+def test_an_empty_path_is_refused(command: str, parameter: click.Parameter) -> None:
     with pytest.raises(click.BadParameter, match=r"the path is empty; \. is this directory$"):
-        kind.convert("", None, None)
+        parameter.type.convert("", None, None)
