@@ -48,8 +48,10 @@ def half_widths(until: Until, values: Sequence[float], *, proportion: bool = Fal
 
 def still_wide(until: Until, values: Sequence[float], *, proportion: bool = False) -> str:
     """What to say of a mean that is not known well enough after the most replications; empty where it is."""
+    if len(values) < until.max_replications:  # jobs broke off, perhaps all
+        return ""
     widths = half_widths(until, values, proportion=proportion)
-    if len(values) < until.max_replications or widths is None or widths[0] <= widths[1]:
+    if widths is None or widths[0] <= widths[1]:
         return ""
     return (
         f"{until.on} is known to ± {widths[0]:.3g} after {len(values)} replications, the most that until: allows; "

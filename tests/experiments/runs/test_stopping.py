@@ -43,6 +43,7 @@ def test_shares_that_were_all_alike_are_not_known() -> None:
     ],
 )
 def test_a_mean_that_stays_unknown_is_told(rule: dict[str, float], said: str) -> None:
+    assert still_wide(Until.model_validate(rule), []) == ""
     sentence = still_wide(Until.model_validate(rule), [1.0, 2.0, 3.0])
     assert said in sentence
     assert bool(said) == bool(sentence)
