@@ -22,6 +22,7 @@ from coband.simulator.core.plan import Ties
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.input_problems import quoted
 
 
 class Expectation(Config):
@@ -158,12 +159,26 @@ class Limit(Config):
         return math.inf if self.disk is None else amount(self.disk, SIZES)
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def one_line(label: str) -> str:
+    """The label itself, which tables, figures and files have.
+
+    Raises:
+        ValueError: it is more than one line, or blank.
+    """
+    if _CONTROL.search(label) or not label.strip():
+        raise ValueError(f"{quoted(label)} is not allowed: a label is text on one line")
+    return label
+
+
 class AlgorithmEntry(Config):
     """The keys that every entry of ``algorithms`` has in addition to the algorithm's own parameters."""
 
     algorithm: str
     """The algorithm's name; ``coband list algorithms`` prints them all."""
-    label: Annotated[str, Field(min_length=1, max_length=60)] | None = None
+    label: Annotated[str, Field(min_length=1, max_length=60), AfterValidator(one_line)] | None = None
     """Name of this entry in results; null: the algorithm's name."""
     ties: Ties = "random"
     """Which of several arms with exactly the same score an agent pulls: random: one of them, drawn uniformly from a

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from coband.simulator.experiments.scenario.document import one_line
 from coband.simulator.experiments.scenario.input_problems import (
     InputProblem,
     KeyPath,
@@ -219,6 +220,10 @@ def _labels(key: Key, alone: bool) -> Iterator[InputProblem]:
     """Labels that are too long, or given twice where the key is an axis of its own."""
     seen: set[str] = set()
     for value in key.values:
+        try:
+            one_line(value.label)
+        except ValueError as error:
+            yield value.node.mark.problem((key.path,), str(error))
         if len(value.label) > LONGEST_LABEL:
             message = f"needs a label of at most {LONGEST_LABEL} characters: write {{label: value, ...}} for the list"
             yield value.node.mark.problem((key.path,), message)

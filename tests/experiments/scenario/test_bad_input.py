@@ -184,6 +184,11 @@ EDITS: list[tuple[str, str, list[str]]] = [
         ],
     ),
     ("label: Bold", "label: ''", ["17:42: algorithms[1].label: '' is not allowed: must have at least 1 character"]),
+    (
+        "label: Bold",
+        r'label: "a\nb"',
+        [r"17:42: algorithms[1].label: 'a\nb' is not allowed: a label is text on one line"],
+    ),
     # choices
     (
         "loss: 0.1",
