@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import html
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
@@ -23,7 +22,8 @@ from coband.simulator.experiments.scenario.files import ScenarioText, read_scena
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.nodes import MappingNode, plain
-from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.scenario.yaml_nodes import SURROGATE
+from coband.simulator.experiments.scenario.yaml_text import in_one_line, to_yaml
 from coband.simulator.experiments.sweep.grid import split
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.plugins.entry_points import PluginError
@@ -35,6 +35,8 @@ FROM_DICT = "<dict>"
 FROM_TEXT = "<string>"
 MOST_EDGES = 20_000
 """Of a graph that is written into a scenario."""
+MOST = 10**4000
+"""Whole numbers that can be written are smaller; validation says how large they may be."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,7 @@ def settings_of(given: Settings | None) -> tuple[str, ...]:
     if isinstance(given, str):
         return (given,)
     if isinstance(given, Mapping):
-        return tuple(f"{key}={json.dumps(simple(value, key), ensure_ascii=False)}" for key, value in given.items())
+        return tuple(f"{key}={in_one_line(simple(value, key))}" for key, value in given.items())
     return tuple(given)
 
 
@@ -241,6 +243,10 @@ def simple(value: Any, key: str) -> Any:
     """
     if hasattr(value, "tolist"):  # numpy's arrays and numbers
         return simple(value.tolist(), key)
+    if isinstance(value, str) and SURROGATE.search(value):
+        raise _mistake(key, f"{value!a} has half a surrogate pair, which is not text")
+    if isinstance(value, int) and abs(value) >= MOST:
+        raise _mistake(key, "a number of more than 4,000 digits cannot be a value of a scenario")
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if ALGORITHMS.accepts(value):
@@ -263,7 +269,7 @@ def simple(value: Any, key: str) -> Any:
         return _links_of(value, key)
     if callable(value) and not isinstance(value, type):
         return {"kind": "python" if key.endswith("reward") else "sampler", "function": named(value)}
-    if isinstance(value, Iterable):
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, Set)):  # a set has no order
         return [simple(item, f"{key}[{number}]") for number, item in enumerate(value)]
     what = f"an object of type {type(value).__name__} cannot be a value of a scenario"
     raise _mistake(key, f"{what}; give numbers, texts, lists or mappings, an object of a kind, a graph or a function")

@@ -55,6 +55,19 @@ def test_values_of_other_libraries_become_plain() -> None:
         coband.Scenario.from_dict({"problem": [object()]})
 
 
+@pytest.mark.parametrize("text", ["a\x85b", "a\x7f\uffffb\u2028", "\N{GRINNING FACE}"])
+def test_texts_stay_what_they_are(text: str) -> None:
+    scenario = coband.Scenario.of(STUDY).with_(description=text)
+    assert scenario.to_dict()["description"] == text
+    assert coband.Scenario.from_yaml(scenario.to_yaml()).to_dict()["description"] == text
+
+
+@pytest.mark.parametrize("value", ["\ud800", 10**5000, b"text", {1, 2}], ids=["half", "huge", "bytes", "set"])
+def test_values_that_no_file_can_have_are_refused(value: object) -> None:
+    with pytest.raises(coband.ScenarioError, match="^scenario: description: .* (not text|cannot be a value of a scen)"):
+        coband.Scenario.of(STUDY).with_(description=value)
+
+
 def test_mistakes_have_the_lines_of_the_command_line(tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text(to_yaml(WRONG))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,14 @@ for _pattern in (FLOAT, INTEGER):
         "tag:yaml.org,2002:float", re.compile(rf"(?:{_pattern.pattern})\Z"), list("-+.0123456789")
     )
 _Dumper.add_representer(list, _Dumper.list_of)
+
+
+_UNREADABLE = re.compile(r"[\x7f-\x9f\ufffe\uffff]")
+
+
+def in_one_line(value: Any) -> str:
+    """A plain value as JSON that YAML reads back unchanged, which takes some characters for line breaks."""
+    return _UNREADABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def to_yaml(document: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from coband.simulator.experiments.scenario.nodes import (
     plain,
 )
 from coband.simulator.experiments.scenario.overrides import Takes, places, set_value, steps_of
+from coband.simulator.experiments.scenario.yaml_text import in_one_line
 
 LONGEST_LABEL = 40
 FIXED = (
@@ -51,7 +51,7 @@ class Value:
     @property
     def text(self) -> str:
         """The value as ``--set`` reads it."""
-        return json.dumps(plain(self.node), ensure_ascii=False)
+        return in_one_line(plain(self.node))
 
 
 @dataclass(frozen=True)
