@@ -188,8 +188,9 @@ class _Composer:
         plain_implicit, quoted_implicit = event.implicit
         if not (event.value or self._exact or quoted_implicit):
             raise _UnclearError
-        text = SURROGATE.sub("\ufffd", event.value)
-        if text != event.value:
+        value = event.value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # JSON writes pairs
+        text = SURROGATE.sub("\ufffd", value)
+        if text != value:
             self.problems.append(mark.problem(path, "half a surrogate pair is not text"))
         if quoted_implicit or event.tag == "!":
             return ScalarNode(mark, text, text)

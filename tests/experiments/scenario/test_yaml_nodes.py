@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from pathlib import Path
@@ -57,3 +58,10 @@ def test_most_scenarios_are_read_by_the_parser_in_c(monkeypatch: pytest.MonkeyPa
             continue
         read += 1
     assert read > 0.8 * len(TEXTS)
+
+
+def test_pairs_of_surrogates_are_one_character() -> None:
+    escaped, written = (json.dumps(["\N{GRINNING FACE}"], ensure_ascii=ascii) for ascii in (True, False))
+    assert yaml_nodes.read(escaped, "file")[0] == yaml_nodes.read(written, "file")[0]
+    assert yaml_nodes.read(r'["\ud83d\ude00"]', "file")[1] == []
+    assert str(yaml_nodes.read(r'["\ud83d"]', "file")[1][0]) == "file:1:2: [0]: half a surrogate pair is not text"
