@@ -182,10 +182,10 @@ ALGORITHM = Algorithm(
     ),
     counts=(
         ClosedForm("scalars", "0", "share == 'nothing'"),
-        ClosedForm("uplink_scalars", "N*shared_pulls"),
+        ClosedForm("uplink_scalars", "N*shared_pulls", "uploads == N*rounds"),
         ClosedForm("downlink_scalars", "N*shared_points"),
-        ClosedForm("scalars_per_agent", "shared_pulls + shared_points"),
-        ClosedForm("messages", "2*N*rounds"),
+        ClosedForm("scalars_per_agent", "shared_pulls + shared_points", "uploads == N*rounds"),
+        ClosedForm("messages", "uploads + N*rounds"),
     ),
     metrics=(
         Metric("batches", "batches", "batches begun; nothing is sent in the last one", aggregate="max"),

@@ -104,10 +104,12 @@ class Delb(DealtAgent):
 
     name = "delb"
     noted: ClassVar[Mapping[str, str]] = {"trigger": "arms of the agent in the phase", "eliminate": "arms left"}
+    _means = 0
 
     async def end_phase(self) -> None:
         """Send means; the server's theta says which arms are left, and its order what to pull."""
         self.note("trigger", round=self.phase, value=len(self._arms))
+        self._means += len(self._arms)
         means = DealtMeans(means=self._sums / self._counts, pulls=self._place, round=self.phase)
         order = await self.ask(SERVER, means, reply=PhaseOrder)
         if not isinstance(order, PhaseOrder):
@@ -117,6 +119,9 @@ class Delb(DealtAgent):
         self.note("eliminate", round=self.phase, version=self.phase, value=len(self.active))
         self.phase += 1
         self.start(order.arms, order.counts)
+
+    def report(self) -> dict[str, float | int]:
+        return {**super().report(), "means_sent": self._means}
 
 
 ALGORITHM = Algorithm(
@@ -135,7 +140,7 @@ ALGORITHM = Algorithm(
     counts=(
         ClosedForm("uplink_scalars", "means_sent"),
         ClosedForm("downlink_scalars", "rounds*N*d + 2*arms_dealt"),
-        ClosedForm("messages", "2*N*rounds"),
+        ClosedForm("messages", "uploads + N*rounds"),
     ),
     metrics=(
         ARMS_LEFT,

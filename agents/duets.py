@@ -141,11 +141,21 @@ ALGORITHM = Algorithm(
         *PARTING,
     ),
     counts=(
-        ClosedForm("uplink_scalars", "N*inducing_points"),
-        ClosedForm("downlink_scalars", "N*((d + 1)*inducing_points + rounds)", "elimination == 'mean'"),
-        ClosedForm("uplink_scalars_per_agent", "inducing_points"),
-        ClosedForm("scalars_per_agent", "(d + 2)*inducing_points + rounds", "elimination == 'mean'"),
-        ClosedForm("scalars_broadcast_once", "(N + d + 1)*inducing_points + rounds", "elimination == 'mean'"),
+        ClosedForm("uplink_scalars", "N*inducing_points", "uploads == 2*N*rounds"),
+        ClosedForm(
+            "downlink_scalars",
+            "N*((d + 1)*inducing_points + rounds)",
+            "elimination == 'mean' and uploads == 2*N*rounds",
+        ),
+        ClosedForm("uplink_scalars_per_agent", "inducing_points", "uploads == 2*N*rounds"),
+        ClosedForm(
+            "scalars_per_agent", "(d + 2)*inducing_points + rounds", "elimination == 'mean' and uploads == 2*N*rounds"
+        ),
+        ClosedForm(
+            "scalars_broadcast_once",
+            "(N + d + 1)*inducing_points + rounds",
+            "elimination == 'mean' and uploads == 2*N*rounds",
+        ),
     ),
     metrics=(
         Metric("epochs", "epochs", "epochs begun; nothing is sent in the last one"),

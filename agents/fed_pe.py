@@ -93,7 +93,7 @@ class FedPE(PhasedAgent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: FedPEConfig = context.config
-        self.phase = self._best = self._dealt = 0
+        self.phase = self._best = self._dealt = self._estimates = 0
         self.active = np.zeros(0, dtype=np.int64)
 
     def choose(self, arms: ArmSet) -> int:
@@ -125,6 +125,7 @@ class FedPE(PhasedAgent):
         n, number = self._informative, self.phase + 1
         arms, means = self._arms[:n], self._sums[:n] / self._counts[:n]
         self.note("trigger", round=number, value=len(self.active))
+        self._estimates += n
         if not self.phase:
             means[means == 0.0] = HARDLY
         squares = np.maximum(self._squares[arms], np.finfo(float).tiny)
@@ -174,7 +175,7 @@ class FedPE(PhasedAgent):
         self.tell(SERVER, SyncAbandoned(round=self.phase + 1))
 
     def report(self) -> dict[str, float | int]:
-        return {"arms_left": len(self.active)}
+        return {"arms_left": len(self.active), "estimates_sent": self._estimates}
 
 
 ALGORITHM = Algorithm(
@@ -195,7 +196,7 @@ ALGORITHM = Algorithm(
     counts=(
         ClosedForm("uplink_scalars", "estimates_sent*(d + (variant == 'collaborative')) + active_sent"),
         ClosedForm("downlink_scalars", "N*models_sent*(d^2 + d + (parameters == 'per_arm')) + active_sent"),
-        ClosedForm("messages", "4*N*rounds"),
+        ClosedForm("messages", "uploads + 2*N*rounds"),
     ),
     metrics=(
         ARMS_LEFT,

@@ -219,10 +219,10 @@ ALGORITHM = Algorithm(
         *PARTING,
     ),
     counts=(
-        ClosedForm("uplink_scalars", "N*d*rounds"),
+        ClosedForm("uplink_scalars", "d*uploads"),
         ClosedForm("downlink_scalars", "N*d*rounds"),
-        ClosedForm("bits", "2*N*d*rounds + levels_up + signs_up + N*(levels_down + signs_down)"),
-        ClosedForm("messages", "2*N*rounds"),
+        ClosedForm("bits", "d*(uploads + N*rounds) + levels_up + signs_up + N*(levels_down + signs_down)"),
+        ClosedForm("messages", "uploads + N*rounds"),
     ),
     metrics=(
         Metric("levels_up", "steps", "sum of the absolute levels that were sent up"),

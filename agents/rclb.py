@@ -122,9 +122,9 @@ ALGORITHM = Algorithm(
         *PARTING,
     ),
     counts=(
-        ClosedForm("uplink_scalars", "N*d*rounds"),
+        ClosedForm("uplink_scalars", "d*uploads"),
         ClosedForm("downlink_scalars", "N*arms_named"),
-        ClosedForm("messages", "2*N*rounds"),
+        ClosedForm("messages", "uploads + N*rounds"),
     ),
     metrics=(ARMS_LEFT, Metric("arms_named", "arms", "arms that the server has said are left, over phases")),
     bounds=RCLB,

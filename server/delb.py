@@ -45,7 +45,7 @@ class DelbServer(DealtServer):
         super().__init__(context)
         self._dealt = self._last = self.config.first(context)
         self._moment = np.zeros(context.dimension)
-        self._means = self._orders = 0
+        self._orders = 0
 
     def conclude(self, found: Mapping[Address, DealtMeans]) -> None:
         """Theta, the arms that are left, and what to pull."""
@@ -58,7 +58,6 @@ class DelbServer(DealtServer):
         theta = np.linalg.pinv(V, rcond=WHOLE, hermitian=True) @ self._moment
         self.rounds += 1
         self.leave(eliminated(self.X, self.active, theta, self.rounds))
-        self._means += sum(len(message.means) for message in found.values())
         self._dealt = self.config.deal(self.context, self.active, self.rounds + 1)
         for agent, (arms, counts) in enumerate(self._dealt):
             self._orders += len(arms)
@@ -76,4 +75,4 @@ class DelbServer(DealtServer):
 
     def report(self) -> dict[str, float | int]:
         """What has been sent, in closed form."""
-        return {"means_sent": self._means, "arms_dealt": self._orders}
+        return {"arms_dealt": self._orders}

@@ -32,7 +32,7 @@ class FedPEServer(InStepServer):
         self._counts: list[IntArray] = []
         self._last: list[FloatArray] = []  # of each agent: the weights of its estimates in the model
         self._total: FloatArray = np.zeros(context.dimension)
-        self._estimates = self._active = self._models = 0
+        self._active = self._models = 0
 
     async def step(self) -> bool:
         """One phase: estimates, model, arms that are left, pulls for the next phase."""
@@ -72,7 +72,6 @@ class FedPEServer(InStepServer):
         self._total = moments.sum(axis=0)
         inverse = np.asarray(np.linalg.pinv(V, rcond=WHOLE, hermitian=True), dtype=np.float64)
         self.rounds += 1
-        self._estimates += len(n)
         self._models += b
         self.note("apply", version=self.rounds, round=self.rounds, value=int(n.sum()))
         theta = np.einsum("bij,bj->bi", inverse, moments)
@@ -105,4 +104,4 @@ class FedPEServer(InStepServer):
 
     def report(self) -> dict[str, float | int]:
         """What has been sent, in closed form."""
-        return {"estimates_sent": self._estimates, "active_sent": self._active, "models_sent": self._models}
+        return {"active_sent": self._active, "models_sent": self._models}

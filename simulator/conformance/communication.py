@@ -179,6 +179,7 @@ def run_quantities(run: Run, schedule: str) -> Values:
     found |= {"T": result.turns, "schedule": schedule}
     if engine.server is not None:
         found["applied"] = engine.server.applied
+        found["uploads"] = sum(direction == UP for _, direction, *_ in sent(run))
     if (graph := engine.graph) is None:
         return found
     pulling = [agent for agent, *_ in run.pulls]

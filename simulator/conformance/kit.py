@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from coband.simulator.conformance import graphs, runs
@@ -40,6 +41,11 @@ SCHEDULES: Mapping[str, Section] = {
     "rounds": {"kind": "rounds", "turns": 15},
     "renewal": {"kind": "renewal", "turns": 15, "think": {"kind": "exponential", "rate": 1.0}},
 }
+CUT: Mapping[str, tuple[Section, ...]] = {
+    "one_at_a_time": ({"turns": 41},),
+    "renewal": tuple({"duration": end} for end in (9.0, 11.0, 13.0)),
+}
+"""What ends runs when only some agents have done what all of them do."""
 PHASES: Mapping[str, Section] = {
     "instant": {"kind": "phases", "pull_time": 0.0},
     "phases": {"kind": "phases", "pull_time": 1e-3},
@@ -149,6 +155,10 @@ class AsDeclared(Case):
         check_messages(self.algorithm, result)
         check_sums(result)
         check_closed_forms(self.algorithm, result, self.schedule)
+        horizon = {"horizon": 15} if "horizon" in algorithm(self.algorithm).config.model_fields else {}
+        for cut in CUT.get(self.schedule, ()):
+            shorter = simulate(self.algorithm, {**horizon, **self.config}, self.schedule, "ideal", "fast", 3, cut)
+            check_closed_forms(self.algorithm, shorter, self.schedule)
         check_memory(self.algorithm, result)
         small = problem_of if on_graph(self.algorithm) else runs.problem_of
         check_metrics(self.algorithm, result, str(small(self.algorithm)["kind"]))
@@ -221,15 +231,24 @@ def _met_faults(result: Run) -> bool:
     return lost or (not result.sent and bool(result.events(tr.DOWN)))
 
 
-def simulate(name: str, config: Section, schedule: str, network: str, agents: str, seed: int, **more: Any) -> Run:
-    """One run of the kit; invariants are checked after every message."""
+def simulate(
+    name: str,
+    config: Section,
+    schedule: str,
+    network: str,
+    agents: str,
+    seed: int,
+    cut: Section = MappingProxyType({}),
+    **more: Any,
+) -> Run:
+    """One run of the kit; invariants are checked after every message. ``cut`` changes its schedule."""
     networks = {**NETWORKS, **GRAPH_NETWORKS} if on_graph(name) else NETWORKS
     return graphs.run_anywhere(
         name,
         config,
         seed=seed,
         agent={**AGENTS, **EXTRA}[agents],
-        schedule=schedules_of(name)[schedule],
+        schedule={**schedules_of(name)[schedule], **cut},
         network=networks[network],
         **more,
     )

@@ -28,6 +28,7 @@ RUN_QUANTITIES: Mapping[str, str] = {
     "T": "pulls of all agents",
     "schedule": "the schedule's kind",
     "applied": "pulls that the server has taken in",
+    "uploads": "messages that agents have sent to the server",
     "linked": "pulls of agents that have neighbours",
     "reach": "sum over all pulls of the number of other agents within `hops` links of who pulled",
     "copies": "sum over all pulls of the links that a message of who pulled crosses within `hops` links",
@@ -108,7 +109,7 @@ class ClosedForm:
         formula: what it is; may use parameters, names in :attr:`Algorithm.where`, `COMMON_QUANTITIES`, and in a
             run of `RUN_QUANTITIES` and every number of the result, in a round of the attributes on
             which its messages agree.
-        when: condition on the parameters, and on ``schedule``, under which it holds; empty for always.
+        when: condition on the same, under which it holds; empty for always.
         each: what it is about.
     """
 

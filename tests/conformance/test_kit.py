@@ -9,6 +9,7 @@ from itertools import count
 import pytest
 
 from coband.agents.one_kernel_ucb import ALGORITHM, OneKernelUCB
+from coband.agents.rclb import ALGORITHM as RCLB
 from coband.server.one_kernel_ucb import OneKernelUCBServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import Case, NonConformance, Vacuous, cases, kit
@@ -127,6 +128,14 @@ def test_what_is_declared_wrongly_is_caught(planted: str, install: Callable[[Alg
     algorithm, sentence = SAID_WRONGLY[planted]
     (case,) = [case for case in cases(install(algorithm)) if str(case).endswith("one_at_a_time-as_declared")]
     with pytest.raises((NonConformance, FormulaError), match=sentence):
+        case.check()
+
+
+def test_a_closed_form_of_whole_phases_alone_is_caught(install: Callable[[Algorithm], str]) -> None:
+    """The kit ends runs also when only some agents have sent what belongs to a phase."""
+    name = install(replace(RCLB, counts=(ClosedForm("messages", "2*N*rounds"),)))
+    (case,) = [case for case in cases(name, {"C": 0.02}) if str(case).endswith("renewal-as_declared")]
+    with pytest.raises(NonConformance, match=r"the run counts messages = 8, but .* 2\*N\*rounds = 6"):
         case.check()
 
 

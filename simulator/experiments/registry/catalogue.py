@@ -237,7 +237,9 @@ def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
             documented = documented[:1].lower() + documented[1:]
             if hasattr(message.message, name) and documented not in own.setdefault(name, []):
                 own[name].append(documented)
-    formulas = [message.size for message in algorithm.messages] + [form.formula for form in algorithm.counts]
+    formulas = [message.size for message in algorithm.messages] + [
+        text for form in algorithm.counts for text in (form.formula, form.when) if text
+    ]
     used = dict.fromkeys(name for text in (*formulas, *algorithm.where.values()) for name in names_in(text))
     for name in sorted(used, key=str.casefold):
         if name in own:
