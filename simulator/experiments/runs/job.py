@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.audit.trace import PlainRow, Sink
+from coband.simulator.core.audit.trace import Sink
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.nodes.graphs import Graph, GraphError
 from coband.simulator.core.nodes.node import UnsupportedScenario
@@ -112,15 +112,10 @@ class Heartbeat:
         if self.flush is not None:
             self.flush()
 
-    def beating(self, sink: Sink) -> Sink:
-        """A sink that tells it too: events go on where no pulls come, as with messages that are sent again."""
-
-        def take(rows: Sequence[PlainRow], names: Sequence[str]) -> None:
-            if self._on_pull is not None:
-                self._on_pull(self._pulls)  # which may end the job
-            sink(rows, names)
-
-        return take
+    def beat(self) -> None:
+        """Events go on where no pulls come, as with messages that are sent again."""
+        if self._on_pull is not None:
+            self._on_pull(self._pulls)  # which may end the job
 
 
 def check_driver(job: Job) -> None:
@@ -204,13 +199,12 @@ def built(
     if graph is not None:
         _check_memory(scenario, entry, graph)
     pulse = Heartbeat(job, on_pull)
-    taken = None if sink is None else pulse.beating(sink)
-    parts = (entry.algorithm, entry.config, world, streams, taken, pulse, graph, whatif)
+    parts = (entry.algorithm, entry.config, world, streams, sink, pulse, graph, whatif)
     try:
         engine = Engine(plan(scenario, entry.ties), *parts)
     except UnsupportedScenario as refusal:
         raise UnsupportedScenario(f"{job.label}: {refusal}") from None
-    pulse.flush = engine.trace.flush
+    pulse.flush, engine.trace.beat = engine.trace.flush, pulse.beat
     return engine
 
 

@@ -222,3 +222,7 @@ def test_messages_to_nodes_that_are_away_are_foretold_and_watched(
     said = capsys.readouterr().err
     assert said.count("warning: long has ") == 1
     assert "were foretold, and the disk has room for" in said
+
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.05)
+    words = ["run", "phones.yaml", "--workers", "1", "--out", "timed", "--set", "limit.wall_time=0.5s"]
+    assert exit_status([*words, "--trace", "off"]) == 75, "also where no trace is kept"
