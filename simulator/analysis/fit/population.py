@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.fleet.copula import Copula, columns_of, kendall
+from coband.simulator.core.fleet.copula import Copula, columns_of, kendall, whole_columns_of
 from coband.simulator.core.fleet.populations import BasePopulation
 from coband.simulator.core.fleet.table import Fleet
 
@@ -65,7 +65,7 @@ def acceptance(population: BasePopulation) -> list[Measure]:
     rng, found = np.random.default_rng(0), list[Measure]()
     for halves in population.halves(rng):
         fitted, held = (half.only(population.sets) for half in halves)
-        if columns_of(fitted):
+        if whole_columns_of(held):
             drawn = Copula.of(fitted).draw(DRAWN, rng)
             found += _quantiles(fitted, held, drawn, rng)
             found += _taus(fitted, held, drawn, rng)
@@ -111,8 +111,6 @@ def _hours(fitted: Fleet, held: Fleet, drawn: Fleet, day: float, rng: np.random.
     if held.windows is None:
         return
     rows, devices = held.by_hour(day), drawn.by_hour(day)
-    if np.isnan([rows, devices]).any():  # no row, or no device, says when it is up
-        return
     worst = int(np.argmax(np.abs(devices - rows)))
     changed = [_resampled(_up(half, day)[:, worst], rng).mean(axis=1) for half in (fitted, held)]
     difference, chance = float(devices[worst] - rows[worst]), float(np.std(changed[0] - changed[1]))

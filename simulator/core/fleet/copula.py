@@ -33,6 +33,21 @@ def columns_of(fleet: Fleet) -> dict[str, FloatArray]:
     return {**fleet.numbers, **shares}
 
 
+def whole_columns_of(rows: Fleet) -> dict[str, FloatArray]:
+    """`columns_of` rows that a generator can be fitted to, or compared with.
+
+    Raises:
+        ValueError: there are too few rows, or cells are empty.
+    """
+    columns = columns_of(rows)
+    if rows.count < LEAST_ROWS:
+        raise ValueError(f"a fit needs at least {LEAST_ROWS} rows; there are {rows.count}")
+    for name, values in columns.items():
+        if (empty := int(np.isnan(values).sum())) > 0:
+            raise ValueError(f"a fit needs rows without empty cells; {empty} of {rows.count} lack {name}")
+    return columns
+
+
 def kendall(columns: Sequence[FloatArray]) -> FloatArray:
     """Kendall's tau-b of each pair of columns, shape (columns, columns); 0 with a constant column."""
     from scipy.stats import kendalltau
@@ -67,12 +82,7 @@ class Copula:
         Raises:
             ValueError: there are too few rows, or cells are empty.
         """
-        columns = columns_of(rows)
-        if rows.count < LEAST_ROWS:
-            raise ValueError(f"a fit needs at least {LEAST_ROWS} rows; there are {rows.count}")
-        for name, values in columns.items():
-            if (empty := int(np.isnan(values).sum())) > 0:
-                raise ValueError(f"a fit needs rows without empty cells; {empty} of {rows.count} lack {name}")
+        columns = whole_columns_of(rows)
         R = np.sin(0.5 * np.pi * kendall(list(columns.values())))
         values, vectors = np.linalg.eigh(R)
         root = vectors * np.sqrt(np.maximum(values, 0.0))

@@ -75,6 +75,19 @@ def test_few_rows_are_not_blamed_on_the_generator() -> None:
     assert "missed, as halves of so few rows do" in verdicts
 
 
+def test_rows_that_do_not_say_when_they_are_up_are_refused_in_both_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    population = Made(rows=60)
+    fitted, *_, held = np.random.default_rng(0).permutation(60)
+    for silent in (fitted, held):
+        (table,) = population.tables()
+        assert table.trace is not None
+        table.trace[silent] = -1
+        monkeypatch.setattr(Made, "tables", lambda self, table=table: (table,))
+        with pytest.raises(ValueError, match="rows without empty cells; 1 of 30 lack availability"):
+            acceptance(population)
+        monkeypatch.undo()
+
+
 def _flash(folder: Path, phones: int = 60) -> Flash:
     """Phones, all with other numbers, and half as many speeds."""
     days = {
