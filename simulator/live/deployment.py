@@ -24,8 +24,8 @@ from coband.simulator.live.terms import LiveError, Terms
 
 TOKEN = "COBAND_LIVE_TOKEN"
 """The environment variable in which stations find the token: arguments are there for everybody to see."""
-HUB, ENDED = "hub.journal", pack(("ended",))
-"""The journal of the hub, and its last entry when the results of its run are stored."""
+HUB, STATION, ENDED = "hub.journal", "station-{}.journal", pack(("ended",))
+"""The journals of hub and stations, and the hub's last entry when the results of its run are stored."""
 RESTARTS = 5
 """So often a station is started again."""
 
@@ -57,7 +57,7 @@ class Stations:
 
     async def _keep(self, number: int) -> None:
         """Start a station, and again when it ends too early."""
-        journal = self._journals / f"station-{number}.journal"
+        journal = self._journals / STATION.format(number)
         for attempt in range(RESTARTS + 1):
             command = [sys.executable, "-m", "coband", "live-agent", *self._arguments, "--journal", str(journal)]
             process = await asyncio.create_subprocess_exec(
@@ -93,6 +93,7 @@ async def deploy(
     """Run a job on this machine's stations, or on those that join from elsewhere.
 
     Raises:
+        JournalHeld: another process writes a journal of it.
         LiveError: it cannot go on.
         InvariantViolation: something was lost or counted twice.
     """
@@ -101,10 +102,13 @@ async def deploy(
         hub = Hub(job, scenario, terms, say, on_pull, journal)
         stations: Stations | None = None
         try:
+            starts = terms.start and hub.alone  # those of a hub that was killed come again by themselves
+            count = -(-scenario.agents.count // terms.share) if starts else 0
+            for number in range(count):
+                Journal(place / STATION.format(number)).close()
             address = f"tcp://{terms.host}:{await hub.listen()}"
             say(f"listening at {address}")
-            if terms.start and hub.alone:  # those of a hub that was killed come again by themselves
-                count = -(-scenario.agents.count // terms.share)
+            if starts:
                 stations = Stations([address], count, hub.token, place, say, hub.fail)
             return await hub.run(sink)
         finally:

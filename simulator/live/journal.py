@@ -12,10 +12,15 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.live.codec import WireError, pack, unpack
 from coband.simulator.live.terms import LiveError
 
 HEAD = struct.Struct(">dI")
+
+
+class JournalHeld(LiveError, UnsupportedScenario):
+    """Another process writes a journal; a run that needs it is refused before anything of it is there."""
 
 
 class Journal:
@@ -28,7 +33,7 @@ class Journal:
         file: where; entries of an earlier process stay.
 
     Raises:
-        LiveError: another process writes it.
+        JournalHeld: another process writes it.
     """
 
     def __init__(self, file: Path) -> None:
@@ -40,7 +45,7 @@ class Journal:
             self._lock.acquire(timeout=0)
         except Timeout:
             self._stream.close()
-            raise LiveError(
+            raise JournalHeld(
                 f"{file} is the journal of a process that runs; wait for its end, or give another --journal"
             ) from None
 

@@ -10,12 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from coband.simulator.cli.main import exit_status
-from coband.simulator.live import greeting
+from coband.simulator.live import deployment, greeting
+from coband.simulator.live.journal import Journal
 from coband.simulator.live.terms import PROTOCOL, LiveError
 from tests.live.tampering import nested, served
 from tests.live.together import SERIAL
@@ -109,6 +111,20 @@ def test_bad_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert coband("fit", "nowhere") == 2
     assert coband("live-agent", "tcp://[::1", "--token", "x") == 2
     assert "is no address" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("held", ["hub.journal", "station-1.journal"])
+def test_a_journal_that_another_process_writes_is_refused_as_a_port_is_that_is_taken(
+    held: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(deployment, "check_journals", lambda *given: None)  # it was free then
+    words = ("live", "serial.yaml", "--only", "Alone", *FAST, "--journal", "journals", "--out", "out")
+    Path("journals").mkdir()
+    with closing(Journal(Path("journals", held))):
+        assert coband(*words) == 2
+    assert f"{held} is the journal of a process that runs; wait for its end, or" in capsys.readouterr().err
+    assert not Path("out").exists()
+    assert coband(*words) == 0
 
 
 def test_where_other_machines_can_connect_a_short_token_is_refused_and_a_warning_given(
