@@ -73,7 +73,7 @@ class Timing:
         self._asked: dict[int, float] = {}  # when the server last asked in a round, or had its first answer
         self._heard = tr.NONE, tr.NONE  # what the server heard last, and the round that it was about
         self._timers: WeakKeyDictionary[Message, float] = WeakKeyDictionary()
-        self._now, self._expired = 0.0, False
+        self._now, self._unheard = 0.0, set[Address]()  # from or for whom a message was given up
         self._wrong: tuple[str, int] | None = None
         self.last_delivery = 0.0
 
@@ -119,7 +119,7 @@ class Timing:
         elif row.event == tr.SEND and row.node == SERVER:
             self._asked[row.round] = row.time
         elif row.event == tr.EXPIRE:
-            self._expired = True
+            self._unheard.add(row.peer if row.node == SERVER else row.node)
         elif row.event == tr.APPLY and row.node == SERVER:
             yield from self._concluded(row)
 
@@ -199,13 +199,14 @@ class Timing:
         if heard != row.cause:  # rounds that are abandoned have numbers too, which versions of the model do not have
             round = row.round
         answers, members = self._answers[round], self._plan.members
-        if self._quorum is None or self._expired or round < 0:
+        if self._quorum is None or round < 0:
             return
         asked = self._asked.get(round, row.time)
         there = [one for one in range(self._plan.agents.count) if members is None or members.there(one, asked)]
         if len(answers) >= self._quorum * len(there) * (1 - ROUNDING):
             return
-        if any(one not in answers and (members is None or members.there(one, row.time)) for one in there):
+        missing = (one for one in there if one not in answers and one not in self._unheard)
+        if any(members is None or members.there(one, row.time) for one in missing):
             yield f"round {round} ended with {len(answers)} answers, which is no quorum of {self._quorum:g}"
 
     # --- timers

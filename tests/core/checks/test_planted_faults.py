@@ -71,10 +71,17 @@ def unreliable() -> Any:
     return star(agent={"availability": away})
 
 
-def quorum() -> Any:
+def quorum(**network: Any) -> Any:
     links = [{"agents": [1], "latency": 5.0}, {"agents": [2], "latency": 9.0}, {"agents": [3], "latency": 15.0}]
     config = {"wait": {"quorum": 0.6, "timeout": 1.0}}
-    return star(config=config, network={"latency": 0.1, "links": links}, schedule={"kind": "rounds", "turns": 60})
+    return star(
+        config=config, network={"latency": 0.1, "links": links, **network}, schedule={"kind": "rounds", "turns": 60}
+    )
+
+
+def quorum_after_losses() -> Any:
+    apart = [{"start": 0.0, "end": 3.0, "groups": [[0]]}]
+    return quorum(partitions=apart, retransmission={"timeout": 40.0, "max_attempts": 1})
 
 
 def narrow() -> Any:
@@ -323,7 +330,7 @@ def no_quorum(patch: Patch) -> None:
 
     def floor(self: SynchronousServer) -> Any:
         asked = wait.fget(self)  # type: ignore[attr-defined]
-        return {**asked, "quorum": asked["quorum"] - 1}
+        return {**asked, "quorum": asked["quorum"] - (self.version > 0)}
 
     patch.setattr(SynchronousServer, "wait", property(floor))
 
@@ -453,6 +460,7 @@ SEEN: dict[str, tuple[Plant, Callable[[], Any], str]] = {
     "an upload applied twice": (around(Talks, "receive", upload_twice), star, "counted twice"),
     "a sum taken twice": (around(AsyncKernelUCBServer, "add", sum_twice), alone, "is not the sum of"),
     "a quorum of an agent less": (no_quorum, quorum, "quorum"),
+    "a quorum of an agent less, and messages that are given up": (no_quorum, quorum_after_losses, "quorum"),
 }
 
 UNSEEN: dict[str, tuple[Plant, Callable[[], Any], str, str]] = {
