@@ -15,17 +15,17 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 ABOUT = {
     "quickstart": "three algorithms on a synthetic problem",
     "own-algorithm": "an algorithm of your own: a plugin with its test",
-    "own-linear-algorithm": "a linear algorithm of your own, which fits most scenarios of the suite",
+    "own-linear": "a linear algorithm of your own, which fits most scenarios of the suite",
     "own-data": "your own table of arms and rewards",
     "paper-study": "many replications, and claims as expectations",
     "sweep": "a grid of parameters and networks",
 }
-PLUGINS = ("own-algorithm", "own-linear-algorithm")
+PLUGINS = ("own-algorithm", "own-linear")
 INSTALLED = ("pip install -e .", "python -m pytest")
 COMMANDS = {
     "quickstart": ("coband run scenario.yaml", "coband report runs/quickstart-0001"),
     "own-algorithm": (*INSTALLED, "coband check scenario.yaml"),
-    "own-linear-algorithm": (
+    "own-linear": (
         *INSTALLED,
         "coband check scenario.yaml",
         "coband suite run --algorithm share_lin_ucb --quick",

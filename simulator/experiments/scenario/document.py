@@ -159,17 +159,14 @@ class Limit(Config):
         return math.inf if self.disk is None else amount(self.disk, SIZES)
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-
-
 def one_line(label: str) -> str:
     """The label itself, which tables, figures and files have.
 
     Raises:
-        ValueError: it is more than one line, or blank.
+        ValueError: it is more than one line, has a tab, or is blank.
     """
-    if _CONTROL.search(label) or not label.strip():
-        raise ValueError(f"{quoted(label)} is not allowed: a label is text on one line")
+    if "\t" in label or label.splitlines() != [label] or not label.strip():
+        raise ValueError(f"{quoted(label)} is not allowed: a label is text on one line, without tabs")
     return label
 
 

@@ -187,7 +187,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
     (
         "label: Bold",
         r'label: "a\nb"',
-        [r"17:42: algorithms[1].label: 'a\nb' is not allowed: a label is text on one line"],
+        [r"17:42: algorithms[1].label: 'a\nb' is not allowed: a label is text on one line, without tabs"],
     ),
     # choices
     (
