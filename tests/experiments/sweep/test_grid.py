@@ -206,7 +206,10 @@ BAD: list[tuple[str, list[str]]] = [
     ),
     ("grid: 3\n", ["20:7: grid: 3 is not allowed: must be a mapping or null"]),
     ("grid:\n  seed: 3\n", ["21:9: grid.seed: 3 is not allowed: must be a list of at least 1 or a mapping"]),
-    ('grid:\n  seed: {"a\\tb": 1}\n', ["21:18: seed: 'a\\tb' is not allowed: a label is text on one line, without tabs"]),
+    (
+        'grid:\n  seed: {"a\\tb": 1}\n',
+        ["21:18: seed: 'a\\tb' is not allowed: a label is text on one line, without tabs"],
+    ),
     ("grid:\n  seed: []\n", ["21:9: grid.seed: an empty list is not allowed: must have at least 1 entry"]),
     ("grid:\n  seed: [1, 2, 1]\n", ["21:16: seed: '1' is given twice"]),
     ("grid:\n  replications: [1, 2]\n", ["21:3: 'replications' is the same at all points and cannot vary"]),
