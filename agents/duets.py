@@ -124,6 +124,10 @@ class Duets(InStepClient, Agent):
         self._start()
 
 
+ENDED = "uploads == 2*N*rounds"
+"""The run does not end within a round."""
+BY_MEANS = f"elimination == 'mean' and {ENDED}"
+
 ALGORITHM = Algorithm(
     name="duets",
     agent=Duets,
@@ -141,21 +145,11 @@ ALGORITHM = Algorithm(
         *PARTING,
     ),
     counts=(
-        ClosedForm("uplink_scalars", "N*inducing_points", "uploads == 2*N*rounds"),
-        ClosedForm(
-            "downlink_scalars",
-            "N*((d + 1)*inducing_points + rounds)",
-            "elimination == 'mean' and uploads == 2*N*rounds",
-        ),
-        ClosedForm("uplink_scalars_per_agent", "inducing_points", "uploads == 2*N*rounds"),
-        ClosedForm(
-            "scalars_per_agent", "(d + 2)*inducing_points + rounds", "elimination == 'mean' and uploads == 2*N*rounds"
-        ),
-        ClosedForm(
-            "scalars_broadcast_once",
-            "(N + d + 1)*inducing_points + rounds",
-            "elimination == 'mean' and uploads == 2*N*rounds",
-        ),
+        ClosedForm("uplink_scalars", "N*inducing_points", ENDED),
+        ClosedForm("downlink_scalars", "N*((d + 1)*inducing_points + rounds)", BY_MEANS),
+        ClosedForm("uplink_scalars_per_agent", "inducing_points", ENDED),
+        ClosedForm("scalars_per_agent", "(d + 2)*inducing_points + rounds", BY_MEANS),
+        ClosedForm("scalars_broadcast_once", "(N + d + 1)*inducing_points + rounds", BY_MEANS),
     ),
     metrics=(
         Metric("epochs", "epochs", "epochs begun; nothing is sent in the last one"),

@@ -14,11 +14,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
-from coband.simulator.experiments.runs.forecast import LITTLE_DISK, Forecast, estimate
+from coband.simulator.experiments.runs.forecast import Forecast
 from coband.simulator.experiments.runs.interrupts import finished_first
 from coband.simulator.experiments.runs.job import Outcome
-from coband.simulator.experiments.runs.limits import LimitReached, check_limit, size_of
-from coband.simulator.experiments.runs.memory import died, in_bytes
+from coband.simulator.experiments.runs.limits import DiskWatch, LimitReached, check_limit
+from coband.simulator.experiments.runs.memory import died
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.reporting import Commands, JobEnd, Listener, Report
 from coband.simulator.experiments.runs.results import Failure, Record, Results
@@ -28,14 +28,12 @@ from coband.simulator.experiments.runs.work import JobResult, PickledScenario, W
 from coband.simulator.experiments.runs.workers import WorkerPool, WorkerPoolError, workers_for
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.store.directory import RunDirectory
-from coband.simulator.experiments.store.files import StorageError, free_bytes, writing
+from coband.simulator.experiments.store.files import StorageError, writing
 from coband.simulator.experiments.store.manifest import manifest
 from coband.simulator.metrics import by_name
 from coband.simulator.plugins.session import given
 
-LOOK_SECONDS, WEIGH_SECONDS = 0.5, 10.0
-FAR = 3.0
-"""So many times what was foretold is worth a warning."""
+LOOK_SECONDS = 0.5
 
 
 def drive(
@@ -88,7 +86,8 @@ class _Driver:
             dashboard=pool.dashboard,
             entries={entry: EntryStatus() for entry in study.entries},
         )
-        self._begun = self._job_begun = self._looked = self._weighed = time.monotonic()
+        self._begun = self._job_begun = self._looked = time.monotonic()
+        self._disk = DiskWatch(study, self._place.path, self._begun)
         self._current: Hashable = None
         self._enough = ""
         self._pending: dict[Hashable, list[Task]] = {}
@@ -347,19 +346,7 @@ class _Driver:
         if (limit := self._study.limit) is not None:
             check_limit(limit, now - self._begun, self._place.path)
         if self._listener is not None:
-            if now - self._weighed >= WEIGH_SECONDS:
-                self._weigh(now)
+            if larger := self._disk.weigh(now):
+                self._listener.warned(larger)
             self._refresh()
             self._listener.changed(self._status)
-
-    def _weigh(self, now: float) -> None:
-        """Say so, once, when the directory is far larger than was foretold."""
-        assert self._listener is not None
-        size, self._weighed = size_of(self._place.path), now
-        if size >= LITTLE_DISK and size >= FAR * (most := estimate(self._study).most):
-            free, self._weighed = free_bytes(self._place.path), math.inf
-            self._listener.warned(
-                f"{self._place.path} has {in_bytes(size)} so far, where about {in_bytes(most)} were foretold, and the "
-                f"disk has room for {in_bytes(free)}. Ctrl-C keeps what is finished; --trace off needs far less, and "
-                "limit.disk in the scenario ends it in time."
-            )

@@ -10,7 +10,7 @@ import pytest
 
 from coband.simulator.cli.main import exit_status
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import costs, driver, forecast
+from coband.simulator.experiments.runs import costs, driver, forecast, limits
 from coband.simulator.experiments.runs.costs import Memories
 from coband.simulator.experiments.runs.forecast import Forecast, estimate, span
 from coband.simulator.experiments.runs.study import load_run
@@ -213,10 +213,10 @@ def test_messages_to_nodes_that_are_away_are_foretold_and_watched(
     assert "at least 59 KiB of disk" in str(estimate(load_run(Path("phones.yaml"), unknown), 1))
 
     capsys.readouterr()
-    monkeypatch.setattr(driver, "LITTLE_DISK", 4e5)
+    monkeypatch.setattr(limits, "LITTLE_DISK", 4e5)
     monkeypatch.setattr(driver, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(driver, "WEIGH_SECONDS", 0.0)
-    monkeypatch.setattr(driver, "FAR", 0.01)
+    monkeypatch.setattr(limits, "WEIGH_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "FAR", 0.01)
     words = ["run", "phones.yaml", "--workers", "1", "--out", "long", "--set", "limit.disk=600kB"]
     assert exit_status([*words, "--set", "schedule.turns=2"]) == 75, "also where so few pulls tell nothing"
     said = capsys.readouterr().err
