@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from coband.simulator.cli.validate import validate
 from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import preflight
+from coband.simulator.experiments.runs import costs, preflight
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
 SIZE = "1,000 turns of 5 agents together × 2 algorithms"
@@ -19,6 +19,7 @@ SIZE = "1,000 turns of 5 agents together × 2 algorithms"
 @pytest.fixture(autouse=True)
 def _plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Registry, "installed", lambda: REGISTRY)
+    monkeypatch.setattr(costs, "slowness", lambda: 1.0)  # of a machine that others use, short runs take notable times
 
 
 @pytest.fixture
