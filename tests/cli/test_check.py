@@ -72,6 +72,11 @@ def test_only_the_chosen_labels_and_replications(coband: Program) -> None:
         ([], [], "x.yaml: the scenario has no expect: section"),
         ([FakeExpect("Often", "rounds", equals=1)], ["--only", "Seldom"], "expect: says nothing about Seldom"),
         ([FakeExpect("Often", "rounds", equals=(1, 2))], ["--replications", 3], "2 values do not reach replication 2"),
+        (
+            [FakeExpect("Often", "rounds", at_most=100, of="mean")],
+            ["--replication", 1],
+            "expect: Often: rounds: of: mean needs two replications or more",
+        ),
         ([FakeExpect("Often", "round", equals=1)], [], "Often does not count 'round'; there is rounds"),
     ],
 )
@@ -101,13 +106,6 @@ def test_the_interval_of_a_mean(coband: Program) -> None:
     assert rows[1][:3] == ["Often", "scalars", "all"]
     assert (rows[1][-1], rows[2][-1]) == ("ok", "differs")
     assert "at least 699 and at most 701 on average" in output
-
-
-def test_a_single_replication_has_no_interval(coband: Program) -> None:
-    coband.scenario = expecting(FakeExpect("Often", "scalars", at_least=1, of="mean"))
-    status, output, _ = coband("check", "x.yaml", "--workers", 1, "--replication", 0)
-    assert status == 1
-    assert output.splitlines()[1].split()[-1] == "differs"
 
 
 def test_what_more_replications_would_tell(capsys: pytest.CaptureFixture[str]) -> None:

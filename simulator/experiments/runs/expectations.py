@@ -61,7 +61,8 @@ def require(scenario: Scenario, only: Sequence[str] = (), replications: Sequence
     """Make sure, before a long run, that there is something to compare.
 
     Raises:
-        ExpectationError: no ``expect:`` section, none for the chosen labels, or too few values for the replications.
+        ExpectationError: no ``expect:`` section, none for the chosen labels, too few values for the replications, or
+            one replication for a mean.
     """
     if not scenario.expect:
         raise ExpectationError("the scenario has no expect: section, so there is nothing to check; use `coband run`.")
@@ -71,7 +72,12 @@ def require(scenario: Scenario, only: Sequence[str] = (), replications: Sequence
     if not chosen:
         raise ExpectationError(f"expect: says nothing about {', '.join(only)}.")
     last = max(replications, default=scenario.replications - 1)
+    single = (len(set(replications)) or scenario.replications) == 1
     for item in chosen:
+        if item.of == "mean" and single:
+            raise ExpectationError(
+                f"expect: {item.label}: {item.count}: of: mean needs two replications or more: one has no interval."
+            )
         if isinstance(item.equals, (list, tuple)) and len(item.equals) <= last:
             raise ExpectationError(
                 f"expect: {item.label}: {item.count}: {len(item.equals)} values do not reach replication {last}."
