@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -54,6 +55,13 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["COBAND_COSTS"] = ""  # no estimate depends on what this user has run, and nothing is written there
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise hundreds of starts compile all sources each
     hide_plugins()
+    gc.disable()  # until all tests are collected: nothing of that is garbage
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is there now, which lasts to the end, out of all further searches for garbage."""
+    gc.enable()
+    gc.freeze()
 
 
 def hide_plugins() -> None:
