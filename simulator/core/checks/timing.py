@@ -117,7 +117,8 @@ class Timing:
         elif row.event == tr.TIMER and row.node == SERVER:
             self._heard = row.seq, row.round
         elif row.event == tr.SEND and row.node == SERVER:
-            self._asked[row.round] = row.time
+            if row.peer == tr.EVERYONE or row.round not in self._asked:  # what was given up goes to its receiver alone
+                self._asked[row.round] = row.time
         elif row.event == tr.EXPIRE:
             self._unheard.add(row.peer if row.node == SERVER else row.node)
         elif row.event == tr.APPLY and row.node == SERVER:
