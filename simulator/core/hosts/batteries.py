@@ -27,6 +27,7 @@ class Batteries:
     Attributes:
         spent: joules by agent and purpose: ``turns``, ``up``, ``down``.
         total: of all agents so far.
+        heals: from when on nobody goes down.
         ran_out: when agents fell below their reserve for the first time, of those that did.
         drained: called with an agent that has spent something, and whether it is below the reserve now.
         last: when a turn was taken, or something reached a node, for the last time so far.
@@ -43,7 +44,7 @@ class Batteries:
         members: Membership | None = None,
         heals: float = math.inf,
     ) -> None:
-        self._config, self._clock, self._members, self._heals = config, clock, members, heals
+        self._config, self._clock, self._members, self.heals = config, clock, members, heals
         self.last: Callable[[], float] = lambda: math.inf
         self._capacity = np.maximum(config.capacity.draw(streams("faults", 0, "capacity"), agents), 0.0)
         self._share = np.clip(config.level.draw(streams("faults", 0, "level"), agents), 0.0, 1.0)
@@ -107,7 +108,7 @@ class Batteries:
     def is_flat(self, agent: Address) -> bool:
         """Whether an agent is below its reserve by what it has done last, and nothing has healed it."""
         battery = self._made.get(agent)
-        return battery is not None and battery.level <= battery.floor and self._clock.now < self._heals
+        return battery is not None and battery.level <= battery.floor and self._clock.now < self.heals
 
     # --- at the end
 

@@ -236,10 +236,10 @@ class Battery:
             return math.inf
         return self.when(self.time, self.level, self.floor, above=False)
 
-    def ready_at(self, time: float) -> float:
+    def ready_at(self, time: float, heals: float = math.inf) -> float:
         """When it can be used again, from a time on: it may have fallen to the reserve before, and not be charged."""
         flat = self.flat_at
-        while flat <= time:
+        while flat <= time and flat < heals:
             if (charged := self.charged_at(flat)) > time:
                 return charged
             flat = self.when(charged, self.at(charged), self.floor, above=False)

@@ -43,10 +43,11 @@ class Powered:
     def window(self) -> tuple[float, float]:
         """The next one."""
         if self._window is None:
-            start = end = self._starts()
+            start, heals = self._starts(), self._energy.heals
+            end = start if start < heals else math.inf  # nobody goes down any more
             while end < math.inf:
-                later = self._battery.ready_at(end)
-                later = max([later, *(over for away, over in self._away(end) if away <= end)])
+                later = self._battery.ready_at(end, heals)
+                later = max([later, *(over for away, over in self._away(end) if away <= end and away < heals)])
                 if later == end:
                     break
                 end = later

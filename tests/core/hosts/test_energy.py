@@ -227,6 +227,16 @@ def test_who_is_flat_when_the_network_heals_goes_on(heals: float) -> None:
     assert (result.turns, result.stalled) == (120, 0)
 
 
+def test_who_comes_back_after_the_network_has_healed_need_not_have_a_charged_battery(tmp_path: Path) -> None:
+    """The battery falls below its reserve at 19, when nobody goes down any more."""
+    (tmp_path / "up.csv").write_text("agent,up,down\n0,30,\n")
+    away = {"kind": "trace", "file": str(tmp_path / "up.csv")}
+    agent = {"energy": {"capacity": 20.0, "idle": 1.0}, "availability": away}
+    schedule = {"kind": "rounds", "turns": 5}
+    result = runs.run("lin_ucb", {}, agents=2, agent=agent, schedule=schedule, network={"heals": 12.0}).result
+    assert (result.turns, result.stalled, max(result.times)) == (10, 0, 30.0)
+
+
 def test_who_ran_out_when_and_what_is_never_charged_stalls() -> None:
     energy = {"capacity": 10.0, "per_turn": 3.0, "reserve": 0.2}
     run = runs.run("lin_ucb", {}, agents=2, agent={"energy": energy}, schedule={"kind": "rounds", "turns": 5})
