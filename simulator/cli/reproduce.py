@@ -93,7 +93,7 @@ def reproduce(
         _list(claims)
     elif verify is not None:
         with pool(**place) as found:
-            status = _verify(claims, where, verify, found)
+            status = _verify(claims, where, verify, seed, found)
         context.exit(status)
     elif pages is not None and not (names or quick or full or budget or resume or seed is not None):
         _pages(where, pages)
@@ -214,12 +214,14 @@ def remark(outcome: Outcome, verdict: Verdict) -> str:
     return "; ".join(parts)
 
 
-def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: WorkerPool) -> int:
+def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, seed: int | None, workers: WorkerPool) -> int:
     from tempfile import TemporaryDirectory
 
     from coband.simulator.analysis.claims import results, verification
 
     outcomes = results.read(where)
+    if seed is None:  # that of the results files
+        claims = [one.seeded(outcomes[one.key].origin.get("seed")) for one in claims if one.key in outcomes]
     jobs = verification.sample(claims, outcomes, count, SAMPLE_SEED)
     if not jobs:
         raise BadInput(f"{where} has no results of these claims.")

@@ -104,6 +104,18 @@ def test_a_claim_made_true_by_its_results_file_is_found(coband: Coband) -> None:
     assert (status, "does not follow from its replications" in err) == (1, True)
 
 
+@pytest.mark.parametrize("change", [{"findings": 2}, {"quantifier": "any"}])
+def test_a_condition_added_by_hand_or_another_quantifier_is_found(coband: Coband, change: dict[str, Any]) -> None:
+    coband("reproduce", "true")
+    file = Path("runs/reproduce/results/small.json")
+    content = json.loads(file.read_text())
+    claim = content["claims"]["small/true"]
+    claim |= {"findings": claim["findings"] * 2} if "findings" in change else change
+    file.write_text(json.dumps(content))
+    status, _, err = coband("reproduce", "--verify", "1")
+    assert (status, "small/true: the file has other settings or conditions" in err) == (1, True)
+
+
 def test_a_claim_without_numbers_of_its_replications_is_named(coband: Coband) -> None:
     """Nobody can tell whether such a claim was changed by hand, and that is said."""
     coband("reproduce", "true")
@@ -243,8 +255,10 @@ def test_another_seed_gives_other_jobs_and_is_said(coband: Coband) -> None:
     assert not own & other
     assert "; seed 11; e" in Path("pages/small.md").read_text()
     assert "<svg" in Path("pages/small_1_1.svg").read_text()
-    assert coband("reproduce", "true", "--verify", "2", "--seed", "11", "--results", "others")[0] == 0
-    status, _, err = coband("reproduce", "true", "--verify", "2", "--results", "others")
+    for seed in (["--seed", "11"], []):  # the results files say it
+        status, out, _ = coband("reproduce", "true", "--verify", "2", *seed, "--results", "others")
+        assert (status, out.splitlines()[-1]) == (0, "2 jobs run again: 2 the same, 0 different")
+    status, _, err = coband("reproduce", "true", "--verify", "2", "--seed", "12", "--results", "others")
     assert (status, "has no results of these claims" in err) == (2, True)
 
 

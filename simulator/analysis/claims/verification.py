@@ -98,10 +98,15 @@ def disagreements(
     cache, again = ResultCache(place / JOBS), {replication for _, _, replication, _ in jobs}
     for placed in (one for one in claims if one.key in outcomes):
         outcome = outcomes[placed.key]
-        parts = outcome.parts()
-        for setting, claim in settings_of(placed.claim, outcome.chosen):
+        parts, tried = outcome.parts(), settings_of(placed.claim, outcome.chosen)
+        claimed = {setting: len(claim.conditions) for setting, claim in tried}
+        quantifier = "any" if placed.claim.quantifier == "any" else "all"
+        if parts and ({key: len(part) for key, part in parts.items()}, outcome.quantifier) != (claimed, quantifier):
+            yield f"{placed.key}: the file has other settings or conditions than the claim, or another quantifier"
+            continue
+        for setting, claim in tried:
             part, where = parts.get(setting, []), f"{placed.key}{f' at {setting}' if setting else ''}"
-            if len(part) != len(claim.conditions) or not all(one.rows for one in part):
+            if not part or not all(one.rows for one in part):
                 continue
             for condition, stored in zip(claim.conditions, part, strict=True):
                 if not _alike(condition.judge(stored.rows).after(stored), stored):
@@ -139,7 +144,7 @@ def _alike(one: Finding, other: Finding) -> bool:
         [found.estimate or 0.0, found.evidence.holds, found.evidence.fails, found.evidence.same or 0.0]
         for found in (one, other)
     )
-    return one.count == other.count and bool(np.allclose(first, second, rtol=1e-6))
+    return (one.count, one.given) == (other.count, other.given) and bool(np.allclose(first, second, rtol=1e-6))
 
 
 def verify(jobs: Sequence[Job], place: Path, pool: WorkerPool) -> list[Checked]:
