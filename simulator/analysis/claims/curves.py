@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coband.simulator.analysis.claims.condition import (
     Find,
@@ -44,7 +44,13 @@ class Slope(ExponentCondition):
     kind: Literal["slope"]
     of: str = Field(description="the metric")
     against: str = Field(description="a numeric key of the sweep's grid")
-    over: list[float] = Field(min_length=2, description="its values")
+    over: list[Annotated[float, Field(gt=0)]] = Field(min_length=2, description="its values")
+
+    @model_validator(mode="after")
+    def _different(self) -> Self:
+        if len(set(self.over)) < len(self.over):
+            raise ValueError("over has a value twice; give each once")
+        return self
 
     def terms(self) -> list[Term]:
         places = [{**self.term.at, self.against: _short(value)} for value in self.over]
@@ -92,8 +98,14 @@ class Below(PairCondition):
     kind: Literal["below"]
     of: Literal["regret", "regret_per_agent", "scalars"] = "regret"
     against: Literal["turns", "turns_per_agent", "scalars", "times"] = "turns"
-    start: float = Field(default=0.1, ge=0, lt=1, description="where the range begins, as a share of the axis")
+    start: float = Field(default=0.1, gt=0, lt=1, description="where the range begins, as a share of the axis")
     end: float = Field(default=1.0, gt=0, le=1, description="where the range ends, as a share of the axis")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.start > self.end:
+            raise ValueError(f"start(={self.start:g}) must be at most end(={self.end:g})")
+        return self
 
     def describe(self) -> str:
         where = f"from {100 * self.start:g} % to {100 * self.end:g} % of the {self.against.replace('_', ' ')}"

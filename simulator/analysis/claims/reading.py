@@ -14,6 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Paper, PlacedClaim
 from coband.simulator.experiments.scenario.explain import Explainer
+from coband.simulator.experiments.scenario.files import read_scenario
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.shipped import CLAIMS, FOLDER
@@ -115,7 +116,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def _read(path: Path, model: type[Model]) -> Model:
-    return _parsed(path.read_text(encoding="utf-8"), str(path), model)  # type: ignore[return-value]
+    return _parsed(read_scenario(path)[0], str(path), model)  # type: ignore[return-value]
 
 
 @cache

@@ -209,6 +209,10 @@ def test_growth_of_what_is_not_positive_has_no_exponent() -> None:
         {"kind": "order", "of": "y", "ascending": ["A"]},
         {"kind": "difference", **A_AND_B, "relation": "equal"},
         {"kind": "hope", "of": "y"},
+        {"kind": "below", "first": "A", "second": "B", "start": 0},  # where nobody has pulled yet, all are equal
+        {"kind": "below", "first": "A", "second": "B", "start": 0.9, "end": 0.3},
+        {"kind": "slope", "of": "y", "term": "A", "against": "x", "over": [0, 1], "at_least": 1},
+        {"kind": "slope", "of": "y", "term": "A", "against": "x", "over": [2, 2], "at_least": 1},
     ],
 )
 def test_conditions_without_meaning_are_refused(fields: Mapping[str, Any]) -> None:

@@ -406,6 +406,19 @@ def test_a_quantifier_and_open_values_go_together(tmp_path: Path, text: str) -> 
         placed(tmp_path, CLAIM.replace("conditions:", f"{text}conditions:") + TRUE)
 
 
+@pytest.mark.parametrize("key", ["schedule.turns", "algorithms.Oen.lam"])
+def test_what_no_label_is_tuned_by_is_refused(tmp_path: Path, key: str) -> None:
+    text = f"{SPACE.replace('schedule.turns', key)}quantifier: tuned\n"
+    with pytest.raises(ScenarioError, match=f"chooses for each label by itself, and {key} is no key of a label"):
+        placed(tmp_path, CLAIM.replace("conditions:", f"{text}conditions:") + TRUE)
+
+
+def test_a_claim_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "claim.yaml").write_bytes(b"title: \xff\n")
+    with pytest.raises(ScenarioError, match="byte 0xff is not UTF-8"):
+        read_claim(tmp_path / "claim.yaml")
+
+
 @pytest.mark.parametrize(("forged", "jobs"), [(False, 2), (True, 7)])
 def test_replications_of_a_results_file_count_only_with_their_fingerprints(
     tmp_path: Path, forged: bool, jobs: int
