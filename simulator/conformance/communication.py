@@ -213,10 +213,10 @@ def _check_rounds(name: str, run: Run, form: ClosedForm) -> None:
             counted[message.round] += scalars * copies
     outside = counted.pop(-1, 0)
     demand(not outside, f"{outside:,} of the {form.count} belong to no round: the messages do not say which one")
-    for number, count in counted.items():
+    for number in sorted(about.keys() - {-1}):
         alike = {key: next(iter(found)) for key, found in about[number].items() if len(found) == 1}
         values = entry.quantities({**common(run), **alike}, run.engine.config)
-        _check_form(f"round {number} counts {form.count} =", count, form, values)
+        _check_form(f"round {number} counts {form.count} =", counted[number], form, values)
 
 
 def _check_form(what: str, count: float, form: ClosedForm, values: Mapping[str, Any]) -> None:

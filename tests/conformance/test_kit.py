@@ -106,6 +106,10 @@ SAID_WRONGLY: dict[str, tuple[Algorithm, str]] = {
         replace(ALGORITHM, counts=(ClosedForm("downlink_scalars", "d", each="round"),)),
         "round 1 counts downlink_scalars = 8, but Algorithm.counts says d = 3",
     ),
+    "round without": (
+        replace(ALGORITHM, counts=(ClosedForm("peer_scalars", "d", each="round"),)),
+        "round 1 counts peer_scalars = 0, but Algorithm.counts says d = 3",
+    ),
     "count": (replace(ALGORITHM, counts=(ClosedForm("hopes", "0"),)), "names 'hopes'; there is"),
     "metric": (
         replace(ALGORITHM, server=server("ChattyServer")),
