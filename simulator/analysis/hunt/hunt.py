@@ -25,7 +25,7 @@ from coband.simulator.experiments.runs.job import engine_of
 from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_document
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
-from coband.simulator.scenario_errors import RequestError
+from coband.simulator.scenario_errors import BrokenOff, RequestError
 
 MOST_EVENTS = 2_000_000
 """A run with more events counts as one that does not terminate."""
@@ -121,9 +121,12 @@ class Hunt:
     def _faultless(self, label: str) -> float:
         try:
             return self._run(self._scenario(label, self._seed, ())).simulated_time
-        except (InvariantViolation, Unfinished) as error:
+        except BAD_INPUT:
+            raise
+        except Exception as error:
+            why = _in_words(error).rstrip(".")
             raise HuntError(
-                f"{label} fails without any further fault, so a hunt would say nothing of it: {error}. Change the "
+                f"{label} fails without any further fault, so a hunt would say nothing of it: {why}. Change the "
                 "scenario so that all turns are taken, or leave it out with --only"
             ) from error
 
@@ -156,12 +159,10 @@ class Hunt:
         scenario = self._scenario(label, seed, faults)
         try:
             self._run(scenario)
-        except (InvariantViolation, Unfinished) as error:
-            return str(error)
         except BAD_INPUT:
             raise
         except Exception as error:
-            return told(error)
+            return _in_words(error)
         return None
 
     def _with_faults(self, label: str, seed: int, faults: tuple[Fault, ...]) -> dict[str, Any]:
@@ -201,6 +202,11 @@ class Hunt:
                 self._gave_up = engine.audit.given_up > 0
         check_end(result)
         return result
+
+
+def _in_words(error: Exception) -> str:
+    """Why a run failed: a sentence, or the traceback of what nobody has foreseen."""
+    return str(error) if isinstance(error, (InvariantViolation, Unfinished, BrokenOff)) else told(error)
 
 
 def check_end(result: RunResult) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.hunt.hunt import Hunt
+from coband.simulator.analysis.hunt.hunt import Hunt, HuntError
 from coband.simulator.analysis.hunt.swarm import draw
 from coband.simulator.conformance.runs import algorithm, registry
 from coband.simulator.experiments.scenario.loading import loads
@@ -111,6 +111,12 @@ def test_what_a_hunt_can_say_nothing_of(
     file.write_text(hunted("asynchronous", agents=agents, schedule=schedule, algorithms=algorithms).to_yaml())
     found, output, errors = coband("hunt", file, "--seeds", "0:1", *arguments)
     assert (found, words in output + errors) == (status, True), output + errors
+
+
+def test_a_scenario_whose_numbers_are_hopeless_is_refused_in_a_sentence() -> None:
+    scenario = hunted("asynchronous", algorithms=[{"algorithm": "lin_ucb", "lam": 1e-40}])
+    with pytest.raises(HuntError, match=r"fault, .* of it: lam I \+ W is not positive definite .* features\. Change"):
+        next(Hunt(scenario).seeds([0]))
 
 
 @pytest.mark.slow
