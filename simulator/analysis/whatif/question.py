@@ -16,7 +16,10 @@ from coband.simulator.core.randomness.distributions import Distribution
 from coband.simulator.core.whatif.changes import AgentChange, MessageChange
 from coband.simulator.experiments.runs.counterfactual import EventChange
 from coband.simulator.experiments.runs.variant import Parameter
+from coband.simulator.experiments.scenario.cross_checks import LARGEST, SMALLEST
+from coband.simulator.experiments.scenario.explain import Explainer
 from coband.simulator.experiments.scenario.nodes import plain
+from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.store.store import StoreError
 
@@ -63,7 +66,7 @@ class Question:
                 raise QuestionError(
                     "--set seed changes every draw, so that nothing else would be equal; run the scenario with --seed."
                 )
-            if key.partition(".")[0] in ("replications", "until", "limit"):
+            if key.partition(".")[0] in ("replications", "until", "limit", "checks", "expect"):
                 raise QuestionError(f"--set {key} changes nothing here: the stored replications run again.")
 
     @property
@@ -131,15 +134,21 @@ def _agent_change(agent: Address, text: str) -> Mapping[str, Any]:
     if not equals or key not in AGENT_KEYS:
         allowed = "speed=NUMBER, compute=DISTRIBUTION or handling=DISTRIBUTION"
         raise QuestionError(f"--agent {agent} {text!r}: give {allowed}, such as speed=1.")
-    given = plain(read(value, "--agent")[0])
+    root, _ = read(value, "--agent")
+    given = plain(root)
     if key == "speed":
-        if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < math.inf:
-            raise QuestionError(f"--agent {agent} {text!r}: speed is a number > 0; times are divided by it.")
+        if isinstance(given, bool) or not isinstance(given, (int, float)) or not SMALLEST <= given <= LARGEST:
+            raise QuestionError(
+                f"--agent {agent} {text!r}: speed is a number > 0, between {SMALLEST:.0e} and {LARGEST:.0e}; times are "
+                "divided by it."
+            )
         return {key: float(given)}
+    distributions: TypeAdapter[Any] = TypeAdapter(Distribution)
     try:
-        return {key: TypeAdapter(Distribution).validate_python(given)}
+        return {key: distributions.validate_python(given)}
     except ValidationError as error:
-        reason = "; ".join(str(item["msg"]) for item in error.errors())
+        explainer = Explainer(root, Wording(distributions.json_schema()), {})
+        reason = "; ".join(found.message for found in explainer.explain(error.errors(include_url=False)))
         example = f"{key}=0.5 or {key}={{kind: exponential, rate: 2}}"
         raise QuestionError(f"--agent {agent} {text!r}: no distribution ({reason}); write {example}.") from error
 

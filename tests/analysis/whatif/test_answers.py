@@ -129,9 +129,11 @@ def test_messages_that_are_lost(stored: StoredRun, tmp_path: Path) -> None:
         ({"drops": (0,)}, "Async", "event 0 is no message but a 'turn' of agent"),
         ({"drops": (10**6,)}, "Async", "has no event 1000000; they go from 0 to"),
         ({"agents": ((4, "speed=1"),)}, "Async", "no such agent; they are numbered from 0 to 3"),
+        ({"settings": ("checks=full",)}, "Async", "--set checks changes nothing here"),
         ({"agents": ((1, "speed=0"),)}, "Async", "speed is a number > 0"),
+        ({"agents": ((1, "speed=1e-300"),)}, "Async", "speed is a number > 0, between 1e-100 and 1e+100"),
         ({"agents": ((1, "mood=1"),)}, "Async", "give speed=NUMBER, compute=DISTRIBUTION"),
-        ({"agents": ((1, "compute={kind: normal}"),)}, "Async", "no distribution"),
+        ({"agents": ((1, "compute={kind: nope}"),)}, "Async", "no distribution ('nope' is not a known kind; known: c"),
         ({"drops": (0,)}, "Nobody", "there is no label 'Nobody'"),
     ],
 )
