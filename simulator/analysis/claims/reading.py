@@ -27,7 +27,7 @@ ALL = "all"
 
 
 class UnknownClaimError(RequestError):
-    """No claim or paper has this name; the text lists the nearest ones."""
+    """No claim or paper has this name, or two have it; the text lists the nearest ones."""
 
 
 def folder() -> Path:
@@ -88,7 +88,7 @@ def chosen(names: Sequence[str]) -> list[PlacedClaim]:
         names: papers, claims (``paper/claim``, or the claim's name alone where that is clear), files, or "all".
 
     Raises:
-        UnknownClaimError: a name means nothing.
+        UnknownClaimError: a name means nothing, or two claims have one name.
         ScenarioError: a file is not valid.
     """
     known = claims()
@@ -100,7 +100,12 @@ def chosen(names: Sequence[str]) -> list[PlacedClaim]:
             near = difflib.get_close_matches(name, words, n=3, cutoff=0.4)
             advice = f"did you mean {' or '.join(near)}?" if near else "`coband reproduce --list` shows all."
             raise UnknownClaimError(f"no paper and no claim {name!r}; {advice}")
-        found.update((one.key, one) for one in meant)
+        for one in meant:
+            if found.setdefault(one.key, one).path != one.path:
+                raise UnknownClaimError(
+                    f"{found[one.key].path} and {one.path} are both called {one.key}, by which their results are kept; "
+                    "rename one of the files, or of their folders."
+                )
     return list(found.values())
 
 

@@ -16,7 +16,7 @@ from coband.simulator.analysis.claims.claim import PlacedClaim
 from coband.simulator.analysis.claims.jobs import Stopped
 from coband.simulator.analysis.claims.outcome import Outcome, verdicts
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
-from coband.simulator.analysis.claims.reading import read_claim
+from coband.simulator.analysis.claims.reading import UnknownClaimError, chosen, read_claim
 from coband.simulator.analysis.claims.reproduction import Reproduction
 from coband.simulator.analysis.claims.results import OUTCOME
 from coband.simulator.analysis.claims.samples import SampleError
@@ -411,6 +411,15 @@ def test_what_no_label_is_tuned_by_is_refused(tmp_path: Path, key: str) -> None:
     text = f"{SPACE.replace('schedule.turns', key)}quantifier: tuned\n"
     with pytest.raises(ScenarioError, match=f"chooses for each label by itself, and {key} is no key of a label"):
         placed(tmp_path, CLAIM.replace("conditions:", f"{text}conditions:") + TRUE)
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder / "mine").mkdir(parents=True)
+    first, second = (placed(tmp_path / folder / "mine", CLAIM + TRUE).path for folder in ("a", "b"))
+    assert len(chosen([str(first), str(first)])) == 1
+    with pytest.raises(UnknownClaimError, match=r"a/mine/.* and .*b/mine/.* are both called mine/"):
+        chosen([str(first), str(second)])
 
 
 def test_a_claim_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
