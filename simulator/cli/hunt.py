@@ -82,13 +82,17 @@ def _attacked(scenario: Scenario, labels: Sequence[str], seeds: Sequence[int], c
 
     attacks, broken = Attacks(scenario, seeds), False
     for label in labels:
-        worst, left_out = None, 0
+        worst, left_out, refused = None, 0, 0
         for tried in attacks.tried(label):
             said = tried.why or f"honest regret x {tried.cost:.3g}"
             left_out += tried.why.startswith("left out")
+            refused += tried.why.startswith("refused")
             click.echo(f"{label}: {tried.liars} liars, {_in_words(tried.behaviour)}: {said}")
             if not tried.why and (worst is None or tried.cost > worst.cost):
                 worst = tried
+        if worst is None and refused:
+            click.echo(f"{label}: nothing is known of attacks, since all {refused} that were tried were refused")
+            continue
         if worst is None or worst.cost < cost:
             but = f"; {left_out} behaviours were left out, since its agents cannot lie so" if left_out else ""
             click.echo(f"{label}: no attack multiplies the regret of honest agents by {cost:g}{but}")

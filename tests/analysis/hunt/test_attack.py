@@ -75,6 +75,9 @@ def test_the_command_shows_the_worst_attack_and_writes_a_scenario(
     assert status == 0
     assert out.splitlines()[-1] == "dis_lin_ucb: no attack multiplies the regret of honest agents by 1e+09"
     assert math.isfinite(float(lines[-2].rpartition("x ")[2]))
+    hopeless = ("--set", "algorithms.dis_lin_ucb.lam=1e-40")
+    status, out, _ = program("hunt", "attacked.yaml", "--attack", "--seeds", "0:1", *hopeless)
+    assert "nothing is known of attacks, since all" in out.splitlines()[-1]
     status, _, errors = program("hunt", "attacked.yaml", "--cost", "3")
     assert status == 2
     assert (
