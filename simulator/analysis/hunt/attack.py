@@ -104,9 +104,12 @@ class Attacks:
                 yield Attack(label, behaviour, self.most, float("nan"), f"refused: {refusal}")
 
     def shrunk(self, attack: Attack, least: float) -> Attack:
-        """The same attack with as few liars as cost so much: one less would cost less than ``least``."""
+        """The same attack with as few liars as cost so much: one less would cost less than ``least``, or be refused."""
         while attack.liars > 1:
-            fewer = self.cost(attack.label, attack.behaviour, attack.liars - 1)
+            try:
+                fewer = self.cost(attack.label, attack.behaviour, attack.liars - 1)
+            except REFUSALS:
+                break
             if not fewer >= least:
                 break
             attack = Attack(attack.label, attack.behaviour, attack.liars - 1, fewer)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coband.simulator.analysis.hunt.attack import BEHAVIOURS, Attack, Attacks
 from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.scenario_errors import BrokenOff
 from tests.cli.fake_cli import Program
 
 SCENARIO = """\
@@ -83,3 +85,13 @@ def test_the_command_shows_the_worst_attack_and_writes_a_scenario(
     assert (
         errors == "coband: --cost is what an attack must cost, and without --attack there is none; give --attack too.\n"
     )
+
+
+def test_an_attack_is_kept_where_fewer_liars_are_refused(attacks: Attacks, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cost(label: str, behaviour: dict[str, Any], liars: int) -> float:
+        if liars < 3:
+            raise BrokenOff("an infinite regret")
+        return 7.0
+
+    monkeypatch.setattr(attacks, "cost", cost)
+    assert attacks.shrunk(Attack("dis_lin_ucb", {}, 4, 7.0), 1.5).liars == 3
