@@ -74,8 +74,9 @@ class AsyncLinUCB(Talks, Agent):
 
     @property
     def pulls_in_model(self) -> int:
-        """Its own pulls, and those of its downloads."""
-        return self._known
+        """Its own pulls, and those of its downloads; at once, those that wait are in the model of the next choice."""
+        at_once = self.config.refresh == "at_once"
+        return self._known + (sum(download.count for download in self._waiting) if at_once else 0)
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1)."""

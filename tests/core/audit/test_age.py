@@ -35,6 +35,7 @@ algorithms:
   - {algorithm: dis_lin_ucb, label: DisLin, threshold: 0.5}
   - {algorithm: fed_lin_ucb, label: FedLin, threshold: 0.3}
   - {algorithm: fed_glb_ucb, label: FedGLB, threshold: 0.5}
+  - {algorithm: async_lin_ucb, label: AsyncLin, gamma_u: 1.2, gamma_d: 1.2}
   - {algorithm: lin_ucb, label: LinUCB}
   - {algorithm: neural_ucb, label: Neural}
 """
@@ -127,6 +128,13 @@ def test_agents_that_act_at_one_moment_know_nothing_of_each_others_pulls(cohorts
     assert list(result.ages.events) == [row.seq for row in rows if row.event == tr.CHOOSE]
     assert np.isnan(result.ages.times).all()
     assert result.ages.means() == {"mean_age": np.mean(result.ages.pulls)}
+
+
+def test_a_download_that_waits_for_the_next_choice_is_learnt_from(runs: dict[str, StoredRun]) -> None:
+    """Async-LinUCB adds up downloads when it chooses; their times are those of its decisions all the same."""
+    (job,) = runs["linear"].select("AsyncLin")
+    assert job.record is not None
+    assert job.record["mean_age_time"] > 0
 
 
 def test_models_that_nobody_counts_have_no_age(runs: dict[str, StoredRun]) -> None:
