@@ -73,6 +73,8 @@ def test_split(coband: Program, folder: Path) -> None:
     status, output, _ = coband("whatif", folder, "--split", "--replication", 0, "--json")
     (found,) = json.loads(output)["splits"]
     assert [share["cause"] for share in found["shares"]] == causes[1:5]
+    status, output, errors = coband("show", "latest")
+    assert (status, errors, "\nAsync [split=no delay] " in output) == (0, "", True)
 
 
 @pytest.mark.parametrize(
