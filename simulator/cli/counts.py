@@ -61,13 +61,10 @@ def check(
     names = file.locked(scenarios)
     for name in names:
         if _compare(name, file, _count(file.scenario(name), settings, workers)):
-            differ.append(str(file.scenario(name)))
+            differ.append(file.scenario(name))
     if differ:
-        click.echo(
-            f"{len(differ)} of {len(names)} scenarios differ. If that is meant: coband counts update "
-            f"--file {lock} {' '.join(differ)}",
-            err=True,
-        )
+        again = file.update(differ, settings)
+        click.echo(f"{len(differ)} of {len(names)} scenarios differ. If that is meant: {again}", err=True)
     context.exit(1 if differ else 0)
 
 

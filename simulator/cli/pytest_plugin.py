@@ -168,4 +168,4 @@ class LockedScenario(_Readable, pytest.Item):
         if wrong:
             other = self._lock.other_hardware(self.name)
             wrong = wrong if other is None else [other, *wrong]
-            raise Differs("\n".join([*wrong, f"if that is meant: coband counts update --file {self.path} {file}"]))
+            raise Differs("\n".join([*wrong, f"if that is meant: {self._lock.update([file])}"]))

@@ -118,6 +118,12 @@ def test_counts_that_another_command_adds_meanwhile_stay(
 def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> None:
     coband(capsys, "lock", "studies/a.yaml", "--set", "schedule.turns=2")
     assert json.loads(Path("counts.lock.json").read_text())["studies/a.yaml"]["One"]["turns"] == 8
+    Path("studies/a.yaml").rename("studies/a b.yaml")
+    counted = Path("counts.lock.json").read_text().replace("a.yaml", "a b.yaml")
+    Path("counts.lock.json").write_text(counted)
+    _, _, errors = coband(capsys, "check", "--set", "schedule.turns=3")
+    command = "coband counts update --file counts.lock.json --set schedule.turns=3 'studies/a b.yaml'"
+    assert errors == f"1 of 1 scenarios differ. If that is meant: {command}\n"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +139,7 @@ def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> No
         (["check"], '{"studies/a.yaml": {"One": {"turns": "x"}}}', "counts.lock.json is no counts lock"),
         (["check"], '{"studies/a.yaml": {}, "$hardware": {"studies/a.yaml": 5}}', "counts.lock.json is no counts lock"),
         (["check"], "{}", "counts.lock.json has no counts, so nothing would be checked; `coband counts lock FILE...`"),
-        (["check"], '{"studies/c.yaml": {}}', "studies/c.yaml: there is no such file"),
+        (["check"], '{"studies/c.yaml": {}}', "has counts of studies/c.yaml, and there is no such file. Bring"),
         (["lock"], None, "Missing argument 'FILE...'"),
         (["lock", "nowhere.yaml"], None, "nowhere.yaml: there is no such file"),
         (["lock", "studies/a.yaml", "--set", "schedule.turns=x"], None, "schedule.turns"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -173,7 +174,18 @@ class LockFile:
                 f"{self.path} has no counts of {missing[0]}; it has {', '.join(self.counts) or 'none'}. "
                 "`coband counts lock` adds it."
             )
+        for name in names:
+            if not (file := self.scenario(name)).exists() and not is_shipped(file):
+                raise CountsError(
+                    f"{self.path} has counts of {name}, and there is no such file. Bring it back, or delete its entry "
+                    f"in {self.path}."
+                )
         return names
+
+    def update(self, scenarios: Iterable[Path], settings: Iterable[str] = ()) -> str:
+        """The command that puts what is counted now on file."""
+        changed = [word for setting in settings for word in ("--set", setting)]
+        return shlex.join(["coband", "counts", "update", "--file", str(self.path), *changed, *map(str, scenarios)])
 
     def write(self) -> None:
         """Replace the file, at once."""
