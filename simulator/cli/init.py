@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import keyword
+import shlex
 from pathlib import Path
 
 import click
@@ -83,7 +84,7 @@ def init(directory: Path, template: str, name: str | None) -> None:
     click.echo(f"{directory}: {', '.join([*files, *([] if template in PLUGINS else [LOCK])])}")
     click.echo("next:")
     commands = files["README.md"].split("\n\n")[1].splitlines()
-    for command in (*([] if directory == Path(".") else [f"    cd {directory}"]), *commands):
+    for command in (*([] if directory == Path(".") else [f"    cd {shlex.quote(str(directory))}"]), *commands):
         click.echo(command)
 
 

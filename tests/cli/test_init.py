@@ -30,10 +30,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("template", [name for name in ABOUT if name not in PLUGINS])
 def test_a_project_runs_and_its_counts_are_locked(here: Path, template: str) -> None:
-    written = coband("init", "project", "--template", template)
+    written = coband("init", "my project", "--template", template)
     assert written.exit_code == 0, written.output
-    assert written.output.endswith("".join(f"    {command}\n" for command in ("cd project", *COMMANDS[template])))
-    os.chdir("project")
+    assert written.output.endswith("".join(f"    {command}\n" for command in ("cd 'my project'", *COMMANDS[template])))
+    os.chdir("my project")
     checked = coband("counts", "check")
     assert checked.exit_code == 0, checked.output
     assert coband("validate", "scenario.yaml").exit_code == 0
