@@ -33,7 +33,7 @@ def between(mean: float | None, bounds: Sequence[float] | None) -> str:
     if half_width <= ROUNDING * abs(mean):
         return number(mean)
     decimals = _decimals(half_width)
-    return f"{mean:,.{decimals}f} ± {half_width:,.{decimals}f}"
+    return f"{mean:z,.{decimals}f} ± {half_width:,.{decimals}f}"
 
 
 def bounds(interval: Sequence[float] | None) -> str:
@@ -45,14 +45,14 @@ def bounds(interval: Sequence[float] | None) -> str:
     if half_width <= ROUNDING * max(abs(low), abs(high), ROUNDING):
         return f"{number(low)} to {number(high)}"
     decimals = _decimals(half_width)
-    return f"{low:,.{decimals}f} to {high:,.{decimals}f}"
+    return f"{low:z,.{decimals}f} to {high:z,.{decimals}f}"
 
 
 def like(mean: float, interval: Sequence[float] | None) -> str:
     """A mean with as many decimals as :func:`bounds` gives its interval."""
     if interval is None or interval[1] - interval[0] <= ROUNDING * max(abs(mean), ROUNDING):
         return number(mean)
-    return f"{mean:,.{_decimals(0.5 * (interval[1] - interval[0]))}f}"
+    return f"{mean:z,.{_decimals(0.5 * (interval[1] - interval[0]))}f}"
 
 
 def _decimals(half_width: float) -> int:
@@ -63,4 +63,4 @@ def evidence(e_value: float | None) -> str:
     """An e-value, as far as its size matters."""
     if e_value is None:
         return "-"
-    return "> 10,000" if e_value > 1e4 else "< 0.001" if 0 < e_value < 1e-3 else f"{e_value:.2g}"
+    return "> 10,000" if e_value > 1e4 else "< 0.001" if 0 < e_value < 1e-3 else number(float(f"{e_value:.2g}"))

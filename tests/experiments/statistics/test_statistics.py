@@ -17,7 +17,7 @@ from coband.simulator.experiments.statistics.estimates import (
     unpaired_difference,
     wilson,
 )
-from coband.simulator.experiments.statistics.numerals import column
+from coband.simulator.experiments.statistics.numerals import bounds, column, evidence
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20), st.floats(0.5, 0.999))
@@ -133,3 +133,9 @@ def test_the_bootstrap_resamples_the_values() -> None:
 )
 def test_numbers_of_a_column_have_the_same_decimals(values: list[float | None], shown: list[str]) -> None:
     assert column(values) == shown
+
+
+def test_numbers_for_readers_have_no_exponent_and_no_negative_zero() -> None:
+    shown = [evidence(one) for one in (0.754, 20.4, 187.0, 1234.0, 12345.0)]
+    assert shown == ["0.75", "20", "190", "1,200", "> 10,000"]
+    assert bounds([-0.3, 82.0]) == "0 to 82"
