@@ -20,7 +20,7 @@ from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.reporting import Listener
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
-from coband.simulator.experiments.store.files import replace_bytes
+from coband.simulator.experiments.store.files import replace_bytes, writing_to
 from coband.simulator.experiments.sweep.address import address
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 from coband.simulator.experiments.sweep.foreign_code import code_of
@@ -244,7 +244,8 @@ class Runner:
     def _records(self, study: Sweep) -> tuple[dict[int, list[Record]], dict[str, str]]:
         """Run a study; the records of each variant, and why jobs broke off, by label."""
         where = self.place / study.name
-        where.mkdir(parents=True, exist_ok=True)
+        with writing_to(where, "Choose another place with --out DIR."):
+            where.mkdir(parents=True, exist_ok=True)
         listener = None if self.listener is None else self.listener(study.name)
         report = drive(study, SweepDirectory(where, self.place / JOBS), workers=self.pool, listener=listener)
         if report.interrupted:
