@@ -90,10 +90,10 @@ def reproduce(
         )
     where = results or out / "results"
     if listing:
-        _list(claims)
+        _list(claims, as_json)
     elif verify is not None:
         with pool(**place) as found:
-            status = _verify(claims, where, verify, seed, found)
+            status = _verify(claims, where, verify, seed, found, as_json)
         context.exit(status)
     elif pages is not None and not (names or quick or full or budget or resume or seed is not None):
         _pages(where, pages)
@@ -135,8 +135,11 @@ def _keep_results(claims: Sequence[PlacedClaim], where: Path, size: Size, seed: 
             )
 
 
-def _list(claims: Sequence[PlacedClaim]) -> None:
+def _list(claims: Sequence[PlacedClaim], as_json: bool) -> None:
     rows = [[one.key, one.claim.where, one.claim.title] for one in claims]
+    if as_json:
+        tables.show_json([dict(zip(("claim", "where", "what"), row, strict=True)) for row in rows])
+        return
     tables.show(["claim", "where", "what"], rows, left=3, keys=1)
     click.echo(f"{len(claims)} claims")
 
@@ -214,7 +217,9 @@ def remark(outcome: Outcome, verdict: Verdict) -> str:
     return "; ".join(parts)
 
 
-def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, seed: int | None, workers: WorkerPool) -> int:
+def _verify(
+    claims: Sequence[PlacedClaim], where: Path, count: int, seed: int | None, workers: WorkerPool, as_json: bool
+) -> int:
     from tempfile import TemporaryDirectory
 
     from coband.simulator.analysis.claims import results, verification
@@ -232,13 +237,18 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, seed: int | 
     different = len(found) - same - len(lost)
     if different:
         _name_hardware([outcomes[one.key] for one in claims if one.key in outcomes])
+    bare = verification.without_numbers(claims, outcomes)
+    if as_json:
+        jobs_run = [{**asdict(one), "comparison": one.comparison} for one in found]
+        tables.show_json({"jobs": jobs_run, "disagreements": wrong, "without_numbers": bare})
+        return int(same < len(found) or bool(wrong))
     rows = [[one.study, one.variant, str(one.replication), one.comparison] for one in found]
     tables.show(["study", "variant", "replication", "fingerprint"], rows, left=2)
     for why in dict.fromkeys(one.missing for one in lost):
         click.echo(f"no fingerprint: {why}", err=True)
     for sentence in wrong:
         click.echo(sentence, err=True)
-    if bare := verification.without_numbers(claims, outcomes):
+    if bare:
         all_, names = sum(one.key in outcomes for one in claims), ", ".join(bare)
         unknown = "claims have no numbers of their replications on file, so that no verdict follows from them anew"
         click.echo(f"{len(bare)} of {all_} {unknown}: {names}", err=True)

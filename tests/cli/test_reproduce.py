@@ -267,6 +267,12 @@ def test_json(coband: Coband) -> None:
     (claim,) = json.loads(out)["claims"]
     assert (status, claim["verdict"], claim["replications"]) == (0, "holds", 3)
     assert claim["findings"][0]["interval"] is not None
+    status, out, _ = coband("reproduce", "--verify", "2", "--json")
+    found = json.loads(out)
+    assert (status, [job["comparison"] for job in found["jobs"]]) == (0, ["same"] * 2)
+    assert (found["disagreements"], found["without_numbers"]) == ([], [])
+    status, out, _ = coband("reproduce", "--list", "--json")
+    assert (status, {entry["claim"] for entry in json.loads(out)}) == (0, {"small/true", "small/false"})
 
 
 def test_list(coband: Coband) -> None:
