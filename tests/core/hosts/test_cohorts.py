@@ -126,7 +126,7 @@ def test_looking_ahead_changes_nothing(
     name: str, threshold: float, schedule: dict[str, Any], network: dict[str, Any]
 ) -> None:
     kernel = {"kernel": {"kind": "gaussian", "gamma": 1.0}} if name == "async_kernel_ucb" else {}
-    parts = {"agents": 5, "schedule": schedule, "network": network}
+    parts = {"agents": 5, "schedule": schedule, "network": network, "checks": "cheap"}
     config = {**kernel, "threshold": threshold, "lam": 0.5}
     assert_same(*(run(name, config, **parts, cohorts=cohorts) for cohorts in (True, False)))
 
