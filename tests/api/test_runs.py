@@ -188,15 +188,14 @@ def test_figures(done: coband.Run) -> None:
 
 def test_the_report_is_that_of_the_command_line(done: coband.Run, tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="pip install 'coband[report]'")
-    file = done.report(out=tmp_path / "a.html")
+    (tmp_path / "a.html").write_text("mine")
+    with pytest.raises(coband.RunError, match=r"out=, or replace it with force=True\."):
+        done.report(out=tmp_path / "a.html")
+    file = done.report(out=tmp_path / "a.html", force=True)
     command("report", done.path, "--out", tmp_path / "b.html")
     assert file.read_bytes() == (tmp_path / "b.html").read_bytes()
-    file.write_text("mine")
-    with pytest.raises(coband.RunError, match=r"out=, or replace it with force=True\."):
-        done.report(out=file)
     file.write_text('<p class="a">')
     assert file._repr_html_().startswith('<iframe srcdoc="&lt;p class=&quot;a&quot;&gt;"')
-    assert done.report(out=file, force=True).read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
 def test_other_runs_may_be_given_as_directories(done: coband.Run, tmp_path: Path) -> None:
