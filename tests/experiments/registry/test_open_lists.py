@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from configparser import ConfigParser
+from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Literal
@@ -104,11 +105,16 @@ def test_the_distribution_has_one_of_each_list() -> None:
     assert {*LISTS} == {one.name for one in OPEN_LISTS} | {"functions"}  # which come from Python alone
 
 
+@cache
+def checked(folder: Path, name: str) -> None:
+    """Run a scenario, once for all tests, into a directory of its name."""
+    ended = coband(folder, "check", f"{name}.yaml", "--workers", "2" if name == "star" else "1", "--out", name)
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+
+
 @pytest.mark.parametrize("name", ["star", "graph", "adrift"])
 def test_they_run(elsewhere: Path, name: str) -> None:
-    workers = "2" if name == "star" else "1"
-    ended = coband(elsewhere, "check", f"{name}.yaml", "--workers", workers, "--out", name)
-    assert ended.returncode == 0, ended.stderr + ended.stdout
+    checked(elsewhere, name)
     stored = json.loads((elsewhere / name / "results.json").read_text())
     assert all(one["worst_agent"] > 0 for entry in stored["results"] for one in entry["replications"])
     again = coband(
@@ -124,11 +130,10 @@ def _fingerprints(results: dict[str, Any]) -> list[str]:
 
 
 def test_a_what_if_run_of_them(elsewhere: Path) -> None:
-    assert coband(elsewhere, "run", "star.yaml", "--out", "asked", "--workers", "1").returncode == 0
-    ended = coband(elsewhere, "whatif", "asked", "--label", "async_kernel_ucb", "--agent", "0", "speed=2")
-    assert ended.returncode == 0, ended.stderr
-    ended = coband(elsewhere, "whatif", "asked", "--label", "async_kernel_ucb", "--split")
-    assert ended.returncode == 0, ended.stderr
+    checked(elsewhere, "star")
+    for question in (["--agent", "0", "speed=2"], ["--split"]):
+        ended = coband(elsewhere, "whatif", "star", "--label", "async_kernel_ucb", *question)
+        assert ended.returncode == 0, ended.stderr
 
 
 def test_describe_knows_them(elsewhere: Path) -> None:
