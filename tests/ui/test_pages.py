@@ -283,10 +283,8 @@ def test_two_hundred_runs_are_listed_quickly(tmp_path: Path) -> None:
     with serving(tmp_path) as visitor:
         page = visitor("/")
         assert page.count("<tr id=") == 200
-        best = min(_seconds(lambda: visitor("/")) for _ in range(5))
-        assert best < 1.0
-        busy = min(_cpu(lambda: visitor.server.pages.catalogue.entries()) for _ in range(5))
-        assert busy < 0.2
+        assert any(_seconds(lambda: visitor("/")) < 1.0 for _ in range(5))
+        assert any(_cpu(lambda: visitor.server.pages.catalogue.entries()) < 0.2 for _ in range(5))
         page = visitor("/?scenario=study3&since=2026-03-01")
         assert page.count("<tr id=") == len([i for i in range(56, 200) if i % 5 == 3])
 
