@@ -11,26 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from coband.simulator.cli.main import main
 from tests.every import every
 
 ROOT = Path(__file__).parents[2]
-
-
-def completed(typed: str, folder: Path) -> list[str]:
-    """What Tab offers at the end of a command line, in a folder."""
-    words = typed.split(" ")
-    shell = {"COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1), "_COBAND_COMPLETE": "bash_complete"}
-    code = "from coband.simulator.cli.main import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        env={**os.environ, **shell, "PYTHONPATH": str(ROOT)},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +54,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("coband init --template sw", ["sweep"]),
     ],
 )
-def test_tab(typed: str, offered: list[str], folder: Path) -> None:
-    assert completed(typed, folder) == offered
+def test_tab(
+    typed: str, offered: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What Tab offers at the end of a command line, in a folder."""
+    monkeypatch.chdir(folder)
+    shell = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_COBAND_COMPLETE": "bash_complete"}
+    for name, value in shell.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.err) == (0, "")
+    assert [line.partition(",")[2] for line in said.out.splitlines()] == offered
 
 
 def test_bash_completes(folder: Path) -> None:
