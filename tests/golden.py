@@ -32,28 +32,46 @@ FLASH = {
     "speed_file": "device_speeds.json",
 }
 SMALLER = {
-    "scenarios/quickstart.yaml": ("agents.count=20", "schedule.turns=20"),
-    "scenarios/linear/async_lin_ucb_quick.yaml": ("schedule.turns=250",),
-    "scenarios/linear/async_lin_ucb_am_quick.yaml": ("schedule.turns=250",),
-    "scenarios/linear/fed_ucb_quick.yaml": ("schedule.turns=30",),
+    "scenarios/quickstart.yaml": ("agents.count=10", "schedule.turns=12"),
+    "scenarios/adversity/liars_graph_quick.yaml": ("schedule.turns=8",),
     "scenarios/federated/dp_fts_de_quick.yaml": ("agents.count=8", "schedule.turns=14", "problem.domain.points=50"),
-    "scenarios/linear/fed_pe_quick.yaml": ("schedule.turns=250",),
-    "scenarios/linear/pls_quick.yaml": ("schedule.turns=250",),
-    "scenarios/linear/rclb_quick.yaml": ("schedule.turns=100",),
-    "scenarios/linear/delb_quick.yaml": ("schedule.turns=250", "algorithms.DELB.C=0.1"),
     "scenarios/faults/partition_quick.yaml": (
         "agents.count=12",
-        "schedule.turns=20",
-        "network.partitions.0.start=8",
-        "network.partitions.0.end=14",
+        "schedule.turns=12",
+        "network.partitions.0.start=4",
+        "network.partitions.0.end=8",
     ),
     "scenarios/fleet/phones_quick.yaml": ("agents.count=20",),
     "scenarios/gossip/push_gossip_quick.yaml": ("agents.count=10", "schedule.turns=15"),
+    "scenarios/stragglers/async_vs_sync_quick.yaml": ("schedule.turns=12",),
+    "scenarios/sweeps/coop_agents_quick.yaml": ("schedule.turns=8",),
+    "scenarios/sweeps/coop_hops_quick.yaml": ("agents.count=15", "schedule.turns=10"),
     "scenarios/sweeps/loss_rates_quick.yaml": ("agents.count=10", "schedule.turns=12"),
+    "scenarios/sweeps/straggler_slowdown_quick.yaml": ("schedule.turns=10",),
+    "scenarios/sweeps/synthetic_best_quick.yaml": ("schedule.turns=60",),
     **{
-        f"scenarios/async_kernel_ucb/{name}_quick.yaml": ("schedule.turns=250",)
+        f"scenarios/linear/{name}_quick.yaml": (f"schedule.turns={turns}", *others)
+        for name, turns, *others in (
+            ("async_lin_ucb", 250),
+            ("async_lin_ucb_am", 250),
+            ("delb", 250, "algorithms.DELB.C=0.1"),
+            ("discounted_dis_lin_ucb", 150),
+            ("fed_pe", 250),
+            ("fed_ucb", 30),
+            ("fed_ucb_graph", 60),
+            ("pls", 250),
+            ("rclb", 100),
+            ("restarts", 150),
+        )
+    },
+    **{
+        f"scenarios/async_kernel_ucb/{name}_quick.yaml": ("schedule.turns=80",)
         for name in ("magic", "movielens", "mushroom", "synthetic_f1", "synthetic_f2", "yelp")
     },
+    **dict.fromkeys(
+        ("scenarios/fn_ucb/agents_quick.yaml", "scenarios/sweeps/fn_ucb_threshold_quick.yaml"),
+        ("schedule.turns=20", "algorithms.*.alpha_ramp=8", "algorithms.*.train_until=10"),
+    ),
     **{
         f"scenarios/fn_ucb/{name}_quick.yaml": (
             "schedule.turns=40",
@@ -62,7 +80,6 @@ SMALLER = {
         )
         for name in (
             "ablations",
-            "agents",
             "communication",
             "cosine_2",
             "magic",
@@ -72,7 +89,7 @@ SMALLER = {
         )
     },
     **{
-        f"scenarios/coop_kernel_ucb/{name}_quick.yaml": ("agents.count=20", "schedule.turns=10")
+        f"scenarios/coop_kernel_ucb/{name}_quick.yaml": ("agents.count=10", "schedule.turns=6")
         for name in (
             "autonomous_systems",
             "autonomous_systems_linear",
@@ -80,6 +97,7 @@ SMALLER = {
             "erdos_renyi_rbf",
             "facebook",
             "facebook_linear",
+            "fixed_arms",
             "twitch",
             "twitch_linear",
         )
