@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.wire_checks import defences
 from coband.simulator.reference.entries import Entry, Index
 from coband.simulator.reference.models import ROOT, Path
 
@@ -47,6 +48,9 @@ def _needs(entry: Entry, index: Index, algorithms: Mapping[str, Algorithm]) -> I
             yield "run on both", _those(algorithms, lambda found: {"star", "graph"} <= {*found.needs.topologies})
         elif _under(path, [("network", "local")]):
             yield "run on graphs", _those(algorithms, lambda found: found.needs.topologies != ("star",))
+        elif path == ("server", "aggregate"):
+            taken = _those(algorithms, lambda one: entry.word in defences(one) if entry.is_kind else defences(one))
+            yield f"run with {'it' if entry.is_kind else 'a defence'}", taken
         elif _under(path, [("server",), ("network", "server")]):
             yield "have a server", _those(algorithms, lambda found: found.server is not None)
         elif path == ("schedule", "duration"):
@@ -63,6 +67,12 @@ def _needs(entry: Entry, index: Index, algorithms: Mapping[str, Algorithm]) -> I
             yield (
                 f"{ALL}; but refused, since they plan for the same agents from the start to the end",
                 _those(algorithms, lambda found: found.needs.ends_together),
+            )
+            return
+        elif _under(path, [("agents", "restart")]):
+            yield (
+                f"{ALL}; but refused, since they plan their pulls or are private by themselves",
+                _those(algorithms, lambda found: found.needs_start),
             )
             return
         elif path[0] == "problem" and kinds:

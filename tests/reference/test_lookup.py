@@ -135,6 +135,25 @@ def test_a_key() -> None:
     )
 
 
+@every(
+    ("word", "statement", "named", "not_named"),
+    [
+        (
+            "restart",
+            "every algorithm; but refused, since they plan their pulls or are private",
+            "fed_ucb",
+            "fed_lin_ucb",
+        ),
+        ("aggregate", "run with a defence", "coop_kernel_ucb", "rclb"),
+        ("coordinate_median", "run with it", "fed_lin_ucb", "coop_kernel_ucb"),
+    ],
+)
+def test_whom_a_key_or_kind_is_refused(word: str, statement: str, named: str, not_named: str) -> None:
+    (found,) = json.loads(describe(word, "--json").output)["algorithms"]
+    assert found["words"].startswith(statement)
+    assert [name in found["names"] for name in (named, not_named)] == [True, False]
+
+
 def test_a_key_of_several_kinds_tells_them_apart() -> None:
     text = describe("schedule.turns").output
     assert "\none_at_a_time:\n  Interactions of all agents together.\n  type: whole number\n" in text

@@ -17,7 +17,7 @@ from coband.simulator.core.nodes.context import DeclaredContext, NodeContext
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import LazySequence
-from coband.simulator.core.nodes.node import BatchAgent, Client, Node, Server, UnsupportedScenario
+from coband.simulator.core.nodes.node import Client, Node, Server, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import SERVER
 from coband.simulator.core.nodes.sharing import Sharing
 from coband.simulator.core.plan import Plan
@@ -180,13 +180,10 @@ class NodeAssembly:
         plan = self._plan
         if not plan.restarts:
             return
-        if issubclass(algorithm.agent, BatchAgent) or algorithm.needs.ends_together:
-            reason = f"{algorithm.name} plans its pulls from the start to the end, and cannot begin anew in between"
-        elif plan.altered or plan.messages.privacy is not None:
+        reason = algorithm.needs_start
+        if not reason and (plan.altered or plan.messages.privacy is not None):
             reason = "nodes that begin anew have nothing to add encoded, noised or false messages to"
-        elif algorithm.private is not None:
-            reason = f"the account of privacy of {algorithm.name} ends where its nodes begin anew"
-        else:
+        if not reason:
             return
         raise UnsupportedScenario(f"agents.restart: {reason}; leave out agents.restart")
 

@@ -108,10 +108,15 @@ def undefended(one: Algorithm, defence: BaseDefence | type[BaseDefence], graph: 
     return f"nothing that agents of {one.name} send says that it adds up over agents (payload(adds=...))"
 
 
+def defences(one: Algorithm) -> list[str]:
+    """The kinds of defences that an algorithm can have."""
+    graph, members = one.server is None, DEFENCES.known().items()
+    return [kind for kind, found in members if found is not Sum and not undefended(one, found, graph)]
+
+
 def stand(one: Algorithm) -> str:
     """What stands between an algorithm and liars, in a line; empty for one that sends nothing."""
-    graph, members = one.server is None, {kind: found for kind, found in DEFENCES.known().items() if found is not Sum}
-    taken = ", ".join(kind for kind, found in members.items() if not undefended(one, found, graph))
+    graph, taken = one.server is None, ", ".join(defences(one))
     if not one.messages:
         return ""
     if not taken:
