@@ -29,7 +29,7 @@ TRIALS = 1000
     type=Finite(0.5, 1, min_open=True, max_open=True),
     default=0.99,
     metavar="SHARE",
-    help="With which the bound holds; 0.99.",
+    help="With which the bound holds.",
 )
 @JSON
 @click.pass_context

@@ -75,8 +75,8 @@ def reproduce(
     """Try what papers claim on our own runs, with intervals and verdicts.
 
     Replications go where they decide: to the claim that seems to need the least time. Every step is saved, and any
-    look is allowed: a claim ends when it is decided, or dearer than the budget. Claims share jobs. The verdicts of
-    several claims have a false discovery rate of at most 5 %.
+    look is allowed: a claim ends when it is decided, or would take longer than the budget. Claims share jobs. The
+    verdicts of several claims have a false discovery rate of at most 5 %.
     """
     from coband.simulator.analysis.claims.jobs import JOBS
     from coband.simulator.analysis.claims.reading import ALL, chosen
