@@ -181,7 +181,7 @@ def check_version(root: MappingNode) -> None:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         message = f"{given(node)} is not allowed: must be a whole number; this coband reads {CURRENT}"
     elif version > CURRENT:
-        message = f"this file says {KEY} {version}; this coband reads {CURRENT}: upgrade with pip install -U coband"
+        message = f"this file says {KEY} {version}; this coband reads {CURRENT}; take a newer one"
     else:
         return
     raise node.mark.error(message, (KEY,))

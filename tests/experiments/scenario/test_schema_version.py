@@ -35,7 +35,7 @@ def test_a_file_may_say_it_and_nothing_changes() -> None:
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ("7", "this file says schema_version 7; this coband reads 1: upgrade with pip install -U coband"),
+        ("7", "this file says schema_version 7; this coband reads 1; take a newer one"),
         ("'1'", "'1' is not allowed: must be a whole number; this coband reads 1"),
         ("1.0", "1.0 is not allowed: must be a whole number; this coband reads 1"),
         ("true", "true is not allowed: must be a whole number; this coband reads 1"),
