@@ -142,7 +142,6 @@ def _factors(features: FloatArray, chosen: list[int], weights: FloatArray, eta: 
     scores = eta @ u[chosen].T
     best = scores.argmax(axis=1)
     width = float(np.take_along_axis(scores, best[:, None], axis=1).mean())
-    sums = np.zeros((len(chosen), eta.shape[1]))
-    np.add.at(sums, best, eta)
+    sums = np.stack([np.bincount(best, column, len(chosen)) for column in eta.T], axis=1)  # faster than np.add.at
     M = u[chosen].T @ sums / len(eta)
     return width, np.asarray(np.vecdot(u @ M, u)) / width
