@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -319,6 +320,13 @@ class Algorithm:
 
 def attributes(about: object) -> dict[str, int | float | str]:
     """The public fields and properties of a message that are numbers or texts."""
-    names = [name for name in dir(about) if not name.startswith("_")] if isinstance(about, Message) else []
-    values = {name: getattr(about, name) for name in names if name != "scalars"}
+    kind: Any = type(about)
+    names = [*_public(kind), *vars(about)] if isinstance(about, Message) else []
+    values = {name: getattr(about, name) for name in names if not name.startswith("_") and name != "scalars"}
     return {name: value for name, value in values.items() if isinstance(value, (int, float, str))}
+
+
+@cache
+def _public(kind: Any) -> tuple[str, ...]:
+    """What messages of a class offer beside their own fields: its properties and defaults, not its methods."""
+    return tuple(name for name in dir(kind) if not name.startswith("_") and not callable(getattr(kind, name, None)))
