@@ -208,12 +208,15 @@ def width(K: FloatArray, weights: FloatArray, arms: list[int]) -> float:
 
 def gamma(K: FloatArray, arms: list[int]) -> float:
     """The square of the smallest width, by a general solver."""
-    n = len(K)
-    if len(arms) < 2:
-        return 0.0
+    return 0.0 if len(arms) < 2 else _gamma(K.tobytes(), len(K), tuple(arms))
+
+
+@cache
+def _gamma(kernel: bytes, n: int, arms: tuple[int, ...]) -> float:
+    K = np.frombuffer(kernel).reshape(n, n)
 
     def value(v: FloatArray) -> float:
-        return width(K, np.maximum(v, 1e-5) / np.maximum(v, 1e-5).sum(), arms)
+        return width(K, np.maximum(v, 1e-5) / np.maximum(v, 1e-5).sum(), list(arms))
 
     found = minimize(value, np.full(n, 1 / n), bounds=[(1e-5, 1)] * n, method="L-BFGS-B", options={"maxiter": 60})
     return float(found.fun) ** 2
