@@ -297,12 +297,12 @@ def test_nobody_goes_back_to_a_model_that_was_overtaken(name: str) -> None:
     """Datagrams of which none is lost; all checks, among them that versions of models grow."""
     known, refused = kit.algorithm(name).config.model_fields, 0
     config = {key: value for key, value in {**NEURAL, "max_rounds": 3}.items() if key in known and name != "duets"}
-    for seed in range(6):
+    for seed in range(3):
         try:
             run(name, config, agents=3, seed=seed, network=OVERTAKING, schedule={"kind": "rounds", "turns": 12})
         except UnsupportedScenario:
             refused += 1
-    assert refused in (0, 6)
+    assert refused in (0, 3)
 
 
 def test_who_waits_for_ever_says_where(tmp_path: Path) -> None:
