@@ -79,7 +79,7 @@ def looking_ahead(posterior: ExactPosterior | LogPosterior, sets: list[ArmSet], 
 def test_a_single_agent_decides_as_with_a_dense_solve(kernel: Kernel, ahead: int, repeats: bool) -> None:
     rng, lam = np.random.default_rng(ahead), 0.5
     posterior, X, y, left_out = ExactPosterior(kernel, lam), [], [], 0
-    for arms in looking_ahead(posterior, arm_sets(rng, 120, repeats), ahead):
+    for arms in looking_ahead(posterior, arm_sets(rng, 80, repeats), ahead):
         scores = posterior.scores(arms, ALPHA)
         if X:
             assert_same_decision(scores, kernel, lam, np.array(X), np.array(y), arms)
@@ -106,7 +106,7 @@ def test_agents_on_a_log_decide_as_with_a_dense_solve_of_what_they_know(seed: in
     X, y = np.empty((0, 3)), np.empty(0)
     own: list[list[int]] = [[] for _ in agents]
     left_out = 0
-    for _ in range(160):
+    for _ in range(110):
         number = int(rng.integers(5))
         agent, known = agents[number], agents[number].known
         # The log has the points of all agents in the order in which they were pulled.
