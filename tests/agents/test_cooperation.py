@@ -262,7 +262,8 @@ def test_with_few_fixed_arms_too(name: str, case: int) -> None:
     if config["kernel"]["kind"] != "linear":
         nodes: Any = simulated.engine.agents
         assert all(isinstance(node.knowledge.posterior.posterior, RepeatsPosterior) for node in nodes)
-    assert simulate(name, plan, config, share=False).result.fingerprint == simulated.result.fingerprint
+    alone = simulate(name, plan, config, share=False, checks="cheap")
+    assert alone.result.fingerprint == simulated.result.fingerprint
 
 
 @pytest.mark.parametrize("case", everyday(5, range(24)))
@@ -281,9 +282,10 @@ def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch:
     nodes: Any = simulated.engine.agents
     assert all(isinstance(node.knowledge.posterior, TaskwisePosterior) for node in nodes)
     assert solved or config["hops"] > 1 or plan["topology"] != "complete"
-    assert simulate(name, plan, config, share=False).result.fingerprint == simulated.result.fingerprint
+    alone = simulate(name, plan, config, share=False, checks="cheap")
+    assert alone.result.fingerprint == simulated.result.fingerprint
     lossy = {"loss": 0.3, "transport": "datagram", "latency": {"kind": "exponential", "rate": 1.0}}
-    unequal = [simulate(name, plan, config, network=lossy, share=share) for share in (True, False)]
+    unequal = [simulate(name, plan, config, network=lossy, share=share, checks="cheap") for share in (True, False)]
     assert unequal[0].result.fingerprint == unequal[1].result.fingerprint
 
 
@@ -291,9 +293,9 @@ def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch:
 @every("name", NAMES)
 def test_hop_by_hop_and_without_shared_work_it_is_the_same_run(name: str, case: int) -> None:
     plan, config = random_case(name, case, estimated=case % 3 == 0 and name != "dist_kernel_ucb")
-    first = simulate(name, plan, config)
-    walked = simulate(name, plan, config, network={"local": {"mode": "hop_by_hop"}})
-    alone = simulate(name, plan, config, share=False)
+    first = simulate(name, plan, config, checks="cheap")
+    walked = simulate(name, plan, config, network={"local": {"mode": "hop_by_hop"}}, checks="cheap")
+    alone = simulate(name, plan, config, share=False, checks="cheap")
     assert walked.pulls == first.pulls == alone.pulls
     assert alone.result.fingerprint == first.result.fingerprint
     assert {key: walked.result.totals[key] for key in ("deliveries", "transmissions", "scalars")} == {
@@ -332,6 +334,7 @@ def test_a_peripheral_agent_repeats_what_its_centre_pulled_d_trials_earlier(
         agents=12,
         network=network,
         schedule={"kind": "rounds", "turns": 15},
+        checks="cheap",
     )
     arms = {(agent, trial): arm for agent, trial, arm, _ in simulated.pulls}
     agents: Any = simulated.engine.agents
@@ -354,8 +357,8 @@ def test_at_one_hop_the_later_delay_is_that_of_links_that_take_a_trial_longer(na
     """A message of trial t that is under way until t + 1.5 is known at t + 2 too."""
     plan, config = random_case(name, case)
     config["hops"] = 1
-    later = simulate(name, plan, {**config, "delay": "d"})
-    slow = simulate(name, plan, {**config, "delay": "d_minus_1"}, network={"latency": 1.5})
+    later = simulate(name, plan, {**config, "delay": "d"}, checks="cheap")
+    slow = simulate(name, plan, {**config, "delay": "d_minus_1"}, network={"latency": 1.5}, checks="cheap")
     assert later.pulls == slow.pulls
     assert (later.result.totals["extra_delay"], slow.result.totals["extra_delay"]) == (1, 0)
 

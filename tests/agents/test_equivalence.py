@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -89,12 +90,18 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any], simulated
     return ORACLES[name].run(steps, truth, plain(config["kernel"]), parameters, streams.coin, agents)
 
 
+@cache
+def solved(name: str, case: int) -> tuple[dict[str, Any], Run, Any]:
+    """A random case, its simulated run and its oracle's."""
+    plan, config = random_case(name, case)
+    simulated = run(name, config, **plan)
+    return plan, simulated, oracle_of(name, plan, config, simulated)
+
+
 @every("case", everyday(6, range(CONFIGURATIONS)))
 @every("name", ORACLES)
 def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
-    plan, config = random_case(name, case)
-    simulated = run(name, config, **plan)
-    oracle = oracle_of(name, plan, config, simulated)
+    plan, simulated, oracle = solved(name, case)
     assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
     assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in oracle.pulls), abs=1e-9)
     messages = simulated.messages
@@ -111,9 +118,7 @@ def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
 @every("case", everyday(3, range(6)))
 @every("name", ORACLES)
 def test_models_agree_at_the_end(name: str, case: int) -> None:
-    plan, config = random_case(name, case)
-    simulated = run(name, config, **plan)
-    oracle = oracle_of(name, plan, config, simulated)
+    plan, simulated, oracle = solved(name, case)
     X = np.random.default_rng(5).uniform(-1, 1, (7, plan["problem"]["arms"]["dimension"]))
     for index, agent in enumerate(simulated.engine.agents):
         node: Any = agent
@@ -131,8 +136,7 @@ def test_models_agree_at_the_end(name: str, case: int) -> None:
 @pytest.mark.parametrize("name", ORACLES)
 def test_equivalence_cases_communicate(name: str) -> None:
     """The random cases reach what they are meant to test: many exchanges, some with large dictionaries."""
-    cases = (random_case(name, case) for case in range(8))
-    assert any(run(name, config, **plan).result.rounds >= 10 for plan, config in cases) == (name != "n_kernel_ucb")
+    assert any(solved(name, case)[1].result.rounds >= 10 for case in range(8)) == (name != "n_kernel_ucb")
 
 
 LARGE: dict[str, tuple[int, int, dict[str, Any]]] = {

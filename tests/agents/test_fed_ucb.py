@@ -236,7 +236,7 @@ def test_an_audit_stays_below_the_account_and_catches_half_the_noise(monkeypatch
 
 
 def test_a_horizon_below_the_turns_spends_more_than_is_promised_and_says_so() -> None:
-    plan: dict[str, Any] = {"problem": PROBLEM, "schedule": {"kind": "rounds", "turns": 100}}
+    plan: dict[str, Any] = {"problem": PROBLEM, "schedule": {"kind": "rounds", "turns": 100}, "checks": "cheap"}
     for horizon, spent in ((None, False), (4, True)):
         config = {"epsilon": 1.0, "noise": "exact", "horizon": horizon, "threshold": 0.0}
         warnings = run("fed_ucb", config, **plan).result.warnings
@@ -246,7 +246,8 @@ def test_a_horizon_below_the_turns_spends_more_than_is_promised_and_says_so() ->
 def test_less_noise_means_less_regret() -> None:
     """On one world, regret falls from the paper's noise to the exact one and to hardly any."""
     problem = {**PROBLEM, "reward": {"kind": "linear"}}
-    plan: dict[str, Any] = {"agents": 4, "problem": problem, "schedule": {"kind": "rounds", "turns": 300}}
+    schedule = {"kind": "rounds", "turns": 300}
+    plan: dict[str, Any] = {"agents": 4, "problem": problem, "schedule": schedule, "checks": "cheap"}
     config = {"alpha": 0.3, "threshold": 50.0, "delta": 1e-5}
     cases = ({"epsilon": 1.0}, {"epsilon": 1.0, "noise": "exact"}, {"epsilon": 1e6, "noise": "exact"})
     regrets = [run("fed_ucb", {**config, **more}, **plan).result.regret for more in cases]

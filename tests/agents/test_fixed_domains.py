@@ -70,7 +70,7 @@ def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(name: str, case
     """Equal points stand once, so the dictionary never has more points than the domain."""
     plan, config = fixed_case(name, case)
     config["repeats"] = "drop"
-    simulated = run(name, config, **plan)
+    simulated = run(name, config, **plan, checks="cheap")
     oracle = oracle_of(name, plan, config, simulated)
     assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
     totals = simulated.result.totals
@@ -84,7 +84,7 @@ def test_async_decides_alike_with_and_without_repeats(variant: dict[str, Any], c
     """Points that stand twice leave the span, and so every mean and deviation, as it is; they only cost scalars."""
     plan, config = fixed_case("async_kernel_ucb", case)
     config |= {"threshold": 0.7, "q": 5.0, **variant}
-    plan["schedule"] = {"kind": "one_at_a_time", "turns": 100}
+    plan |= {"schedule": {"kind": "one_at_a_time", "turns": 100}, "checks": "cheap"}
     kept, dropped = (run("async_kernel_ucb", {**config, "repeats": repeats}, **plan) for repeats in ("keep", "drop"))
     assert dropped.pulls == kept.pulls
     assert dropped.result.rounds == kept.result.rounds > 0
@@ -157,6 +157,7 @@ def test_beta_of_gp_ucb_is_alpha_over_the_root_of_lam() -> None:
     plan, config = fixed_case("n_kernel_ucb", 5)
     beta = config["alpha"] / config["lam"] ** 0.5
     other = {"kernel": config["kernel"], "lam": config["lam"], "beta": beta}
+    plan["checks"] = "cheap"
     assert run("gp_ucb", other, **plan).pulls == run("n_kernel_ucb", config, **plan).pulls
 
 
@@ -210,6 +211,7 @@ def test_of_equal_points_the_first_or_any_is_chosen(name: str, ties: str) -> Non
         agents=3,
         schedule={"kind": "rounds", "turns": 60},
         ties=ties,
+        checks="cheap",
     )
     arms = [arm for _, _, arm, _ in result.pulls]
     assert ties == "random" or max(arms) < 12

@@ -161,7 +161,7 @@ def test_no_two_of_these_options_are_the_same() -> None:
     chosen = set()
     for average, train_from in NETWORKS:
         config = {"width": 4, "init": "normal", "use": "b_only", "average": average, "train_from": train_from}
-        simulated = run("fn_ucb", config, seed=5, schedule={"kind": "rounds", "turns": 25})
+        simulated = run("fn_ucb", config, seed=5, schedule={"kind": "rounds", "turns": 25}, checks="cheap")
         chosen.add(tuple(simulated.pulls))
     assert len(chosen) == len(NETWORKS)
 
@@ -402,7 +402,7 @@ def test_shared_work_changes_no_bit_whatever_is_averaged(average: str, train_fro
 def check_shared_work(config: dict[str, Any]) -> None:
     """Runs with and without shared work have the same fingerprint, weights and inverses."""
     both = [
-        run("fn_ucb", config, agents=4, schedule={"kind": "rounds", "turns": 50}, share=share)
+        run("fn_ucb", config, agents=4, schedule={"kind": "rounds", "turns": 50}, share=share, checks="cheap")
         for share in (True, False)
     ]
     assert both[0].result.fingerprint == both[1].result.fingerprint

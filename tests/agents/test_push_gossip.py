@@ -119,6 +119,7 @@ def test_counts_have_their_closed_form(topology: Any, fanout: int, mode: str) ->
         agents=9,
         schedule={"kind": "rounds", "turns": turns},
         network={"local": {"mode": mode}},
+        checks="cheap",
     )
     assert simulated.engine.graph is not None
     check_closed_forms(NAME, simulated, "rounds")
@@ -186,7 +187,7 @@ def test_what_neighbours_tell_is_worth_having() -> None:
 
     def regret(name: str, **more: int) -> float:
         plan: dict[str, Any] = {"topology": "complete", "agents": 10, "schedule": {"kind": "rounds", "turns": 25}}
-        runs = (run(name, config | more, problem, seed=seed, **plan) for seed in range(3))
+        runs = (run(name, config | more, problem, seed=seed, **plan, checks="cheap") for seed in range(3))
         return sum(simulated.result.regret for simulated in runs)
 
     assert regret(NAME, fanout=9) < regret(NAME, fanout=1) < regret("n_kernel_ucb")
