@@ -131,6 +131,11 @@ class Claim(Strict):
             raise ValueError(f"open values need quantifier: one of {known}; and a quantifier needs open values")
         if (self.at_equal is not None) != (self.quantifier == "at_equal"):
             raise ValueError("quantifier: at_equal needs at_equal: {metric: regret}, which no other one has")
+        about = {(one.kind, getattr(one, "of", "")) for one in self.conditions}
+        if self.at_equal is not None and not (
+            {kind for kind, _ in about} <= LEVELLED and len({of for _, of in about}) == 1
+        ):
+            raise ValueError(f"at_equal needs conditions about one metric, of kinds {', '.join(sorted(LEVELLED))}")
         if self.quantifier in ("tuned", "at_equal"):
             own = tuple(f"algorithms.{term.label}." for term in self.terms())
             for key in (key for one in self.spaces().values() for key in one.set if not key.startswith(own)):
@@ -138,11 +143,6 @@ class Claim(Strict):
                     f"quantifier: {self.quantifier} chooses for each label by itself, and {key} is no key of a label "
                     "of the conditions (algorithms.LABEL.key); with quantifier: any or all, it takes its values for all"
                 )
-        about = {(one.kind, getattr(one, "of", "")) for one in self.conditions}
-        if self.at_equal is not None and not (
-            {kind for kind, _ in about} <= LEVELLED and len({of for _, of in about}) == 1
-        ):
-            raise ValueError(f"at_equal needs conditions about one metric, of kinds {', '.join(sorted(LEVELLED))}")
         return self
 
     def spaces(self) -> dict[str, OpenSpace]:

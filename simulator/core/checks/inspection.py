@@ -219,6 +219,9 @@ class Inspection:
         """The node's own invariants, and that every pull is somewhere, once."""
         for sentence in () if self.as_sent else node.broken_invariants():
             raise InvariantViolation(sentence, cause)
+        if isinstance(node, Client) and node.unshared < 0:
+            text = f"agent {node.context.index} has sent more pulls than it had ({node.unshared} are unshared)"
+            raise InvariantViolation(text, cause)
         missing = self._missing(node)
         if packet is not None and packet.expired and 0 < -missing <= packet.message.pulls:
             self._audit.lost += missing  # the sender has taken its pulls back

@@ -36,6 +36,7 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import Ended
 from coband.simulator.core.router import Router
 from coband.simulator.core.talks import Talks
+from coband.simulator.core.talks.conversation import Conversations
 from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.problems.contextual import ContextualWorld
 from coband.simulator.problems.world import TurnsWorld
@@ -176,6 +177,12 @@ def booked_elsewhere(kind: str, way: str, agents: list[int], *rest: Any) -> tupl
 
 def swapped(kind: str, way: str, *rest: Any) -> tuple[Any, ...]:
     return (kind, DOWN if way == UP else UP, *rest)
+
+
+def one_pull_more(message: Any, *rest: Any) -> tuple[Any, ...]:
+    """An upload says that it has a pull more than it has, and its agent and the server believe it."""
+    message.__dict__["pulls"] += message.pulls > 0
+    return (message, *rest)
 
 
 def upload_twice(method: Around) -> Around:
@@ -464,6 +471,11 @@ SEEN: dict[str, tuple[Plant, Callable[[], Any], str]] = {
         "partition",
     ),
     # the server
+    "an upload of more pulls than there are": (
+        before(Conversations, "_post", one_pull_more),
+        star,
+        "more pulls than it",
+    ),
     "an upload applied twice": (around(Talks, "receive", upload_twice), star, "counted twice"),
     "a sum taken twice": (around(AsyncKernelUCBServer, "add", sum_twice), alone, "is not the sum of"),
     "a quorum of an agent less": (no_quorum, quorum, "quorum"),
