@@ -91,6 +91,7 @@ def _place(frame: FrameType | None) -> str | None:
 def _generators() -> list[np.random.BitGenerator | random.Random]:
     """All generators that there are; numpy's Generator and RandomState hold a BitGenerator."""
     kinds = (np.random.BitGenerator, random.Random)
+    gc.unfreeze()  # those that somebody has set aside are not listed
     found = [thing for thing in gc.get_objects() if isinstance(thing, kinds)]
     return [thing for thing in found if not isinstance(thing, random.SystemRandom)]
 

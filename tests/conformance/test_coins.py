@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -63,6 +64,7 @@ def check(algorithm: Algorithm, install: Callable[[Algorithm], str]) -> None:
 @pytest.mark.parametrize("draws", OTHERS)
 def test_numbers_that_are_not_a_nodes_own_are_refused(draws: str, install: Callable[[Algorithm], str]) -> None:
     algorithm, sentence = OTHERS[draws]
+    gc.freeze()  # as programs do that want fewer searches for garbage
     with pytest.raises(NonConformance, match=sentence):
         check(algorithm, install)
 

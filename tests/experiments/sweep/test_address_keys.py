@@ -18,7 +18,6 @@ from coband.simulator.reference.entries import Entry, index
 from coband.simulator.reference.examples import Examples
 from tests.reference.examples import BASES, FILES, document
 
-INDEX = index(Registry.installed())
 NO_PART = {
     "schema_version": "it has one value",
     "name": "of the run's folder",
@@ -157,8 +156,9 @@ def test_every_key_is_part_of_the_address_or_there_is_a_reason(tmp_path: Path) -
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / f"other_{name}").write_text(f"{text}\n", encoding="utf-8")
-    examples, found = Examples(INDEX), {}
-    for entry in INDEX.entries.values():
+    known = index(Registry.installed())
+    examples, found = Examples(known), {}
+    for entry in known.entries.values():
         if not entry.is_kind and not any(entry.name == key or entry.name.startswith(f"{key}.") for key in NO_PART):
             found[entry.name] = fate(entry, examples, tmp_path)
     assert [f"{name}: {what}" for name, what in found.items() if what != "another"] == []
