@@ -99,7 +99,11 @@ def run(
     if file.exists() and not force:
         raise BadInput(f"{file} is there already; give --force to replace it, or another --out DIR.")
     with pool(**place) as workers:
-        submission = Runner(found, chosen, where, size, out, workers, sweep_view.View).run()
+        try:
+            submission = Runner(found, chosen, where, size, out, workers, sweep_view.View).run()
+        except KeyboardInterrupt:
+            click.echo(f"what is finished is kept in {out}, and the same command goes on", err=True)
+            raise
     submission.write(file)
     _show(found, [submission], as_json=False)
     click.echo(f"results file: {file}")

@@ -376,6 +376,14 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     with pytest.raises(SystemExit):
         main(["suite", "run", "--quick", "--algorithm", "lin_ucb", "--scenario", "ideal", "--out", str(wrong / "here")])
     assert "cannot be written: Not a directory. Choose another place with --out DIR.\n" in capsys.readouterr().err
+
+    def interrupted(self: Runner) -> Submission:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Runner, "run", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main(["suite", "run", "--quick", "--algorithm", "lin_ucb", "--out", str(tmp_path / "kept")])
+    assert (ended.value.code, "/kept, and the same command goes on\n" in capsys.readouterr().err) == (130, True)
     shutil.rmtree(tmp_path)
 
 
