@@ -258,12 +258,12 @@ def _origin(outcome: Outcome) -> str:
     git = outcome.origin.get("git") or {}
     commit = f", commit {str(git['commit'])[:10]}{' with changes' if git.get('dirty') else ''}" if git else ""
     version = (outcome.origin.get("versions") or {}).get("coband")
-    log_e = outcome.nearest[1]
-    shown = "> 10,000" if log_e > math.log(1e4) else f"= {math.exp(log_e):.2g}"
+    e_value = numerals.evidence(math.exp(min(outcome.nearest[1], 10.0)))  # no page tells larger ones apart
+    e_value = e_value if e_value[0] in "<>" else f"= {e_value}"
     size = "the papers' sizes" if outcome.size == "full" else f"{outcome.size} sizes"
     seed = f"; seed {outcome.origin['seed']}" if "seed" in outcome.origin else ""
     where = f"coband {version}{commit}, {outcome.origin.get('date', '')}"
-    return f"<small>{size}{seed}; e {shown}; {outcome.cpu_hours:.2g} CPU hours; {where}.</small>"
+    return f"<small>{size}{seed}; e {e_value}; {outcome.cpu_hours:.2g} CPU hours; {where}.</small>"
 
 
 def _anchor(placed: PlacedClaim) -> str:
