@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 IDLE_SECONDS = 30.0  # a worker ends when it has had nothing to do for so long
 LOOK_SECONDS = 0.5  # a worker looks so often whether its driver still runs
+THREADS = ("ExecutorManagerThread", "QueueFeederThread")  # of a pool, in the driver
 
 
 class Serial(Executor):
@@ -90,4 +91,21 @@ def stop(executor: Executor) -> None:
     if isinstance(executor, Serial):
         return
     keywords: dict[str, bool] = {"kill_workers": True}  # loky's own; the standard library has no such thing
-    executor.shutdown(wait=True, **keywords)
+    with _failing_threads():
+        executor.shutdown(wait=True, **keywords)
+
+
+@contextmanager
+def _failing_threads() -> Iterator[None]:
+    """Say nothing of the pool's own threads, which may find closed what they wait for."""
+    before = threading.excepthook
+
+    def told(given: threading.ExceptHookArgs) -> None:
+        if given.thread is None or given.thread.name not in THREADS:
+            before(given)
+
+    threading.excepthook = told
+    try:
+        yield
+    finally:
+        threading.excepthook = before

@@ -6,13 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from coband.simulator.experiments.runs import executors
 from tests.experiments.runs.fake_runs import wait_until
 
 PROC = Path("/proc/self/task")
@@ -62,6 +65,21 @@ def test_ctrl_c_while_workers_start_shows_no_traceback(seconds: float, tmp_path:
     assert "Traceback" not in said
     assert first.startswith("interrupted: ")
     assert second.startswith("to go on: ")
+
+
+def test_threads_of_a_pool_that_is_stopped_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pool(Executor):
+        def shutdown(self, wait: bool = True, **keywords: bool) -> None:
+            for name in ("QueueFeederThread", "another"):
+                thread = threading.Thread(target=[].pop, name=name)
+                thread.start()
+                thread.join()
+
+    told = list[str]()
+    monkeypatch.setattr(threading, "excepthook", lambda given: told.append(given.thread.name))
+    hook = threading.excepthook
+    executors.stop(Pool())
+    assert (told, threading.excepthook) == (["another"], hook)
 
 
 def test_workers_ignore_ctrl_c_from_their_first_moment(tmp_path: Path) -> None:
