@@ -234,14 +234,14 @@ def _verify(
         found = verification.verify(jobs, Path(place), workers)
         wrong = list(verification.disagreements(claims, outcomes, jobs, Path(place)))
     same, lost = sum(one.same for one in found), [one for one in found if one.missing]
-    different = len(found) - same - len(lost)
+    different, status = len(found) - same - len(lost), int(same < len(found) or bool(wrong))
     if different:
         _name_hardware([outcomes[one.key] for one in claims if one.key in outcomes])
     bare = verification.without_numbers(claims, outcomes)
     if as_json:
         jobs_run = [{**asdict(one), "comparison": one.comparison} for one in found]
         tables.show_json({"jobs": jobs_run, "disagreements": wrong, "without_numbers": bare})
-        return int(same < len(found) or bool(wrong))
+        return status
     rows = [[one.study, one.variant, str(one.replication), one.comparison] for one in found]
     tables.show(["study", "variant", "replication", "fingerprint"], rows, left=2)
     for why in dict.fromkeys(one.missing for one in lost):
@@ -254,7 +254,7 @@ def _verify(
         click.echo(f"{len(bare)} of {all_} {unknown}: {names}", err=True)
     without = f", {len(lost)} without a fingerprint" if lost else ""
     click.echo(f"{len(found)} jobs run again: {same} the same, {different} different{without}")
-    return int(same < len(found) or bool(wrong))
+    return status
 
 
 def _name_hardware(outcomes: Sequence[Outcome]) -> None:

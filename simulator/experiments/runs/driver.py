@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 import time
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator
@@ -274,13 +273,10 @@ class _Driver:
         return more
 
     def _replay(self, task: Task) -> str:
-        """The command that repeats a job with a full trace; of a what-if job, the command that was given."""
         variant = self._study.variants[task.variant]
         if variant.whatif is not None:
-            return shlex.join(self._commands.given)
-        settings = [word for setting in variant.settings for word in ("--set", setting)]
-        chosen = ["--seed", variant.scenario.seed, "--replication", task.replication, "--only", variant.entry]
-        return shlex.join([*self._commands.replay, *settings, *map(str, chosen), "--trace", "full"])
+            return self._commands.again
+        return self._commands.repeat(variant.settings, variant.scenario.seed, task.replication, variant.entry)
 
     def _tick(self, *, at_once: bool = False) -> None:
         """Write down how far it is and tell the listener, when it is time."""

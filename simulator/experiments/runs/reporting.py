@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,3 +97,14 @@ class Commands:
     replay: Sequence[str] = ("coband", "run", "FILE")
     given: Sequence[str] = ()
     resume: str = ""
+
+    @property
+    def again(self) -> str:
+        """The one that began it, as it can be copied; that of a what-if job repeats it."""
+        return shlex.join(self.given)
+
+    def repeat(self, settings: Sequence[str], seed: int, replication: int, entry: str) -> str:
+        """The one that repeats a job with a full trace."""
+        changed = [word for setting in settings for word in ("--set", setting)]
+        chosen = ["--seed", seed, "--replication", replication, "--only", entry]
+        return shlex.join([*self.replay, *changed, *map(str, chosen), "--trace", "full"])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.runs.status import ENDED
-from coband.simulator.experiments.store import digests, seal
+from coband.simulator.experiments.store import digests, schema, seal
 from coband.simulator.experiments.store.errors import DamagedStoreError, StoreError
 from coband.simulator.experiments.store.files import MANIFEST
 from coband.simulator.experiments.store.finding import manifest_of
@@ -88,6 +88,24 @@ def require_whole(file: Path, *, always: bool = False) -> seal.State:
     if state != "whole" and small and (complaint := _structure(file)):
         raise damaged(file, complaint)
     return state
+
+
+def require_version(connection: sqlite3.Connection, file: Path) -> None:
+    """Refuse a store of another version, or what is none.
+
+    Raises:
+        StoreError: it is.
+    """
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == schema.VERSION:
+        return
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():
+        raise StoreError(f"{file} is an SQLite file, but not a run store of coband: it has no table of jobs.")
+    advice = "Update coband" if version > schema.VERSION else "Run the scenario again"
+    raise StoreError(
+        f"{file} has store version {version}, and this coband reads version {schema.VERSION}. {advice}, or read it "
+        "with the version of coband that its manifest.json names."
+    )
 
 
 def require_unchanged(file: Path, connection: sqlite3.Connection, manifest: Manifest, state: seal.State) -> None:

@@ -140,7 +140,7 @@ class StoredRun:
             self._parts.append(connection)
             if not whole and connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 return  # a job killed before its tables were there
-            _check_version(connection, file)
+            damage.require_version(connection, file)
             found = [_job(row, connection) for row in connection.execute(_JOBS)]
         except sqlite3.DatabaseError as error:
             if whole:
@@ -312,19 +312,6 @@ def open_run(path: Path, *, changed: bool = False) -> StoredRun:
 def killed_early(error: sqlite3.Error) -> bool:
     """Whether a file has no tables yet, as that of a job killed at its very beginning."""
     return "no such table" in str(error) or "no such column" in str(error)
-
-
-def _check_version(connection: sqlite3.Connection, file: Path) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version == schema.VERSION:
-        return
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():
-        raise StoreError(f"{file} is an SQLite file, but not a run store of coband: it has no table of jobs.")
-    advice = "Update coband" if version > schema.VERSION else "Run the scenario again"
-    raise StoreError(
-        f"{file} has store version {version}, and this coband reads version {schema.VERSION}. {advice}, or read it "
-        "with the version of coband that its manifest.json names."
-    )
 
 
 def _energy(job: StoredJob, points: int) -> FloatArray | None:
