@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,14 +13,19 @@ from markupsafe import Markup
 from coband.simulator.analysis.report.embedding import static, templates
 from coband.simulator.analysis.suite.scores import Row, present, table
 from coband.simulator.analysis.suite.submission import Submission
-from coband.simulator.analysis.suite.suites import REFERENCES, Suite
+from coband.simulator.analysis.suite.suites import CENTRAL, REFERENCES, Suite
 from coband.simulator.experiments.statistics.numerals import between, number
 
 LOW, HIGH = -0.5, 1.5
-"""The scores that pictures show; what lies beyond is drawn at the edge."""
+"""The scores that pictures show; bars draw at their edge what lies beyond."""
 WIDTH, HEIGHT = 640, 320
 """Of the picture of scores and bits, in its own units."""
-LONGEST_NAME = 110
+LEFT = 46
+LETTER = 6.2
+"""The place of the axis of scores, and the width of a letter of a name."""
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class Section:
     """A scenario on the page."""
 
     name: str
-    header: str
+    header: Markup
     metric: str
     rows: list[Row]
     picture: Markup
@@ -60,13 +66,17 @@ def page(suite: Suite, submissions: Sequence[Submission]) -> str:
 
 def _section(suite: Suite, name: str, submissions: Sequence[Submission]) -> Section:
     rows = table(suite, name, submissions)
-    return Section(name, suite.header(name), suite.world(name).metric.replace("_", " "), rows, picture(rows))
+    header = Markup(re.sub("`(.+?)`", r"<code>\1</code>", Markup.escape(suite.header(name))))
+    return Section(name, header, suite.world(name).metric.replace("_", " "), rows, picture(rows))
 
 
 def _overview(sections: Sequence[Section], names: Sequence[str]) -> Iterator[tuple[str, list[Row | None]]]:
-    """(name, its row in each scenario where it has a score), by name, of everybody with a score anywhere."""
+    """(name, its row in each scenario where it has a score or a place), by name, of everybody with one anywhere."""
     for name in sorted(names):
-        rows = [next((row for row in one.rows if row.name == name and row.score is not None), None) for one in sections]
+        rows = [
+            next((row for row in one.rows if row.name == name and (row.score is not None or row.rank)), None)
+            for one in sections
+        ]
         if any(rows):
             yield name, rows
 
@@ -112,37 +122,47 @@ def _held(value: float) -> float:
 
 
 def picture(rows: Sequence[Row]) -> Markup:
-    """Scores against bits on a logarithmic scale; empty where nothing is sent."""
+    """Scores against bits on a logarithmic scale, without those out of its range; empty where none is left."""
     shown = [
-        row for row in rows if row.score is not None and row.means.get("bits", 0) > 0 and row.name not in REFERENCES
+        row
+        for row in rows
+        if row.score is not None and _held(row.score) == row.score and row.means["bits"] > 0 and row.name != CENTRAL
     ]
     if not shown:
         return Markup("")
     logs = [math.log10(row.means["bits"]) for row in shown]
     low, high = math.floor(min(logs)), max(math.ceil(max(logs)), math.floor(min(logs)) + 1)
-    parts, named = [*_grid(low, high)], list[tuple[float, float]]()
-    for row, log in zip(shown, logs, strict=True):
-        x, y = _x(log, low, high), _y(_held(row.score or 0.0))
+    points = [(_x(log, low, high), _y(row.score or 0.0)) for row, log in zip(shown, logs, strict=True)]
+    parts, taken = [*_grid(low, high)], [(x - 4, y - 4, x + 4, y + 4) for x, y in points]
+    for line in (_y(0), _y(1)):
+        taken += [(LEFT, line - 14, LEFT + 10 * LETTER, line), (LEFT, line - 1, WIDTH, line + 1)]
+    for row, (x, y) in zip(shown, points, strict=True):
         ends = [_y(_held(one)) for one in row.interval or ()]
         if ends:
             parts.append(f'<line class="interval" x1="{x:.1f}" x2="{x:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/>')
-        anchor, dx = ("end", -7) if x > WIDTH - 150 else ("start", 7)
         parts.append(f'<circle class="{"front" if row.pareto else ""}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
-        below = next(step for step in range(len(shown)) if _is_free(x, y + 12 * step, named))
-        named.append((x, y + 12 * below))
-        place = f'x="{x + dx:.1f}" y="{y - 5 + 12 * below:.1f}" text-anchor="{anchor}"'
-        parts.append(f"<text {place}>{Markup.escape(row.name)}</text>")
+        at = _free(x, y, LETTER * len(row.name), taken)
+        taken.append(at)
+        parts.append(f'<text x="{at[0]:.1f}" y="{at[3] - 3:.1f}">{Markup.escape(row.name)}</text>')
     head = f'<svg class="scores" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="scores against bits">'
     return Markup(f"{head}{''.join(parts)}</svg>")
 
 
-def _is_free(x: float, y: float, named: Sequence[tuple[float, float]]) -> bool:
-    """Whether a name has room there beside those that are drawn."""
-    return all(abs(x - other) > LONGEST_NAME or abs(y - height) >= 11 for other, height in named)
+def _free(x: float, y: float, width: float, taken: Sequence[Box]) -> Box:
+    """Where a name goes: as near to its point as there is room, to its right or left, above the axis."""
+    sides = [left for left in (x + 7, x - 7 - width) if left >= LEFT and left + width <= WIDTH]
+    steps = sorted(range(-HEIGHT // 4, HEIGHT // 4), key=abs)
+    places = [(left, y - 6 + 4 * step, left + width, y + 6 + 4 * step) for step in steps for left in sides]
+    inside = [one for one in places if one[1] >= 0 and one[3] <= _y(LOW)]
+    return next((one for one in inside if not any(_overlap(one, other) for other in taken)), inside[0])
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _x(log: float, low: int, high: int) -> float:
-    return 46 + (WIDTH - 66) * (log - low) / (high - low)
+    return LEFT + (WIDTH - 20 - LEFT) * (log - low) / (high - low)
 
 
 def _y(value: float) -> float:
@@ -152,8 +172,8 @@ def _y(value: float) -> float:
 def _grid(low: int, high: int) -> Iterator[str]:
     """Lines at scores 0 and 1, ticks at powers of ten, and the names of the axes."""
     for value, name in ((0, "0 Alone"), (1, "1 Central")):
-        yield f'<line class="tick" x1="46" x2="{WIDTH - 20}" y1="{_y(value):.1f}" y2="{_y(value):.1f}"/>'
-        yield f'<text class="muted" x="48" y="{_y(value) - 3:.1f}">{name}</text>'
+        yield f'<line class="tick" x1="{LEFT}" x2="{WIDTH - 20}" y1="{_y(value):.1f}" y2="{_y(value):.1f}"/>'
+        yield f'<text class="muted" x="{LEFT + 2}" y="{_y(value) - 3:.1f}">{name}</text>'
     for power in range(low, high + 1):
         x = _x(power, low, high)
         yield f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{HEIGHT - 40}" y2="{HEIGHT - 34}"/>'

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -27,7 +29,7 @@ class Row:
     """One algorithm in one scenario.
 
     Attributes:
-        name: with the number of its submission, where several have an algorithm of that name.
+        name: with the number of its submission, where several have another result under that name.
         metric: mean of what is compared.
         score: (m_alone - m) / (m_alone - m_central) of the means m; None where the references do not differ.
         interval: its 95 % interval (Fieller 1954).
@@ -63,15 +65,17 @@ class Entrant:
 
 def table(suite: Suite, scenario: str, submissions: Sequence[Submission]) -> list[Row]:
     """All algorithms of some submissions in a scenario: the references, then by score; none where nobody ran it."""
-    world, rows = suite.world(scenario), list[Row]()
-    submissions = [one for one in submissions if scenario in one.tests]
-    entrants: dict[str, Entrant] = {}
-    for group, one in enumerate(submissions):
-        tests = one.tests[scenario]
+    world, rows, entrants = suite.world(scenario), list[Row](), dict[str, Entrant]()
+    most, several = _standing(submissions)
+    for number, one in enumerate(submissions, start=1):
+        tests = one.tests.get(scenario, {})
         for label, test in tests.items():
-            if label in REFERENCES and group:
+            if label in REFERENCES and any(row.name == label for row in rows):
                 continue
-            name = label if label in REFERENCES or not _twice(label, submissions) else f"{label} ({group + 1})"
+            name = f"{label} ({number})" if label in several else label
+            if len(test.candidates) < most.get((scenario, label, one.algorithms.get(label, "")), 0):
+                rows.append(Row(name, remark="is here from a results file that tried more settings"))
+                continue
             if why := _misfit(suite, scenario, label, test, one.size):
                 rows.append(Row(name, remark=misfit(label, why)))
                 continue
@@ -80,12 +84,12 @@ def table(suite: Suite, scenario: str, submissions: Sequence[Submission]) -> lis
             rows.append(row)
             if fair and label not in REFERENCES:
                 values, alone = (np.array(part.values[world.metric]) for part in (test, tests[ALONE]))
-                entrants[name] = Entrant(name, group, values, alone)
-        for name, why in one.unfit[scenario].items():
+                entrants[name] = Entrant(name, number, values, alone)
+        for name, why in one.unfit.get(scenario, {}).items():
             rows.append(Row(name, remark=misfit(name, why)))
     ranks = ranked(list(entrants.values()))
     for row in rows:
-        row.rank = ranks.get(row.name)
+        row.rank = ranks.get(row.name) if row.metric is not None else None
     _mark_front([row for row in rows if row.name in entrants])
     return sorted(rows, key=lambda row: (row.name not in REFERENCES, row.score is None, -(row.score or 0.0)))
 
@@ -111,8 +115,24 @@ def _misfit(suite: Suite, scenario: str, label: str, test: Outcome, size: Size) 
     return suite.why_not(scenario, algorithm, size)
 
 
-def _twice(label: str, submissions: Sequence[Submission]) -> bool:
-    return sum(label in one.algorithms for one in submissions) > 1
+def _standing(submissions: Sequence[Submission]) -> tuple[dict[tuple[str, str, str], int], set[str]]:
+    """Which results stand: of the same code in the same scenario those that tried most settings.
+
+    Returns:
+        (scenario, label, origin) -> the most settings that were tried; and the labels that need the number of their
+        submission, as several results stand in a scenario, or as the codes differ.
+    """
+    tried = [
+        ((name, label, one.algorithms.get(label, "")), len(test.candidates))
+        for one in submissions
+        for name, tests in one.tests.items()
+        for label, test in tests.items()
+        if label not in REFERENCES
+    ]
+    most = {key: max(count for _, count in found) for key, found in groupby(sorted(tried), itemgetter(0))}
+    stand = Counter((name, label) for (name, label, origin), count in tried if count == most[name, label, origin])
+    codes = Counter(label for label, _ in {(label, origin) for _, label, origin in most})
+    return most, {label for (_, label), count in stand.items() if count > 1 or codes[label] > 1}
 
 
 def _row(name: str, test: Outcome, tests: Mapping[str, Outcome], world: World) -> tuple[Row, bool]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ import yaml
 from click.testing import CliRunner
 
 from coband.simulator.analysis.suite import scores, verification
-from coband.simulator.analysis.suite.page import page, settings
-from coband.simulator.analysis.suite.scores import Entrant, misfit, ranked, table
+from coband.simulator.analysis.suite.page import LETTER, _overlap, page, picture, settings
+from coband.simulator.analysis.suite.scores import Entrant, Row, misfit, ranked, table
 from coband.simulator.analysis.suite.submission import Candidate, Outcome, Runner, Submission, read
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, Suite, SuiteError, suite, suites
 from coband.simulator.cli.main import main
@@ -333,6 +335,41 @@ def test_two_submissions_stand_on_one_page(ran: tuple[Suite, Submission]) -> Non
     assert "dis_lin_ucb (2)" in text
     assert "What it asks." in text
     assert "http" not in text.replace("http-equiv", "")
+
+
+def test_of_the_same_code_the_result_of_most_settings_stands(ran: tuple[Suite, Submission]) -> None:
+    found, submission = ran
+    few = submission.model_copy(deep=True)
+    few.tests["ideal"]["dis_lin_ucb"].candidates.pop()
+    few.tests["ideal"] = {label: few.tests["ideal"][label] for label in (ALONE, CENTRAL, "dis_lin_ucb")}
+    few.tests.pop("lossy")
+    rows = [row for row in table(found, "ideal", [few, submission]) if row.name.startswith("dis_lin_ucb")]
+    assert [(row.name, row.tried) for row in rows] == [("dis_lin_ucb", 2), ("dis_lin_ucb", 0)]
+    assert (rows[1].remark, rows[1].rank) == ("is here from a results file that tried more settings", None)
+    few.algorithms["dis_lin_ucb"] = "mine 1.0 0123"
+    for scenario, names in {"ideal": ["dis_lin_ucb (1)", "dis_lin_ucb (2)"], "lossy": ["dis_lin_ucb (2)"]}.items():
+        rows = table(found, scenario, [few, submission])
+        assert sorted(row.name for row in rows if "dis_lin_ucb" in row.name) == names
+
+
+def test_a_place_without_a_score_is_among_all_scores(ran: tuple[Suite, Submission]) -> None:
+    found, submission = ran
+    same = submission.model_copy(deep=True)
+    same.tests["ideal"][CENTRAL] = same.tests["ideal"][ALONE]
+    overview = page(found, [same]).split('<div class="scroll overview"')[1].split("</table>")[0]
+    assert "<td>-<br><small>1" in overview
+
+
+def test_names_in_the_picture_cross_nothing() -> None:
+    """Names of close points have places of their own within the picture; scores beyond it have none."""
+    names = [f"{'long_' * (n % 4)}name_{n}" for n in range(12)]
+    rows = [Row(name, 1.0, 1 - n % 3 / 50, means={"bits": 1e6 * (1 + n / 20)}) for n, name in enumerate(names)]
+    text = picture([*rows, Row("far", 1.0, -3.0, means={"bits": 1e5}), Row("silent", 1.0, 0.5, means={"bits": 0.0})])
+    found = re.findall(r'<text x="([\d.]+)" y="([\d.]+)">(\w+)</text>', text)
+    assert [name for *_, name in found] == names
+    boxes = [(float(x), float(y) - 9, float(x) + LETTER * len(name), float(y) + 3) for x, y, name in found]
+    assert not [pair for pair in combinations(boxes, 2) if _overlap(*pair)]
+    assert all(left >= 0 and right <= 640 and top >= 0 and low <= 280 for left, top, right, low in boxes)
 
 
 def test_whoever_reads_what_is_not_declared_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
