@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -41,13 +42,8 @@ class Checked:
     scenario: str
     label: str
     part: str
-    stored: str
-    found: str
-
-    @property
-    def same(self) -> bool:
-        """Whether it made the same decisions and sent the same messages."""
-        return self.stored == self.found
+    same: bool
+    """Whether it made the same decisions and sent the same messages, with the same numbers."""
 
 
 def contradictions(suite: Suite, submission: Submission) -> Iterator[str]:
@@ -159,10 +155,10 @@ class _Again:
         test = self.submission.tests[scenario][label]
         study = test_study(self.suite, scenario, {label: test}, self.submission.size, self.submission.seed)
         records = self._records(replace(study, numbers=(number,)), f"{scenario}-{label}-{number}")
-        found = " ".join(one["fingerprint"] for one in records)
         values = measured(self.suite.world(scenario), records)
-        alike = records and all(np.isclose(test.values[key][number], one[0], rtol=1e-9) for key, one in values.items())
-        return Checked(scenario, label, f"replication {number}", test.fingerprints[number], _said(found, bool(alike)))
+        same = [one["fingerprint"] for one in records] == [test.fingerprints[number]]
+        same &= all(_alike(test.values[key][number], one[0]) for key, one in values.items() if one)
+        return Checked(scenario, label, f"replication {number}", same)
 
     def tuned(self, scenario: str, label: str, number: int) -> Checked:
         """A setting on all tuning seeds."""
@@ -171,17 +167,18 @@ class _Again:
         study = tuning_study(self.suite, scenario, {key: (label, stored.settings)}, self.submission.size)
         records = self._records(study, f"{scenario}-{key}")
         found = Candidate.of(self.suite.world(scenario), stored.settings, records, study.replications)
-        before, now = (np.nan if one.mean is None else one.mean for one in (stored, found))
-        said = _said(" ".join(found.fingerprints), bool(np.isclose(before, now, rtol=1e-9, equal_nan=True)))
-        return Checked(scenario, label, f"setting {number} of tuning", " ".join(stored.fingerprints), said)
+        before, now = (math.nan if one.mean is None else one.mean for one in (stored, found))
+        same = stored.fingerprints == found.fingerprints and _alike(before, now)
+        return Checked(scenario, label, f"setting {number} of tuning", same)
 
     def _records(self, study: Sweep, name: str) -> list[Record]:
         where = self.place / name
         where.mkdir()
-        drive(study, SweepDirectory(where, self.place / JOBS), workers=self.pool)
+        if drive(study, SweepDirectory(where, self.place / JOBS), workers=self.pool).interrupted:
+            raise KeyboardInterrupt
         (_, records), *_ = records_of(study, ResultCache(self.place / JOBS))
         return records
 
 
-def _said(fingerprints: str, alike: bool) -> str:
-    return fingerprints if alike else f"{fingerprints}, with other numbers"
+def _alike(stored: float, found: float) -> bool:
+    return bool(np.isclose(stored, found, rtol=1e-9, equal_nan=True))

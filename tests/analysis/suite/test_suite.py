@@ -162,6 +162,10 @@ def test_a_submission_is_verified_and_lies_are_found(ran: tuple[Suite, Submissio
             test.values["regret_per_agent"] = [0.5 * one for one in test.values["regret_per_agent"]]
     checked = verification.verify(found, lying, 8, tmp_path / _made(tmp_path, "b"), pool, seed=1)
     assert [one.same for one in checked] == [True] * 4 + [False] * 4
+    for test in (test for tests in lying.tests.values() for test in tests.values()):
+        test.fingerprints = [f"{one}, with other numbers" for one in test.fingerprints]
+    (checked,) = verification.verify(found, lying, 1, tmp_path / _made(tmp_path, "c"), pool, seed=1)
+    assert not checked.same
     pool.close()
     lying.tests["ideal"]["dis_lin_ucb"].chosen = {"threshold": 77.0}
     said = " ".join(verification.contradictions(found, lying))
