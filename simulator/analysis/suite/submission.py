@@ -17,7 +17,7 @@ from coband.simulator.analysis.suite.suites import REFERENCES, Settings, Size, S
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
-from coband.simulator.experiments.runs.reporting import Listener
+from coband.simulator.experiments.runs.reporting import Listener, Report
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store.files import replace_bytes, writing_to
@@ -247,9 +247,7 @@ class Runner:
         with writing_to(where, "Choose another place with --out DIR."):
             where.mkdir(parents=True, exist_ok=True)
         listener = None if self.listener is None else self.listener(study.name)
-        report = drive(study, SweepDirectory(where, self.place / JOBS), workers=self.pool, listener=listener)
-        if report.interrupted:
-            raise KeyboardInterrupt
+        report = driven(study, SweepDirectory(where, self.place / JOBS), self.pool, listener)
         failures = {one.label: one.error.strip().splitlines()[-1] for one in report.failures}
         return dict(records_of(study, ResultCache(self.place / JOBS))), failures
 
@@ -267,6 +265,23 @@ def test_study(found: Suite, scenario: str, entries: Mapping[str, Outcome], size
     world = found.world(scenario)
     settings = {label: {**world.entry(label), **one.chosen} for label, one in entries.items()}
     return found.study(scenario, settings, size=size, seed=seed)
+
+
+def driven(study: Sweep, place: SweepDirectory, pool: WorkerPool, listener: Listener | None = None) -> Report:
+    """Run a study to its end.
+
+    Raises:
+        KeyboardInterrupt: somebody has stopped it.
+        SubmissionError: it had to stop, as on a full disk; what has not run has not broken off.
+    """
+    report = drive(study, place, workers=pool, listener=listener)
+    if report.interrupted:
+        raise KeyboardInterrupt
+    if report.status.state == "stopped":
+        raise SubmissionError(
+            f"{study.name} had to stop: {report.status.message}; what is finished is kept, and the same command goes on"
+        )
+    return report
 
 
 def records_of(study: Sweep, cache: ResultCache) -> Iterator[tuple[int, list[Record]]]:

@@ -17,6 +17,7 @@ from coband.simulator.analysis.suite.submission import (
     Outcome,
     Submission,
     code_here,
+    driven,
     measured,
     origin_of,
     records_of,
@@ -25,7 +26,6 @@ from coband.simulator.analysis.suite.submission import (
 )
 from coband.simulator.analysis.suite.suites import REFERENCES, Suite
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
@@ -174,8 +174,7 @@ class _Again:
     def _records(self, study: Sweep, name: str) -> list[Record]:
         where = self.place / name
         where.mkdir()
-        if drive(study, SweepDirectory(where, self.place / JOBS), workers=self.pool).interrupted:
-            raise KeyboardInterrupt
+        driven(study, SweepDirectory(where, self.place / JOBS), self.pool)
         (_, records), *_ = records_of(study, ResultCache(self.place / JOBS))
         return records
 

@@ -17,13 +17,15 @@ from click.testing import CliRunner
 from coband.simulator.analysis.suite import scores, verification
 from coband.simulator.analysis.suite.page import LETTER, _overlap, page, picture, settings
 from coband.simulator.analysis.suite.scores import Entrant, Row, misfit, ranked, table
-from coband.simulator.analysis.suite.submission import Candidate, Outcome, Runner, Submission, read
+from coband.simulator.analysis.suite.submission import Candidate, Outcome, Runner, Submission, SubmissionError, read
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, Suite, SuiteError, suite, suites
 from coband.simulator.cli.main import main
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.suite import suite as command
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.workers import InProcess
+from coband.simulator.experiments.store.files import StorageError
+from coband.simulator.experiments.sweep.directory import SweepDirectory
 from tests.versions import at_least
 
 PART = suite("core-1").folder / "full-population.json"
@@ -171,6 +173,23 @@ def test_a_submission_is_verified_and_lies_are_found(ran: tuple[Suite, Submissio
     said = " ".join(verification.contradictions(found, lying))
     assert "are not those that tuning found best" in said
     assert "the seed is" in said
+
+
+@pytest.mark.parametrize(
+    ("ended", "raised"), [(KeyboardInterrupt, KeyboardInterrupt), (StorageError("no room"), SubmissionError)], ids=str
+)
+def test_what_was_stopped_has_neither_broken_off_nor_differs(
+    ran: tuple[Suite, Submission], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: Any, raised: Any
+) -> None:
+    def stop(*_: Any) -> None:
+        raise ended
+
+    monkeypatch.setattr(SweepDirectory, "take", stop)
+    found, submission = ran
+    with pytest.raises(raised):
+        run(found, ["dis_lin_ucb"], tmp_path / "jobs")
+    with pytest.raises(raised):
+        verification.verify(found, submission, 1, tmp_path / _made(tmp_path, "a"), InProcess(), seed=1)
 
 
 def test_a_private_search_is_found(ran: tuple[Suite, Submission], tmp_path: Path) -> None:
