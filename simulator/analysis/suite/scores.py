@@ -14,9 +14,9 @@ import numpy as np
 from coband.simulator.analysis.suite.submission import MEASURED, Outcome, Submission
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, REFERENCES, Size, Suite, World
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.statistics.anytime import closed_ebh, mean_processes, share_process
+from coband.simulator.experiments.statistics.anytime import closed_ebh, share_process
 from coband.simulator.experiments.statistics.dominance import non_dominated
-from coband.simulator.experiments.statistics.evidence import fieller
+from coband.simulator.experiments.statistics.evidence import Requirement, fieller
 
 RATE = 0.05
 """The false discovery rate of the comparisons within a scenario."""
@@ -169,13 +169,14 @@ def ranked(entrants: Sequence[Entrant]) -> dict[str, tuple[int, int]]:
     Differences of two tests are paired, by common seeds within a submission; between submissions the reference Alone,
     which has the same mean in both, is subtracted from each. Which differences are known follows from t e-processes
     and closed e-BH over all pairs, so that at most `RATE` of them are expected to be wrong, whenever one looks. Two
-    whose values are the same throughout share their places.
+    whose values are the same throughout share their places. A difference that is the same throughout, as between
+    numbers of samples, counts by its sign.
     """
     pairs = [pair for pair in combinations(entrants, 2) if _difference(*pair).any()]
-    found = [mean_processes(_difference(first, second)) for first, second in pairs]
-    better = [float(more) > float(less) for more, less in found]  # whether the second has the smaller mean
-    wrong = [float(max(pair)) for pair in found]
-    right = [float(min(pair)) for pair in found]
+    evidence = (Requirement(_difference(*pair).tolist(), coarse=True).evidence() for pair in pairs)
+    found = [(one.holds, one.fails) for one in evidence]
+    better = [more > less for more, less in found]  # whether the second has the smaller mean
+    wrong, right = [max(pair) for pair in found], [min(pair) for pair in found]
     known = closed_ebh(wrong, right, RATE)
     above, below = dict.fromkeys((one.name for one in entrants), 0), dict.fromkeys((one.name for one in entrants), 0)
     for (first, second), second_wins, certain in zip(pairs, better, known, strict=True):

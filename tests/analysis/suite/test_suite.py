@@ -274,6 +274,7 @@ def test_places_are_given_only_where_they_are_known() -> None:
     assert found["a"][1] == 2
     twins = ranked([entrant(name, base + shift) for name, shift in (("a", 1), ("b", 1), ("c", 0), ("d", 1))])
     assert twins == {"a": (2, 4), "b": (2, 4), "c": (1, 1), "d": (2, 4)}
+    assert ranked([entrant("a", [9.0] * 3), entrant("b", [5.0] * 3)]) == {"a": (1, 2), "b": (1, 2)}, "no certainty"
     wrong = 0
     for _ in range(200):
         alike = ranked([entrant(str(k), rng.normal(size=20), group=k % 2) for k in range(4)])
