@@ -143,7 +143,7 @@ def _row(name: str, test: Outcome, tests: Mapping[str, Outcome], world: World) -
     row = Row(name, float(np.mean(values)), means={key: float(np.mean(test.values[key])) for key in MEASURED})
     if tests[ALONE].failure or tests[CENTRAL].failure:
         row.remark = "the references broke off"
-        return row, True
+        return row, not tests[ALONE].failure
     alone, central = (np.array(tests[one].values[world.metric]) for one in REFERENCES)
     gained, most = alone - np.array(values), alone - central
     row.interval = fieller(gained.tolist(), most.tolist())

@@ -147,6 +147,18 @@ def test_scores_are_ratios_of_differences(ran: tuple[Suite, Submission]) -> None
     assert misfit("mine", "mine: mine needs fixed arms") == "does not fit: needs fixed arms"
 
 
+@pytest.mark.parametrize("label", [ALONE, CENTRAL])
+def test_without_a_reference_there_is_no_score(ran: tuple[Suite, Submission], label: str) -> None:
+    """Without Alone no place either, which compares submissions."""
+    found, submission = ran
+    broken = submission.model_copy(deep=True)
+    broken.tests["ideal"][label] = Outcome(failure="a mistake")
+    rows = {row.name: row for row in table(found, "ideal", [broken])}
+    assert (rows["fed_lin_ucb"].score, rows["fed_lin_ucb"].remark) == (None, "the references broke off")
+    assert (rows["fed_lin_ucb"].rank is None) == (label == ALONE)
+    assert "the references broke off" in page(found, [broken])
+
+
 def test_a_submission_is_verified_and_lies_are_found(ran: tuple[Suite, Submission], tmp_path: Path) -> None:
     found, submission = ran
     file = tmp_path / "mine.json"
