@@ -192,7 +192,7 @@ def _read(files: Sequence[Path], alone: bool) -> tuple[Suite, list[Submission]]:
     """The results files, all of one suite and size, and those that come with coband unless they stand alone.
 
     Raises:
-        BadInput: they are of several.
+        BadInput: they are of several, or something is missing in one.
     """
     from coband.simulator.analysis.suite.submission import read
     from coband.simulator.analysis.suite.suites import suite as suite_of
@@ -200,9 +200,13 @@ def _read(files: Sequence[Path], alone: bool) -> tuple[Suite, list[Submission]]:
     submissions = [read(file) for file in files]
     kinds = {(one.suite, one.sha256, one.size) for one in submissions}
     if len(kinds) > 1:
-        said = "; ".join(f"{file}: {one.suite} {one.size}" for file, one in zip(files, submissions, strict=True))
+        named = zip(files, submissions, strict=True)
+        said = "; ".join(f"{file}: {one.suite} {one.size}, digest {one.sha256[:16]}" for file, one in named)
         raise BadInput(f"only results of one version and one size of a suite can be compared: {said}.")
     found = suite_of(submissions[0].suite)
+    for file, one in zip(files, submissions, strict=True):
+        if gap := one.gap(found):
+            raise BadInput(f"{file} is no whole results file of `coband suite run`: {gap}.")
     shipped = [] if alone else [read(file) for file in found.results.get(submissions[0].size, [])]
     return found, submissions + [one for one in shipped if one.sha256 == found.digest and one not in submissions]
 

@@ -40,7 +40,7 @@ class SubmissionError(RequestError):
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class Candidate(_Part):
@@ -120,6 +120,22 @@ class Submission(_Part):
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_bytes(file, (self.model_dump_json(indent=1) + "\n").encode())
 
+    def gap(self, suite: Suite) -> str:
+        """What is missing or too much, and no run of the suite writes; empty where nothing is."""
+        for scenario, tests in self.tests.items():
+            if scenario not in suite.definition.scenarios:
+                return f"{suite.name} has no scenario {scenario!r}"
+            wanted = [*REFERENCES, *self.algorithms]
+            if sorted([*tests, *self.unfit.get(scenario, {})]) != sorted(wanted):
+                return f"{scenario} does not have {', '.join(wanted)}, once each and nothing else"
+            world = suite.world(scenario)
+            metrics = sorted({world.metric, *MEASURED, *map(str, (world.error or ())[:1])})
+            for label, test in tests.items():
+                counts = {len(test.fingerprints), *(len(test.values.get(one, ())) for one in metrics)}
+                if not test.failure and (len(counts) > 1 or 0 in counts):
+                    return f"{scenario}, {label}: there are not as many {', '.join(metrics)} as fingerprints"
+        return "" if self.tests else "it has no scenario"
+
 
 def read(file: Path) -> Submission:
     """A results file.
@@ -129,9 +145,12 @@ def read(file: Path) -> Submission:
     """
     try:
         return Submission.model_validate_json(file.read_bytes())
-    except (OSError, ValidationError, ValueError) as error:
-        first = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
-        raise SubmissionError(f"{file} is no results file of `coband suite run`: {first}") from None
+    except OSError as error:
+        why = error.strerror
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        why = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+    raise SubmissionError(f"{file} is no results file of `coband suite run`: {why}")
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -458,6 +459,45 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
         main(["suite", "run", "--quick", "--algorithm", "lin_ucb", "--out", str(tmp_path / "kept")])
     assert (ended.value.code, "/kept, and the same command goes on\n" in capsys.readouterr().err) == (130, True)
     shutil.rmtree(tmp_path)
+
+
+def _of_part(change: Callable[[dict[str, Any]], object]) -> str:
+    document = json.loads(PART.read_text())
+    change(document)
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda one: one["tests"].clear(), "it has no scenario"),
+        (lambda one: one["tests"].update(elsewhere={}), "core-1 has no scenario 'elsewhere'"),
+        (lambda one: one["tests"]["population"].pop(CENTRAL), "population does not have Alone, Central, "),
+        (lambda one: one["tests"]["population"].update(mine={}), "once each and nothing else"),
+        (lambda one: one["tests"]["population"][ALONE]["values"].pop("bits"), "population, Alone: there are not as"),
+        (lambda one: one["tests"]["population"][ALONE]["fingerprints"].pop(), "simulated_time as fingerprints"),
+        (
+            lambda one: one["tests"]["population"][ALONE]["values"].update(bits=[float("nan")]),
+            "tests.population.Alone.values.bits.0: Input should be a finite number",
+        ),
+        (lambda one: one.update(seed="x"), "seed: Input should be a valid integer"),
+        (None, "Invalid JSON: EOF while parsing"),
+    ],
+)
+def test_a_file_that_no_run_writes_is_refused(change: Any, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(PART.read_text()[:-90] if change is None else _of_part(change))
+    for name in ("rank", "page", "verify"):
+        with pytest.raises((BadInput, SubmissionError), match=re.escape(said)) as caught:
+            command.main([name, str(file)], standalone_mode=False)
+        assert str(caught.value).startswith(str(file))
+
+
+def test_files_of_two_versions_are_told_apart(tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(_of_part(lambda one: one.update(sha256="0" * 64)))
+    with pytest.raises(BadInput, match=r"population.json: core-1 full, digest d6.*other.json: .* digest 0{16}\."):
+        command.main(["rank", str(PART), str(other)], standalone_mode=False)
 
 
 def test_the_command_says_differences_and_fails_for_contradictions(tmp_path: Path) -> None:
