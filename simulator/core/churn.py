@@ -9,17 +9,17 @@ longer by as much. So an agent that has nothing to do costs nothing while it com
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.clock.clock import STATE
+from coband.simulator.core.clock.clock import STATE, Clock
 from coband.simulator.core.hosts.absence import Absent, Ahead
 from coband.simulator.core.hosts.availability import Always, BaseAvailability, Windows
-from coband.simulator.core.hosts.batteries import Batteries
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.powered import Powered
 from coband.simulator.core.network.local import Local
@@ -29,6 +29,9 @@ from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.scenario_errors import BrokenOff
+
+MOST_AT_ONCE = 1_000_000
+"""Times down of one agent between two moments at which somebody asks for it; with more a run would not end."""
 
 
 class Churn:
@@ -70,7 +73,7 @@ class Churn:
             self.at(joins, agent, self._join, agent)
         switch = Switch(self)
         if self._run.energy is not None or not isinstance(availability, Always):
-            times = partial(_times, self._run.energy, availability, outages, streams)
+            times = partial(_times, self._run, availability, outages, streams)
             attendance = Attendance(self, self._run, self._hosts, times)
             apart = {node for nodes in outages for node in nodes}
             for agent in range(count):
@@ -287,15 +290,32 @@ def _stream(streams: Streams, agent: Address) -> np.random.Generator:
 
 
 def _times(
-    energy: Batteries | None,
+    run: RunContext,
     availability: BaseAvailability,
     outages: Sequence[Mapping[Address, Iterable[tuple[float, float]]]],
     streams: Streams,
     agent: Address,
 ) -> Ahead | Powered:
-    if energy is None:
-        return Ahead(availability.blocks(agent, _stream(streams, agent)))
+    def usual() -> Ahead:
+        return Ahead(_few_at_once(availability.blocks(agent, _stream(streams, agent)), agent, run.clock))
+
+    if run.energy is None:
+        return usual()
     away = [Ahead(iter([np.array([*nodes[agent]])])) for nodes in outages if agent in nodes]
     if not isinstance(availability, Always):
-        away.append(Ahead(availability.blocks(agent, _stream(streams, agent))))
-    return Powered(energy, agent, away)
+        away.append(usual())
+    return Powered(run.energy, agent, away)
+
+
+def _few_at_once(blocks: Iterator[FloatArray], agent: Address, clock: Clock) -> Iterator[FloatArray]:
+    """The same times down, unless there are too many of them up to one moment."""
+    now, count = clock.now, 0
+    for block in blocks:
+        now, count = clock.now, len(block) + (count if clock.now == now else 0)
+        if count > MOST_AT_ONCE:
+            raise BrokenOff(
+                f"agents.availability has agent {agent} down more than {MOST_AT_ONCE:,} times before {now:g}, when "
+                "something happens next: what takes so long (agents.compute, agents.handling, a delay) must be "
+                "shorter, or the times up and down longer."
+            )
+        yield block

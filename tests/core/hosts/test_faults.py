@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from coband.simulator.core import churn
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.availability import MarkovOnOff, Recorded
@@ -408,6 +410,18 @@ def test_times_down_that_are_not_in_order_are_refused(
     monkeypatch.setattr(MarkovOnOff, "leaves", lambda *_: None)
     with pytest.raises(BrokenOff, match=r"node 0 is to go down at .*: windows are \(time of going down, of"):
         run(plan(agents=2, turns=90, agent={"availability": CHURN["availability"]}))
+
+
+@pytest.mark.parametrize("long", ["compute", "reward_delay"])
+def test_more_times_down_in_one_wait_than_a_run_can_go_through_are_refused(
+    monkeypatch: pytest.MonkeyPatch, long: str
+) -> None:
+    """In the middle of work, and where nobody has asked for the agent for long."""
+    monkeypatch.setattr(churn, "MOST_AT_ONCE", 1000)
+    for long_time, refused in ((5e3, False), (1e16, True)):
+        made = plan(turns=3, agent={"availability": CHURN["availability"], long: long_time})
+        with pytest.raises(BrokenOff, match="down more than 1,000 times before 1e.16") if refused else nullcontext():
+            run(made)
 
 
 @pytest.mark.parametrize("speed", [{}, {"compute": CHURN["compute"], "handling": 0.1}])
