@@ -305,6 +305,21 @@ def test_nobody_goes_back_to_a_model_that_was_overtaken(name: str) -> None:
     assert refused in (0, 3)
 
 
+def test_an_answer_that_comes_after_a_newer_model_changes_nothing() -> None:
+    """Who waits gives up long before the answer comes, and asks again; all checks, as above."""
+    slow = {"latency": OVERTAKING["latency"], "loss": 0.2, "retransmission": {"timeout": 0.4, "max_attempts": 1}}
+    network, overtaken = {**slow, "recovery": {"timeout": 0.5, "attempts": 2, "patience": 1.0}}, 0
+    for seed in range(2):
+        schedule = {"kind": "rounds", "turns": 30}
+        simulated = run("fed_lin_ucb", {"threshold": 0.0}, agents=3, seed=seed, network=network, schedule=schedule)
+        newest = [0, 0, 0]
+        for row in simulated.events(tr.DELIVER):
+            if row.node != SERVER and simulated.names[row.kind] == "model":
+                overtaken += row.version < newest[row.node]
+                newest[row.node] = max(newest[row.node], row.version)
+    assert overtaken > 0
+
+
 def test_who_waits_for_ever_says_where(tmp_path: Path) -> None:
     """An agent has gone for good, and the others wait for it."""
     file = tmp_path / "times.csv"
