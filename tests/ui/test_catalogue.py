@@ -80,6 +80,15 @@ def test_damaged_stores_are_listed_as_damaged(root: Path) -> None:
     assert (found["3"].done, found["4"].total) == (4, 4)
 
 
+def test_links_in_a_circle_and_endless_manifests_break_no_list(root: Path) -> None:
+    (root / "study0/run-0000/run.sqlite").unlink()
+    (root / "study0/run-0000/run.sqlite").symlink_to("run.sqlite")
+    (root / "study1/run-0001/manifest.json").write_text("[" * 100_000)
+    found = {entry.place[-1]: entry for entry in Catalogue(root).entries()}
+    assert (found["0"].status, found["0"].trouble) == ("damaged", "there is no run.sqlite")
+    assert [found[number].status for number in "125"] == ["unknown", "finished", "finished"]
+
+
 def test_seals_have_a_time_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     damage(root / "study0/run-0000")
     monkeypatch.setattr(module, "PATIENCE", -1.0)

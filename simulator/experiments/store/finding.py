@@ -67,6 +67,6 @@ def manifest_of(run: Path) -> Manifest:
     """The manifest beside a run's store; empty if there is none that can be read."""
     try:
         found = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return cast(Manifest, found) if isinstance(found, dict) else {}
