@@ -12,10 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from coband.simulator.analysis.whatif.original import MANIFEST_KEY
 from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.store import damage
 from coband.simulator.experiments.store.files import DATABASE, JOBS, MANIFEST, SCENARIO
 from coband.simulator.experiments.store.finding import manifest_of
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.sweep.status import FILE as STATUS
 
 DAMAGED, KILLED, RUNNING, UNKNOWN = "damaged", "killed", "running", "unknown"
@@ -35,7 +37,7 @@ class Entry:
         id: a short digest of its place, which pages are asked for by.
         path: its directory.
         place: that below the directory of all runs.
-        kind: "run", "sweep" or "frontier".
+        kind: "run", "sweep", "frontier" or "what-if".
         status: running, finished, failed, interrupted, stopped, killed, damaged or unknown.
         started, finished: in UTC as ISO 8601; empty if unknown.
         algorithms: names, in the run's order.
@@ -115,7 +117,7 @@ def read(path: Path, root: Path) -> Entry:
         id=id_of(place),
         path=path,
         place=place,
-        kind="frontier" if "objectives" in manifest else "sweep" if (path / STATUS).is_file() else "run",
+        kind=_kind(manifest, path),
         status=status if status in (*ENDED, RUNNING) else UNKNOWN,
         scenario=str(manifest.get("scenario") or ""),
         started=str(manifest.get("started") or ""),
@@ -128,6 +130,12 @@ def read(path: Path, root: Path) -> Entry:
         process=_whole(manifest.get("process")),
         host=str(manifest.get("host") or ""),
     )
+
+
+def _kind(manifest: Manifest, path: Path) -> str:
+    if "objectives" in manifest:
+        return "frontier"
+    return "what-if" if MANIFEST_KEY in manifest else "sweep" if (path / STATUS).is_file() else "run"
 
 
 def _whole(value: Any) -> int | None:
