@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.analysis.report.browser import PATIENCE, SCREENS, browser, complaints, looks, requests
-from tests.experiments.runs.fake_runs import started, wait_until
+from tests.experiments.runs.fake_runs import perform, started, wait_until
 from tests.ui.made import Visitor, changed, copies, serving
 
 BAD = "<img src=x onerror=alert(1)>"
@@ -87,6 +88,29 @@ def test_it_says_when_the_server_has_gone(driver: Any, tmp_path: Path) -> None:
     waits(driver, note.is_displayed)
     assert note.text.startswith("No answer: coband ui has ended")
     complaints(driver)  # that of the browser, that nobody answers
+
+
+def test_what_is_open_stays_open_while_a_run_is_followed_and_a_run_that_is_deleted_is_missed(
+    driver: Any, tmp_path: Path
+) -> None:
+    perform(tmp_path / "on", replications=2, mischief=((1, "error"),), labels=("Often",))
+    changed(tmp_path / "on", status="running")
+    with serving(tmp_path) as visitor:
+        driver.get(visitor.gate.address)
+        waits(driver, lambda: rows(driver))
+        driver.get(f"{driver.current_url}run?id={visitor.id('on')}")
+        one(driver, "summary").click()
+        assert looks(driver, SCREENS[2])["wrong"] == []
+        changed(tmp_path / "on", status="running", jobs=9)
+        waits(driver, lambda: "1 of 9 jobs" in one(driver, "#list").text)
+        assert one(driver, "details pre").is_displayed()
+        assert driver.switch_to.active_element == one(driver, "summary")
+        assert looks(driver, SCREENS[2])["wrong"] == [], "tables still say that they scroll"
+        shutil.rmtree(tmp_path / "on")
+        waits(driver, one(driver, "#gone").is_displayed)
+        assert one(driver, "#gone").text.startswith("There is no such run any more")
+        driver.get("about:blank")
+    complaints(driver)  # that of the browser, that the page is not there
 
 
 def test_names_are_texts(opened: Any) -> None:

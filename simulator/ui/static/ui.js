@@ -4,6 +4,8 @@
   const list = document.getElementById("list");
   const filter = document.getElementById("filter");
   const picked = document.getElementById("picked");
+  const note = document.getElementById("gone");
+  const NOBODY = note && note.textContent;
   const PAUSE = 250, LIVE = 2000, QUIET = 10000;
   const chosen = new Set();  // also those that a filter hides
   let typed, asked = 0;
@@ -19,12 +21,27 @@
     }
   }
 
-  // Takes a new state of the list: rows that are the same stay, so that focus and choices stay too.
+  const served = new WeakMap();  // parts of a page as they came; what is open or scrolled in them is the reader's
+  const serve = (part) => { if (!served.has(part)) served.set(part, part.outerHTML); };
+
+  // Puts other children into an element; of those that stay, the one with the focus keeps it.
+  function put(element, wanted) {
+    if (wanted.length === element.children.length && wanted.every((one, index) => one === element.children[index])) return;
+    const focused = document.activeElement;
+    element.replaceChildren(...wanted);
+    if (focused && focused !== document.activeElement && element.contains(focused)) focused.focus();
+    watch();
+  }
+
+  // Takes a new state of the list: rows, or parts, that are the same stay, so that focus and choices stay too.
   function take(fresh) {
     const [old, now] = [list.querySelector("table.runs tbody"), fresh.querySelector("table.runs tbody")];
     list.dataset.live = fresh.dataset.live;
     if (!old || !now) {
-      if (list.innerHTML !== fresh.innerHTML) list.replaceChildren(...fresh.childNodes);
+      const known = new Map([...list.children].map((part) => [served.get(part), part]));
+      const wanted = [...fresh.children].map((part) => known.get(part.outerHTML) || part);
+      wanted.forEach(serve);
+      put(list, wanted);
       return;
     }
     const known = new Map([...old.rows].map((row) => [row.id, row]));
@@ -37,11 +54,7 @@
       });
       return here;
     });
-    if (wanted.length !== old.rows.length || wanted.some((row, index) => row !== old.rows[index])) {
-      const focused = document.activeElement;
-      old.replaceChildren(...wanted);
-      if (focused && focused !== document.activeElement && old.contains(focused)) focused.focus();
-    }
+    put(old, wanted);
     for (const box of boxes()) box.checked = chosen.has(box.value);
     const [said, news] = [document.getElementById("count"), fresh.querySelector("#count")];
     if (said && news && said.textContent !== news.textContent) said.textContent = news.textContent;
@@ -52,18 +65,20 @@
     const number = ++asked;
     try {
       const answer = await fetch(address, { credentials: "same-origin" });
-      if (!answer.ok || number !== asked) return;
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("list");
-      if (fresh && number === asked) take(fresh);
-      gone(false);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (number !== asked) return;
+      if (answer.ok) take(page.getElementById("list"));
+      gone(answer.ok ? "" : (page.querySelector("main > .remark:not(#gone)") || page.body).textContent);
     } catch {
-      gone(true);
+      gone(NOBODY);
     }
   }
 
-  function gone(yes) {
-    const note = document.getElementById("gone");
-    if (note) note.hidden = !yes;
+  // Says why what is shown is what was there last; nothing where it is new.
+  function gone(why) {
+    if (!note) return;
+    note.hidden = !why;
+    if (why) note.textContent = why;
   }
 
   // Asks again and again: often while something goes on, now and then for runs that have begun since.
@@ -100,6 +115,7 @@
     });
   }
   if (list) {
+    [...list.children].forEach(serve);
     list.addEventListener("change", count);
     window.addEventListener("pageshow", count);
     count();
@@ -110,5 +126,6 @@
   const sizes = new ResizeObserver((entries) => {
     for (const { target } of entries) target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1);
   });
-  for (const one of document.querySelectorAll(".scroll")) sizes.observe(one);
+  const watch = () => document.querySelectorAll(".scroll").forEach((one) => sizes.observe(one));
+  watch();
 })();
