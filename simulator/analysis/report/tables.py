@@ -260,7 +260,9 @@ def critical_paths(timings: Sequence[Timing]) -> ReportTable:
         rows.append((one.contender.label, number(round(float(count), 1)), f"{mean:,.4g}", *parts))
     header = ("label", "rounds", "mean duration", *rounds.PARTS)
     return ReportTable(
-        "Rounds of a replication, their mean duration, and what their critical paths consist of.", header, tuple(rows)
+        "Rounds of a replication that took time, their mean duration, and what their critical paths consist of.",
+        header,
+        tuple(rows),
     )
 
 
