@@ -31,6 +31,8 @@ from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 from coband.simulator.experiments.sweep.study import Sweep
 
+OWN = "coband "
+"""What the origin of coband's own algorithms begins with."""
 DEFAULTS: list[dict[str, Any]] = [{}]
 """The settings that are tried of an algorithm that declares no ranges."""
 
@@ -50,19 +52,31 @@ def contradictions(suite: Suite, submission: Submission) -> Iterator[str]:
     """What is wrong with a results file before anything runs."""
     if submission.sha256 != suite.digest:
         yield f"it was made on another version of {suite.name}"
-    known = Registry.installed().algorithms
-    for name, origin in submission.algorithms.items():
-        if name not in known:
-            yield f"{name} is not installed here ({origin}), so that it cannot be run again"
-        elif origin_of(name) != origin:
-            yield f"{name} is {origin_of(name)} here, and {origin} in the file"
-        elif (told := sorted(known[name].facts)) != (said := sorted(submission.knows.get(name, ()))):
-            yield f"{name} is told {_listed(told)} here, and {_listed(said)} in the file"
+    yield from (what for what, excused in _declared(suite, submission) if not excused)
     for scenario, label, test in _outcomes(submission):
         for what in _contradictions(suite, submission, scenario, label, test):
             yield f"{scenario}, {label}: {what}"
     if submission.seed != submission.expected_seed:
         yield f"the seed is {submission.seed}, but what is submitted gives {submission.expected_seed}"
+
+
+def _declared(suite: Suite, submission: Submission) -> Iterator[tuple[str, bool]]:
+    """(what a file says otherwise of its algorithms than we do, whether another version of coband may have)."""
+    known, other = Registry.installed().algorithms, submission.coband != code_here()
+    for name, origin in submission.algorithms.items():
+        if name not in known:
+            yield f"{name} is not installed here ({origin}), so that it cannot be run again", False
+            continue
+        here = origin_of(name)
+        older = other and here.startswith(OWN) and origin.startswith(OWN)
+        if here != origin:
+            yield f"{name} is {here} here, and {origin} in the file", older
+        if (told := sorted(known[name].facts)) != (said := sorted(submission.knows.get(name, ()))):
+            yield f"{name} is told {_listed(told)} here, and {_listed(said)} in the file", older
+    for scenario, reasons in submission.unfit.items():
+        for name in (one for one in reasons if one in known):
+            if not suite.why_not(scenario, known[name], submission.size):
+                yield f"{scenario}: {name} fits here, and in the file it does not: {reasons[name]}", other
 
 
 def _listed(facts: list[str]) -> str:
@@ -93,6 +107,7 @@ def differences(suite: Suite, submission: Submission) -> Iterator[str]:
     """In what a run of today would differ, though nothing is wrong with the file."""
     if submission.coband != code_here():
         yield f"it was made by coband {submission.coband}, and here is {code_here()}"
+    yield from (what for what, excused in _declared(suite, submission) if excused)
     found: dict[str, list[str]] = {}
     for scenario, label, test in _outcomes(submission):
         tried, public = [one.settings for one in test.candidates], _public(suite, submission, scenario, label)
@@ -105,9 +120,9 @@ def differences(suite: Suite, submission: Submission) -> Iterator[str]:
 def _older(submission: Submission, label: str, tried: list[dict[str, Any]]) -> bool:
     """Whether another version of coband may have tried the defaults alone, before one of its algorithms had ranges.
 
-    No other settings are excused, so that nobody chooses them.
+    No other settings are excused, so that nobody chooses them, and nobody excuses an Alone that was not tuned.
     """
-    own = label in REFERENCES or origin_of(label).startswith("coband ")
+    own = label not in REFERENCES and origin_of(label).startswith(OWN)
     return own and tried == DEFAULTS and submission.coband != code_here()
 
 

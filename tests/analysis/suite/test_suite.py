@@ -225,6 +225,11 @@ def test_a_private_search_is_found(ran: tuple[Suite, Submission], tmp_path: Path
     assert list(verification.contradictions(found, boasting)) == [
         "fed_lin_ucb is told nothing beside arms and rewards here, and horizon in the file"
     ]
+    hiding = submission.model_copy(deep=True)
+    hiding.unfit["ideal"]["fed_lin_ucb"] = "too slow"
+    assert list(verification.contradictions(found, hiding)) == [
+        "ideal: fed_lin_ucb fits here, and in the file it does not: too slow"
+    ]
     short = submission.model_copy(deep=True)
     short.tests["ideal"]["fed_lin_ucb"].fingerprints.pop()
     short.tests["lossy"]["fed_lin_ucb"].candidates[0].fingerprints.append("x")
@@ -261,6 +266,19 @@ def test_defaults_alone_are_excused_where_older_code_had_no_ranges(ran: tuple[Su
     assert not list(verification.contradictions(found, older))
     assert list(verification.differences(found, older))[1:] == [
         "dis_lin_ucb: candidates of an older rule: 1, now 2 (lossy)"
+    ]
+    older.algorithms["dis_lin_ucb"], older.knows["fed_lin_ucb"] = "coband 0.0.1", ["delays"]
+    older = older.model_copy(update={"seed": older.expected_seed})
+    assert not list(verification.contradictions(found, older))
+    assert [one[:21] for one in verification.differences(found, older)][1:3] == [
+        "dis_lin_ucb is coband",
+        "fed_lin_ucb is told n",
+    ]
+    alone = older.tests["lossy"][ALONE]
+    alone.candidates, alone.chosen = alone.candidates[:1], {}
+    older = older.model_copy(update={"seed": older.expected_seed})
+    assert list(verification.contradictions(found, older)) == [
+        "lossy, Alone: the 2 public settings were not tried once each, in their order"
     ]
 
 
