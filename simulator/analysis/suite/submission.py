@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from coband.simulator.analysis.suite.suites import REFERENCES, Settings, Size, Suite, World
+from coband.simulator.analysis.suite.suites import CHECKED, REFERENCES, Settings, Size, Suite, World
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
@@ -243,7 +243,7 @@ class Runner:
         """
         defaults = {f"{label}#checked": {**entry} for label, entry in entries.items()}
         study = self.found.study(
-            scenario, defaults, size=self.size, first=FIRST_REPLICATION, count=1, settings=("checks=full",)
+            scenario, defaults, size=self.size, first=FIRST_REPLICATION, count=1, settings=(CHECKED,)
         )
         _, failures = self._records(study)
         return {label.removesuffix("#checked"): why for label, why in failures.items()}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from coband.simulator.analysis.frontier.ranges import Between, Range, parse
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.registry.registry import ALGORITHMS, Registry
 from coband.simulator.experiments.runs.code_version import sha256
 from coband.simulator.experiments.runs.preflight import preflight
 from coband.simulator.experiments.runs.variant import Variant
@@ -26,6 +27,7 @@ from coband.simulator.experiments.scenario.nodes import Mark, plain
 from coband.simulator.experiments.scenario.shipped import FOLDER, LOADER, SUITE, SUITES
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.sweep.study import Sweep, load_study
+from coband.simulator.plugins.entry_points import OWN_DISTRIBUTION, distribution, installed
 from coband.simulator.scenario_errors import RequestError
 
 Size = Literal["quick", "full"]
@@ -33,6 +35,8 @@ ALONE, CENTRAL = "Alone", "Central"
 REFERENCES = (ALONE, CENTRAL)
 COSTLY = ("network", "messages", "adversaries", "server")
 """Sections that the reference Central does without: all data are everywhere at once, and cost nothing."""
+CHECKED = "checks=full"
+"""Of everybody else's algorithms in all runs: nodes know only what they declare and what they were sent."""
 Settings = Mapping[str, Any]
 """Values of an algorithm's parameters."""
 
@@ -183,7 +187,8 @@ class Suite:
             given = {key: value for key, value in world.given.items() if takes(str(entry["algorithm"]), key)}
             base = free if label.partition("#")[0] == CENTRAL else document
             text = to_yaml({**base, "algorithms": [{**given, **entry, "label": label}]})
-            variants += load_study(ScenarioText(text, scenario, self.folder), _possible(overrides, base)).variants
+            said = overrides if is_own(str(entry["algorithm"])) else dict.fromkeys([*overrides, CHECKED])
+            variants += load_study(ScenarioText(text, scenario, self.folder), _possible(said, base)).variants
         numbered = tuple(replace(one, number=number) for number, one in enumerate(variants))
         last = first + (budget.replications if count is None else count)
         return Sweep(f"{self.name}-{scenario}", text, numbered, tuple(range(first, last)), gridded=False)
@@ -245,7 +250,18 @@ def _is_number(algorithm: Algorithm, parameter: str) -> bool:
     return field is not None and isinstance(field.default, float)
 
 
-def _possible(overrides: Sequence[str], document: Mapping[str, Any]) -> list[str]:
+def point_of(algorithm: str) -> EntryPoint | None:
+    """What offers an installed algorithm, coband first; None for one of this process alone."""
+    points = [one for one in installed(ALGORITHMS.group) if one.name == algorithm]
+    return min(points, key=lambda one: distribution(one) != OWN_DISTRIBUTION, default=None)
+
+
+def is_own(algorithm: str) -> bool:
+    """Whether an algorithm comes with coband."""
+    return (point := point_of(algorithm)) is not None and distribution(point) == OWN_DISTRIBUTION
+
+
+def _possible(overrides: Iterable[str], document: Mapping[str, Any]) -> list[str]:
     """The settings that a scenario can have: turns where its schedule counts them."""
     turns = "turns" in document.get("schedule", {})
     return [one for one in overrides if turns or not one.startswith("schedule.turns=")]

@@ -116,9 +116,10 @@ class DeclaredContext(NodeContext):
     declared: frozenset[str] = frozenset()
 
     def __getattribute__(self, name: str) -> Any:
-        if name in FACTS and name not in object.__getattribute__(self, "declared"):
+        fact = "horizon" if name == "count_turns" else name
+        if fact in FACTS and fact not in object.__getattribute__(self, "declared"):
             raise UndeclaredKnowledge(
-                f"a node reads context.{name}, which its algorithm does not declare; add {name!r} to knows=(...) of "
+                f"a node reads context.{name}, which its algorithm does not declare; add {fact!r} to knows=(...) of "
                 "the Algorithm, so that comparisons can say what it is told"
             )
         return object.__getattribute__(self, name)

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import yaml
 from click.testing import CliRunner
 
 from coband.simulator.analysis.suite import scores, verification
+from coband.simulator.analysis.suite import suites as suites_module
 from coband.simulator.analysis.suite.page import LETTER, _overlap, page, picture, settings
 from coband.simulator.analysis.suite.scores import Entrant, Row, misfit, ranked, table
 from coband.simulator.analysis.suite.submission import Candidate, Outcome, Runner, Submission, SubmissionError, read
@@ -23,6 +25,7 @@ from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, S
 from coband.simulator.cli.main import main
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.suite import suite as command
+from coband.simulator.core.nodes.context import UndeclaredKnowledge
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.store.files import StorageError
@@ -443,6 +446,25 @@ def test_whoever_reads_what_is_not_declared_is_refused(tmp_path: Path, monkeypat
     (row,) = (row for row in table(found, "ideal", [submission]) if row.name == "dis_lin_ucb")
     assert row.remark.startswith("broke off")
     assert row.score is None
+
+
+def test_other_packages_are_told_nothing_that_they_do_not_declare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In no setting and no replication, whatever they do with the refusal."""
+    agent, heard = Registry.installed().algorithms["dis_lin_ucb"].agent, []
+    before = agent.__init__
+
+    def sly(self: Any, context: Any) -> None:
+        before(self, context)
+        for ask in (lambda: context.horizon, lambda: context.count_turns()):
+            with suppress(UndeclaredKnowledge):
+                heard.append(ask())
+
+    monkeypatch.setattr(agent, "__init__", sly)
+    monkeypatch.setattr(suites_module, "is_own", lambda name: name != "dis_lin_ucb")
+    submission = run(tiny(tmp_path / "tiny"), ["dis_lin_ucb"], tmp_path / "jobs", ("ideal",))
+    assert (heard, submission.tests["ideal"]["dis_lin_ucb"].failure) == ([], "")
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
