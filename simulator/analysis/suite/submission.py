@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from coband.simulator.analysis.suite.suites import CHECKED, REFERENCES, Settings, Size, Suite, World
+from coband.simulator.analysis.suite.suites import CHECKED, REFERENCES, Settings, Size, Suite, World, is_own, point_of
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
@@ -330,13 +330,17 @@ def code_here() -> str:
 
 
 def origin_of(name: str) -> str:
-    """What an algorithm comes from: coband and its version, or a distribution or module with a digest of its code."""
-    algorithm = Registry.installed().algorithms[name]
-    module = algorithm.agent.__module__
-    top = module.partition(".")[0]
-    if top == "coband":
+    """What an algorithm comes from: coband and its version, or a distribution with a digest of its code.
+
+    However it was installed; libraries that it uses do not count.
+    """
+    if is_own(name):
         return f"coband {metadata.version('coband')}"
-    server = algorithm.server.partition(":")[0] if isinstance(algorithm.server, str) else module
-    packages = metadata.packages_distributions().get(top, [])
-    origin = f"{packages[0]} {metadata.version(packages[0])}" if packages else top
-    return f"{origin} {code_of([module, server, algorithm.config.__module__])[:16]}"
+    algorithm, point = Registry.installed().algorithms[name], point_of(name)
+    server = algorithm.server
+    modules = [one.__module__ for one in (algorithm.agent, algorithm.config, server) if isinstance(one, type)]
+    modules += [server.partition(":")[0]] if isinstance(server, str) else []
+    offered = algorithm.agent.__module__ if point is None else point.module
+    package = None if point is None else point.dist
+    origin = offered.partition(".")[0] if package is None else f"{package.name} {package.version}"
+    return f"{origin} {code_of([offered, *modules], used=False)[:16]}"

@@ -30,16 +30,17 @@ def foreign(module: str) -> bool:
     return top != OURS and top not in sys.stdlib_module_names
 
 
-def code_of(modules: Iterable[str]) -> str:
+def code_of(modules: Iterable[str], used: bool = True) -> str:
     """Digest of the modules and of all that they import, but for coband and Python; empty where nothing is foreign.
 
     Args:
         modules: dotted names, or files that end in .py.
+        used: whether the versions of packages that they merely use count.
     """
-    return _digest(frozenset(filter(foreign, modules)))
+    return _digest(frozenset(filter(foreign, modules)), used)
 
 
-def _digest(modules: frozenset[str]) -> str:
+def _digest(modules: frozenset[str], used: bool) -> str:
     plugins = {module.partition(".")[0] for module in modules}
     contents: dict[str, str] = {}
     versions: set[str] = set()
@@ -53,7 +54,7 @@ def _digest(modules: frozenset[str]) -> str:
         seen.add(whole)
         found = _files(module)
         if found and top not in plugins and _is_installed(found[0]):
-            versions.update(_versions(top))
+            versions.update(_versions(top) if used else ())
             seen.add(top)
             continue
         for file in found:

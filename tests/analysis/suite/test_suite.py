@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.metadata import EntryPoint, PathDistribution
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from coband.simulator.core.nodes.context import UndeclaredKnowledge
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.store.files import StorageError
+from coband.simulator.experiments.sweep import foreign_code
 from coband.simulator.experiments.sweep.directory import SweepDirectory
 from tests.versions import at_least
 
@@ -465,6 +467,23 @@ def test_other_packages_are_told_nothing_that_they_do_not_declare(
     monkeypatch.setattr(suites_module, "is_own", lambda name: name != "dis_lin_ucb")
     submission = run(tiny(tmp_path / "tiny"), ["dis_lin_ucb"], tmp_path / "jobs", ("ideal",))
     assert (heard, submission.tests["ideal"]["dis_lin_ucb"].failure) == ([], "")
+
+
+def test_a_plugin_is_known_by_its_package_and_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it was installed, and also where its classes are coband's."""
+    module = tmp_path / "plug_in_of_a_suite.py"
+    module.write_text("import numpy\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    point: Any = EntryPoint("gp_ucb", "plug_in_of_a_suite:ALGORITHM", "coband.algorithms")
+    (tmp_path / "METADATA").write_text("Name: plug-in\nVersion: 0.3\n")
+    vars(point)["dist"] = PathDistribution(tmp_path)
+    monkeypatch.setattr(suites_module, "installed", lambda group: [point])
+    before = origin_of("gp_ucb")
+    assert before.startswith("plug-in 0.3 ")
+    monkeypatch.setattr(foreign_code.metadata, "version", lambda name: "0.0")
+    assert origin_of("gp_ucb") == before
+    module.write_text("import numpy as np\n")
+    assert origin_of("gp_ucb") != before
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
