@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.wire_checks import defences
+from coband.simulator.experiments.scenario.wire_checks import changed_by, defences, hidden_by
 from coband.simulator.reference.entries import Entry, Index
 from coband.simulator.reference.models import ROOT, Path
 
@@ -51,6 +51,18 @@ def _needs(entry: Entry, index: Index, algorithms: Mapping[str, Algorithm]) -> I
         elif path == ("server", "aggregate"):
             taken = _those(algorithms, lambda one: entry.word in defences(one) if entry.is_kind else defences(one))
             yield f"run with {'it' if entry.is_kind else 'a defence'}", taken
+        elif _under(path, [("messages", "privacy")]):
+            taken = _those(algorithms, lambda one: entry.word in hidden_by(one) if entry.is_kind else hidden_by(one))
+            yield f"send something that {'it' if entry.is_kind else 'a mechanism'} can hide", taken
+        elif _under(path, [("messages", "encoding")]) and entry.word != "float64":
+            yield (
+                f"{ALL}; but some of what is sent must be float64, as arms are looked up by it",
+                _those(algorithms, lambda found: found.needs.exact),
+            )
+            return
+        elif _under(path, [("adversaries",)]):
+            taken = _those(algorithms, lambda one: entry.word in changed_by(one) if entry.is_kind else changed_by(one))
+            yield f"have something that {'it changes' if entry.is_kind else 'lies change'}", taken
         elif _under(path, [("server",), ("network", "server")]):
             yield "have a server", _those(algorithms, lambda found: found.server is not None)
         elif path == ("schedule", "duration"):

@@ -146,6 +146,12 @@ def test_a_key() -> None:
         ),
         ("aggregate", "run with a defence", "coop_kernel_ucb", "rclb"),
         ("coordinate_median", "run with it", "fed_lin_ucb", "coop_kernel_ucb"),
+        ("messages.privacy", "send something that a mechanism can hide", "coop_kernel_ucb", "co_kernel_fc"),
+        ("mechanism.gaussian", "send something that it can hide", "dis_lin_ucb", "coop_kernel_ucb"),
+        ("messages.encoding", "every algorithm; but some of what is sent must be float64", "bpe", "dis_lin_ucb"),
+        ("adversaries", "have something that lies change", "lin_ucb", "ind_rage"),
+        ("sign_flip", "have something that it changes", "co_kernel_fc", "lin_ucb"),
+        ("reward_poisoning", "have something that it changes", "lin_ucb", "co_kernel_fc"),
     ],
 )
 def test_whom_a_key_or_kind_is_refused(word: str, statement: str, named: str, not_named: str) -> None:
