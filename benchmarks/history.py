@@ -22,8 +22,8 @@ TRIES = 3
 BARS = "▁▂▃▄▅▆▇█"
 INTRODUCTION = """Each case is computed by coband and by plain loops from the paper, in one process; the ratio of CPU
 seconds is what counts. `python -m benchmarks` measures them, and fails where one is more than {fall:.0%} below the
-median of the last {recent}; `python -m benchmarks --record` adds a measurement and writes this page. Measurements are
-on shared machines with two cores, whose noise is about a tenth."""
+median of the last {recent}; `python -m benchmarks --record` adds a measurement, unless one has fallen, and writes this
+page. Measurements are on shared machines with two cores, whose noise is about a tenth."""
 History = list[dict[str, object]]
 """Measurements, the oldest first: ``date``, ``version``, and ``ratios`` by case."""
 

@@ -65,6 +65,24 @@ def test_the_exit_status_says_whether_decisions_differ(monkeypatch: pytest.Monke
         assert program.main() == status
 
 
+def test_ratios_that_have_fallen_are_recorded_only_on_request(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, recorded = [{"date": "2026-01-01", "version": "1", "ratios": {"domain": 10.0}}], list[dict[str, float]]()
+    monkeypatch.setattr(program.history, "read", lambda: file)
+    monkeypatch.setattr(program.history, "record", lambda ratios, version: recorded.append(ratios))
+    monkeypatch.setattr(program.history, "PAGE", tmp_path / "speed.md")
+    for same, words, status, said in (
+        (True, [], 1, "nothing was recorded, for domain has fallen; measure again, or give --accept-fallen"),
+        (False, ["--accept-fallen"], 1, "nothing was recorded, for domain decided otherwise\n"),
+        (True, ["--accept-fallen"], 0, "HAS FALLEN"),
+    ):
+        monkeypatch.setattr("sys.argv", ["benchmarks", "domain", "--record", *words])
+        monkeypatch.setitem(program.CASES, "domain", (lambda same=same: Measured(2.0, 1.0, same, ""), "a case"))
+        assert (program.main(), len(recorded)) == (status, 1 - status)
+        assert said in capsys.readouterr().out
+
+
 def test_a_figure_beside_a_reference() -> None:
     assert whole.compared(2.0, 30.0, 20.0) == Figure("2 s, 15.0x", "1.5 s, 20x", False)
     assert whole.compared(1.0, 30.0, 20.0).met
