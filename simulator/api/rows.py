@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from typing import Any
 
 from coband.simulator.analysis.traces.query import query
-from coband.simulator.analysis.traces.reading import traced
+from coband.simulator.analysis.traces.reading import spelled, traced
 from coband.simulator.analysis.traces.tables import TEXTS
 from coband.simulator.api.arguments import check
 from coband.simulator.api.errors import RunError, translated
@@ -29,7 +29,6 @@ _TEXTS = ("label", "algorithm", "graph", "fingerprint", "phase")
 INTERVAL = ("low", "high")
 _BROKEN = ("violated", "failed")
 QUERY_SECONDS = 60.0
-_NODE = re.compile(r"\d+")
 
 
 class StoredTables:
@@ -40,6 +39,7 @@ class StoredTables:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
+        check(StoredTables.__init__, path=path)
         with translated():
             self.path = called(path)
         with self._opened() as run:
@@ -173,18 +173,19 @@ class StoredTables:
             seconds: limit of the time that a query takes.
 
         Raises:
-            RunError: no trace was kept, there is no such label or event, or the query is wrong or too slow.
+            RunError: no trace was kept, there is no such label, event or node, or the query is wrong or too slow.
         """
         check(StoredTables.events, **locals())
-        spelled = f"agent {node}" if _NODE.fullmatch(str(node)) else None if node is None else str(node)
-        where = Filter(event, spelled, kind, start, end, message)
+        where = Filter(event, None if node is None else str(node), kind, start, end, message)
         with self._opened() as run:
             if sql is not None:
                 if (label, replication) != (None, None) or where != Filter():
                     raise RunError("give sql= or conditions on events, not both.")
                 found = query(run.file, sql, seconds)
+                if twice := [name for name in dict.fromkeys(found.columns) if found.columns.count(name) > 1]:
+                    raise RunError(f"the query has several columns {', '.join(twice)}; name them apart with AS.")
                 return Table.from_rows(found.columns, found.rows)
-            traced(run.select(label, replication))  # refuses a run without a trace
+            where = replace(where, node=spelled(where.node, traced(run.select(label, replication))))
             return Table.from_rows(Event._fields, run.events(label, replication, where), TEXTS)
 
     def _of_jobs(self, names: Sequence[str], table: str, order: str, texts: Sequence[str] = ()) -> Table:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from coband.simulator.analysis.traces.reading import spelled
 from coband.simulator.cli.options import BadInput
-from coband.simulator.cli.trace.common import parse_interval, spell_node
-from coband.simulator.experiments.store.store import open_run
+from coband.simulator.cli.trace.common import parse_interval
+from coband.simulator.experiments.store.store import StoreError, open_run
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fake_runs import ROOT, perform
 
@@ -126,10 +127,12 @@ def test_a_closed_pager_is_no_error(run: Path) -> None:
 
 def test_nodes_are_those_of_the_run(run: Path) -> None:
     with open_run(run) as stored:
-        found = [spell_node(text, stored.jobs) for text in ("server", "2", "agent 2", " agent2", None)]
+        found = [spelled(text, stored.jobs) for text in ("server", "2", "agent 2", " agent2", None)]
         assert found == ["server", "agent 2", "agent 2", "agent 2", None]
-        with pytest.raises(BadInput, match=r"--node '7' is no node of this run; there is server, agent 0 to agent 4\."):
-            spell_node("7", stored.jobs)
+        with pytest.raises(
+            StoreError, match=r"--node '7' is no node of this run; there is server, agent 0 to agent 4\."
+        ):
+            spelled("7", stored.jobs)
 
 
 def test_every_number_is_explained(coband: Program, run: Path) -> None:

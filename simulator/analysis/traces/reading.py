@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.experiments.store import schema
 from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun, StoreError
 
 COLUMNS = ", ".join(tr.COLUMNS)
@@ -22,6 +24,37 @@ def nodes(jobs: Iterable[StoredJob]) -> list[str]:
     query = "SELECT DISTINCT node FROM events WHERE job = ?"
     found = sorted({address for job in jobs for (address,) in job.part.execute(query, (job.id,))})
     return [name for address in found if (name := address_name(address)) is not None]
+
+
+def spelled(text: str | None, jobs: Sequence[StoredJob]) -> str | None:
+    """The store's name of a node that the user names as "server", "agent 3" or "3".
+
+    Args:
+        text: as the user names it; None for any node.
+        jobs: where it is to occur.
+
+    Raises:
+        StoreError: it has no event in any of them.
+    """
+    if text is None:
+        return text
+    match = re.fullmatch(r"(?:agent\s*)?(\d+)", text.strip())
+    name = text.strip() if match is None else f"agent {int(match[1])}"
+    query = f"{schema.TRACE} SELECT 1 FROM trace WHERE job = ? AND node = ? LIMIT 1"
+    if any(job.part.execute(query, (job.id, name)).fetchone() for job in jobs):
+        return name
+    raise StoreError(f"--node {text!r} is no node of this run; there is {_listed(nodes(jobs))}.")
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    """Nodes in words; agents that follow each other as the first and the last of them."""
+    agents = sorted(int(name.split()[1]) for name in nodes if name.startswith("agent "))
+    words = [name for name in nodes if not name.startswith("agent ")]
+    if len(agents) > 2 and agents[-1] - agents[0] == len(agents) - 1:
+        words.append(f"agent {agents[0]} to agent {agents[-1]}")
+    else:
+        words += [f"agent {number}" for number in agents]
+    return ", ".join(words)
 
 
 class TraceReader:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import JSON_LINES
-from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, parse_interval, spell_node
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, parse_interval
 from coband.simulator.cli.trace.events import print_events
 from coband.simulator.cli.types import AtLeast
 
@@ -38,9 +38,9 @@ def show(
     """Print events, in order."""
     start, end = parse_interval(interval)
     with opened(path) as run:
-        from coband.simulator.analysis.traces.reading import traced
+        from coband.simulator.analysis.traces.reading import spelled, traced
         from coband.simulator.experiments.store.store import Filter
 
         jobs = traced(run.select(label, replication))
-        where = Filter(event, spell_node(node, jobs), kind, start, end, message)
+        where = Filter(event, spelled(node, jobs), kind, start, end, message)
         print_events(islice(run.events(label, replication, where), limit), run.labels, as_json)
