@@ -17,7 +17,7 @@ _OPTIONS = {
     "--cluster-option": "cluster_options=",
     "--agent": "agents=",
 }
-_OPTION = re.compile(r"`[^`]*`|(?<!\S)(?:--out DIR|--[a-z]+(?:-[a-z]+)*)\b")
+_OPTION = re.compile(r"`[^`]*`|(?<!\S)(?:--out DIR|--[a-z]+(?:-[a-z]+)*)\b(?: (?=['\"\d-]))?")
 
 _OF_SCENARIOS: tuple[type[Exception], ...] = (*BAD_INPUT, SelectionError)
 
@@ -43,18 +43,20 @@ def translated() -> Iterator[None]:
     except ScenarioError:
         raise
     except _OF_SCENARIOS as error:
-        raise ScenarioError([InputProblem("", None, None, "", str(error))]) from error
+        raise ScenarioError([InputProblem("", None, None, "", in_python(str(error)))]) from error
     except RequestError as error:
         raise RunError(in_python(str(error))) from error
 
 
 def in_python(text: str) -> str:
-    """A message with keyword arguments in the place of options, ``label=`` for ``--label``, but for commands in it."""
+    """A message with keyword arguments in the place of options, but for commands in it: ``workers=1`` for
+    ``--workers 1``."""
     return _OPTION.sub(lambda found: found[0] if found[0][0] == "`" else _argument(found[0]), text)
 
 
 def _argument(option: str) -> str:
-    return _OPTIONS.get(option) or f"{option[2:].replace('-', '_')}="
+    name = option.rstrip()
+    return _OPTIONS.get(name) or f"{name[2:].replace('-', '_')}="
 
 
 def not_installed(package: str, extra: str, purpose: str) -> ImportError:

@@ -56,7 +56,8 @@ def test_bars_show_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
         ("choose --label (A, B) and --replication (0, 1).", "choose label= (A, B) and replication= (0, 1)."),
         ("with --out, or replace it with --force.", "with out=, or replace it with force=True."),
         ("--cluster-option cores is given twice", "cluster_options= cores is given twice"),
-        ("--agent 7 and --for-good", "agents= 7 and for_good="),
+        ("--agent 7 and --for-good", "agents=7 and for_good="),
+        ("or with --workers 2; --cluster 'x' is none", "or with workers=2; cluster='x' is none"),
         ("a--b and x-o stay", "a--b and x-o stay"),
         (
             "such as `coband trace show RUN --event send` and --drop",
