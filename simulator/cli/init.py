@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import keyword
+import re
 import shlex
 from pathlib import Path
 
@@ -65,11 +66,12 @@ def init(directory: Path, template: str, name: str | None) -> None:
     """
     from coband.simulator.experiments.store.files import writing_to
 
-    if name is not None and not (name.isidentifier() and name.isascii()):
-        raise BadInput(f"--name {name}: a name has letters, digits and _, and begins with no digit.")
-    if name is not None and template in PLUGINS and (taken := _taken(name)):
+    if name is not None and not (name.isidentifier() and name.isascii() and name[0].isalpha()):
+        raise BadInput(f"--name {name}: a name has letters, digits and _, and begins with a letter.")
+    files = _files(template)
+    if name is not None and template in PLUGINS and (taken := _taken(name, files)):
         raise BadInput(f"--name {name}: {taken}; choose another name.")
-    files = _named(_files(template), name)
+    files = _named(files, name)
     there = [file for file in (*files, LOCK) if (directory / file).exists()]
     if there:
         raise BadInput(
@@ -88,28 +90,38 @@ def init(directory: Path, template: str, name: str | None) -> None:
         click.echo(command)
 
 
-def _taken(name: str) -> str:
-    """Why no plugin can have this name; empty if one can."""
+def _taken(name: str, files: dict[str, str]) -> str:
+    """Why no plugin of these files can have this name; empty if one can."""
     from coband.simulator.experiments.registry.registry import ALGORITHMS
 
     if keyword.iskeyword(name):
         return "that is a word of Python itself"
     if name in ALGORITHMS.lasting():
         return "an algorithm of that name is installed"
-    return "a module of that name is installed" if importlib.util.find_spec(name) else ""
+    if importlib.util.find_spec(name):
+        return "a module of that name is installed"
+    words = {word for file, text in files.items() if file.endswith(".py") for word in re.findall(r"\w+", text)}
+    return f"its class would be {_class(name)}, which the plugin imports" if _class(name) in words else ""
+
+
+def _class(name: str) -> str:
+    """The class of a plugin of that name."""
+    return name.title().replace("_", "")
 
 
 def _named(files: dict[str, str], name: str | None) -> dict[str, str]:
     """The files with another name in the place of the template's, in names of files too."""
+    from coband.simulator.experiments.scenario.yaml_text import to_yaml
+
     scenario = files["scenario.yaml"]
     old = scenario.split("\nname: ", 1)[1].split("\n", 1)[0]
     if name is None or name == old:
         return files
     if f"{old}.py" in files:
-        spellings = ((one, one.title().replace("_", ""), one.replace("_", "-")) for one in (old, name))
+        spellings = ((one, _class(one), one.replace("_", "-")) for one in (old, name))
         pairs = list(zip(*spellings, strict=True))
         return {_replaced(file, pairs): _replaced(text, pairs) for file, text in files.items()}
-    changed = {"scenario.yaml": scenario.replace(f"\nname: {old}\n", f"\nname: {name}\n", 1)}
+    changed = {"scenario.yaml": scenario.replace(f"\nname: {old}\n", f"\n{to_yaml({'name': name})}", 1)}
     return {**files, **changed, "README.md": files["README.md"].replace(f"/{old}", f"/{name}")}
 
 

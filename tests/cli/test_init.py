@@ -58,8 +58,11 @@ def test_another_name(here: Path) -> None:
     assert "class ShareIt(Talks, Agent):" in Path("plugin/share_it.py").read_text()
     everything = "".join(path.read_text() for path in Path("plugin").rglob("*") if path.is_file())
     assert not any(word in everything for word in ("fed_ucb1", "FedUcb1", "fed-ucb1"))
-    refused = coband("init", "other", "--name", "my study")
-    assert (refused.exit_code, Path("other").exists()) == (2, False)
+    for name in ("my study", "_"):
+        refused = coband("init", "other", "--name", name)
+        assert (refused.exit_code, Path("other").exists()) == (2, False)
+    assert coband("init", "null", "--name", "null").exit_code == 0  # which is no text in YAML without quotes
+    assert yaml.safe_load(Path("null/scenario.yaml").read_text())["name"] == "null"
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,7 @@ def test_another_name(here: Path) -> None:
         ("class", "that is a word of Python itself"),
         ("lin_ucb", "an algorithm of that name is installed"),
         ("numpy", "a module of that name is installed"),
+        ("needs", "its class would be Needs, which the plugin imports"),
     ],
 )
 def test_a_name_that_no_plugin_can_have(here: Path, name: str, why: str) -> None:
