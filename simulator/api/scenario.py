@@ -24,6 +24,7 @@ from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.nodes import MappingNode, plain
 from coband.simulator.experiments.scenario.yaml_nodes import SURROGATE
 from coband.simulator.experiments.scenario.yaml_text import in_one_line, to_yaml
+from coband.simulator.experiments.store.files import replace_text, writing_to
 from coband.simulator.experiments.sweep.grid import split
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.plugins.entry_points import PluginError
@@ -66,10 +67,6 @@ class Scenario:
             return given
         if isinstance(given, Mapping):
             return cls.from_dict(given)
-        if not isinstance(given, (str, PathLike)):
-            raise TypeError(
-                f"a scenario is a file, a name, YAML text, a mapping or a Scenario, not {type(given).__name__}"
-            )
         return cls.from_yaml(given)
 
     @classmethod
@@ -83,6 +80,10 @@ class Scenario:
         Raises:
             ScenarioError: there is no such file, or it cannot be read as YAML.
         """
+        if not isinstance(source, (str, PathLike)):
+            raise TypeError(
+                f"a scenario is a file, a name, YAML text, a mapping or a Scenario, not {type(source).__name__}"
+            )
         if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
             return cls(ScenarioText(source, FROM_TEXT, _folder(base)))._readable()
         return cls(Path(source))._readable()
@@ -129,12 +130,15 @@ class Scenario:
 
         Args:
             path: a file to write it to, too; it is replaced. Arrays that are too large for a text go beside it.
+
+        Raises:
+            RunError: the file cannot be written.
         """
         text = to_yaml(self.to_dict()) if self.settings else self._text
         if path is not None:
-            with self.errors():
+            with self.errors(), writing_to(Path(path), "Give another path."):
                 attachments.write(attachments.problems_in(self.to_dict(), self._base), Path(path).parent)
-            Path(path).write_text(text, encoding="utf-8")
+                replace_text(Path(path), text)
         return text
 
     def to_dict(self) -> dict[str, Any]:
@@ -166,8 +170,9 @@ class Scenario:
     @property
     def labels(self) -> list[str]:
         """Labels of its algorithms."""
-        entries = self.to_dict().get("algorithms") or []
-        return [str(entry.get("label") or entry.get("algorithm")) for entry in entries if isinstance(entry, dict)]
+        entries = self.to_dict().get("algorithms")
+        found = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+        return [str(entry.get("label") or entry.get("algorithm")) for entry in found]
 
     @cached_property
     def is_sweep(self) -> bool:

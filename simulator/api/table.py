@@ -156,6 +156,8 @@ class Table:
             return self._column(key).array()
         if isinstance(key, slice):
             return Table({name: column.take(key) for name, column in self._columns.items()})
+        if not isinstance(key, int | np.integer):
+            raise TypeError(f"{key!r} is no column, row or part: select() chooses columns, and where() rows")
         if not -len(self) <= key < len(self):
             raise IndexError(f"row {key} of a table with {len(self)} rows")
         start = key % len(self)

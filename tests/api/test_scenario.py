@@ -23,6 +23,7 @@ def test_what_describes_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {coband.Scenario.of(one).to_yaml() for one in given} == {text}
     assert coband.Scenario.of("quickstart").labels == ["Async", "Approx-Dis", "Dis", "One", "Alone"]
     assert coband.Scenario.of("{name: short}").to_dict() == {"name": "short"}
+    assert repr(coband.Scenario.of({"name": "short", "algorithms": 3})) == "Scenario('short', )"
 
 
 def test_values_are_set_without_touching_the_original() -> None:
@@ -38,6 +39,8 @@ def test_values_are_set_without_touching_the_original() -> None:
 
 
 def test_it_can_be_written_to_a_file(tmp_path: Path) -> None:
+    with pytest.raises(coband.RunError, match=r" cannot be written: .+\. Give another path\."):
+        coband.Scenario.from_dict(STUDY).to_yaml(tmp_path)
     scenario = coband.Scenario.of("quickstart")
     assert scenario.to_yaml(tmp_path / "a.yaml") == (tmp_path / "a.yaml").read_text()
     assert load(tmp_path / "a.yaml") == load("quickstart")

@@ -34,6 +34,8 @@ def test_rows_are_dicts_of_python_values(table: coband.Table) -> None:
     assert [tuple(row.values()) for row in table] == ROWS
     assert table[-1] == dict(zip(NAMES, ROWS[2], strict=True))
     assert type(table[0]["whole"]) is int
+    with pytest.raises(TypeError, match=r"select\(\) chooses columns, and where\(\) rows"):
+        table[["text"]]  # type: ignore[call-overload]
     with pytest.raises(IndexError, match="row 3 of a table with 3 rows"):
         table[3]
 
