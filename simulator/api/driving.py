@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 
 import coband
+from coband.simulator.api.arguments import fits
 from coband.simulator.api.callbacks import Callback, Following
-from coband.simulator.api.errors import RunError, RunWarning
+from coband.simulator.api.errors import RunError, RunWarning, in_python
 from coband.simulator.cli import progress as sentences
 from coband.simulator.cli.progress import Bar
 from coband.simulator.experiments.registry.registry import Registry
@@ -34,7 +35,7 @@ def drive_study(
     for sentence in Registry.installed().warnings:
         warnings.warn(sentence, RunWarning, stacklevel=3)
     for sentence in memory.before(study, pool.size()) if isinstance(pool, InProcess | Local) else ():
-        warnings.warn(sentence, RunWarning, stacklevel=3)
+        warnings.warn(in_python(sentence), RunWarning, stacklevel=3)
     if bar is not None and bar.visible():
         sentences.announce(study, pool.size(), out=place.path, elsewhere=not (pool.children or pool.in_process))
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
@@ -61,9 +62,9 @@ def count_of(workers: int | None, most: int) -> int:
     Raises:
         RunError: there are none.
     """
-    if workers is not None and not (isinstance(workers, int) and workers >= 1):
+    if workers is not None and not (fits(workers, int) and workers >= 1):
         raise RunError(f"workers={workers!r}: at least one is needed, a whole number.")
-    return workers or max(1, min(most, executors.cores()))
+    return max(1, min(most, executors.cores())) if workers is None else int(workers)
 
 
 def pool_of(workers: int | None, most: int) -> WorkerPool:

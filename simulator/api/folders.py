@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import overload
 
+from coband.simulator.api.arguments import check
 from coband.simulator.api.errors import RunError, translated
 from coband.simulator.api.stored import Run, Sweep
 from coband.simulator.api.table import Table
@@ -70,6 +71,7 @@ def load(path: str | PathLike[str]) -> Run | Sweep:
     Raises:
         RunError: there is no run, or its store is of another version.
     """
+    check(load, path=path)
     with translated(), open_run(place := called(path)) as run:
         swept = bool(variants(run)) or is_sweep(place)
     return Sweep(place) if swept else Run(place)
@@ -81,6 +83,7 @@ def runs(folder: str | PathLike[str] = RUNS) -> Runs:
     Args:
         folder: whose subfolders are run directories; one that does not exist has none.
     """
+    check(runs, folder=folder)
     place = Path(folder)
     found = []
     for path in sorted(place.iterdir()) if place.is_dir() else ():

@@ -40,6 +40,7 @@ class Frontier:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
+        check(Frontier.__init__, path=path)
         with translated(), open_run(place := called(path)) as run:
             found = summary(run).get("frontier")
         self.path = place

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.api.arguments import check
 from coband.simulator.api.errors import RunError, not_installed
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ class Plots:
         self, x: Against, y: Literal["regret", "turns"], ax: Axes | None, labels: str | Iterable[str] | None
     ) -> Axes:
         axes = {"turns": "turns", "time": "times", "scalars": "scalars", "energy": "energy"}
-        if x not in axes:
+        check(Plots._curves, labels=labels)
+        if x not in [*axes]:
             raise RunError(f"x={x!r}: regret is drawn against {', '.join(axes)}.")
         pyplot = _matplotlib()
         from coband.simulator.analysis.report import contents, figures

@@ -146,6 +146,7 @@ def sweep(
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
     """
     check(sweep, algorithms=algorithms, only=only, cluster=cluster, cluster_options=cluster_options, out=out)
+    check(sweep, trace=trace)
     asked = (
         Scenario.of(scenario)
         .with_(set)

@@ -15,7 +15,7 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.traces.causes import why
 from coband.simulator.analysis.traces.reading import TraceReader, one_job
-from coband.simulator.api.arguments import check
+from coband.simulator.api.arguments import check, fits
 from coband.simulator.api.comparing import Causes, Comparison
 from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.plots import Plots
@@ -79,7 +79,10 @@ class Run(StoredTables):
         check(Run.why, **locals())
         if isinstance(event, Mapping):
             label, replication = event.get("label", label), event.get("replication", replication)
-            event = int(event["seq"])
+            number: Any = event.get("seq")
+            if not fits(number, float) or number % 1:
+                raise RunError(f"seq={number!r}: the row of an event has its number there, a whole one.")
+            event = int(number)
         with self._opened() as run:
             return Causes(why(TraceReader(one_job(run, label, replication)), event, whole=whole))
 
@@ -185,6 +188,7 @@ class Run(StoredTables):
             RunError: no job has finished, or another file is there.
             ImportError: matplotlib or jinja2 is not installed.
         """
+        check(Run.report, out=out, against=against)
         try:
             from coband.simulator.analysis.report.page import page
         except ImportError as error:
@@ -230,6 +234,7 @@ class Run(StoredTables):
             RunError: nothing has finished, or the directory holds something.
             ImportError: tensorboardX is not installed (``pip install 'coband[tensorboard]'``).
         """
+        check(Run.to_tensorboard, out=out)
         from coband.simulator.analysis import trackers
 
         folder = self.path if self.path.is_dir() else self.path.parent

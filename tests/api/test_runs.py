@@ -174,10 +174,12 @@ def test_figures(done: coband.Run) -> None:
     wrong = (
         lambda: done.plot.regret("nothing"),  # type: ignore[arg-type]
         lambda: done.plot.regret(labels="X"),
+        lambda: done.plot.regret(labels=3),  # type: ignore[arg-type]
+        lambda: done.plot.regret(["time"]),  # type: ignore[arg-type]
         lambda: done.plot.figure("x"),
     )
     for attempt in wrong:
-        with pytest.raises(coband.RunError, match="there is no|is drawn against"):
+        with pytest.raises(coband.RunError, match="there is no|is drawn against|labels=3 is not allowed"):
             attempt()
     with pytest.raises(
         AttributeError, match=r"there is no plot 'foo'; there is regret\(x=...\), turns\(\), figure\(name\)"

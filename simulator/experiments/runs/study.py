@@ -187,12 +187,11 @@ def load_run(
             "to run it alone, add --set tuning=null",
         )
     most = point.scenario.replications if point.until is None else point.until.max_replications
-    if replications and max(replications) >= most and point.tuning is None:  # tuning numbers those of its own from afar
-        wrong = max(replications)
-        raise SelectionError(
-            f"there is no replication {wrong}: the scenario has {counted(most, 'replication')}, counted from 0; "
-            f"with --replications {wrong + 1} it has this one too."
-        )
+    low, high = min(replications, default=0), max(replications, default=0)
+    if low < 0 or (high >= most and point.tuning is None):  # tuning numbers those of its own from afar
+        advice = "." if low < 0 else f"; with --replications {high + 1} it has this one too."
+        has = f"the scenario has {counted(most, 'replication')}, counted from 0"
+        raise SelectionError(f"there is no replication {low if low < 0 else high}: {has}{advice}")
     return study_of(point.scenario, only, replications, point.until, point.limit)
 
 
