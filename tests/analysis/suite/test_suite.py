@@ -21,7 +21,15 @@ from coband.simulator.analysis.suite import scores, verification
 from coband.simulator.analysis.suite import suites as suites_module
 from coband.simulator.analysis.suite.page import LETTER, _overlap, page, picture, settings
 from coband.simulator.analysis.suite.scores import Entrant, Row, misfit, ranked, table
-from coband.simulator.analysis.suite.submission import Candidate, Outcome, Runner, Submission, SubmissionError, read
+from coband.simulator.analysis.suite.submission import (
+    Candidate,
+    Outcome,
+    Runner,
+    Submission,
+    SubmissionError,
+    origin_of,
+    read,
+)
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, Suite, SuiteError, suite, suites
 from coband.simulator.cli.main import main
 from coband.simulator.cli.options import BadInput
