@@ -66,7 +66,7 @@ def page(suite: Suite, submissions: Sequence[Submission]) -> str:
 
 def _section(suite: Suite, name: str, submissions: Sequence[Submission]) -> Section:
     rows = table(suite, name, submissions)
-    header = Markup(re.sub("`(.+?)`", r"<code>\1</code>", Markup.escape(suite.header(name))))
+    header = Markup(re.sub("`(.+?)`", r"<code>\1</code>", str(Markup.escape(suite.header(name)))))
     return Section(name, header, suite.world(name).metric.replace("_", " "), rows, picture(rows))
 
 

@@ -59,7 +59,7 @@ sizes:
   full: {candidates: 3, tuning: 2, replications: 4}
 scenarios: {ideal: linear, lossy: linear}
 """
-SCENARIO = """# What it asks.
+SCENARIO = """# What `it` asks.
 name: tiny
 seed: 3
 agents: {count: 3}
@@ -401,7 +401,7 @@ def test_two_submissions_stand_on_one_page(ran: tuple[Suite, Submission]) -> Non
     assert text == page(found, [submission, submission])
     assert "dis_lin_ucb (1)" in text
     assert "dis_lin_ucb (2)" in text
-    assert "What it asks." in text
+    assert "What <code>it</code> asks." in text
     assert "http" not in text.replace("http-equiv", "")
 
 
