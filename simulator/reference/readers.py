@@ -36,10 +36,39 @@ def _has(index: Index, algorithm: str, entry: Entry) -> bool:
     return bool(root != ROOT and models.reached(root) & set(entry.models))
 
 
+_BUT: tuple[tuple[list[Path], str, Callable[[Algorithm], bool]], ...] = (
+    (
+        [("messages", "encoding")],
+        "some of what is sent must be float64, as arms are looked up by it",
+        lambda one: bool(one.needs.exact),
+    ),
+    (
+        [("agents", "reward_delay")],
+        "refused, for want of rewards before the next turn",
+        lambda one: bool(one.needs_rewards),
+    ),
+    (
+        [("agents", "joins"), ("agents", "leaves")],
+        "refused, since they plan for the same agents from the start to the end",
+        lambda one: one.needs.ends_together,
+    ),
+    (
+        [("agents", "restart")],
+        "refused, since they plan their pulls or are private by themselves",
+        lambda one: bool(one.needs_start),
+    ),
+)
+"""Parts of the simulator for every algorithm but some: where, what holds for those, and which they are."""
+
+
 def _needs(entry: Entry, index: Index, algorithms: Mapping[str, Algorithm]) -> Iterator[Statement]:
     """What the needs of algorithms say about a part of the simulator."""
     kinds = _kinds(entry, index)
     for path in entry.paths:
+        for parts, but, concerns in _BUT if entry.word != "float64" else ():
+            if _under(path, parts):
+                yield f"{ALL}; but {but}", _those(algorithms, concerns)
+                return
         if _under(path, [("network", "topology")]) and kinds:
             yield f"run on {' or '.join(kinds)}", _those(algorithms, lambda found: _runs_on(found, kinds))
         elif path == ("network", "topology"):
@@ -54,12 +83,6 @@ def _needs(entry: Entry, index: Index, algorithms: Mapping[str, Algorithm]) -> I
         elif _under(path, [("messages", "privacy")]):
             taken = _those(algorithms, lambda one: entry.word in hidden_by(one) if entry.is_kind else hidden_by(one))
             yield f"send something that {'it' if entry.is_kind else 'a mechanism'} can hide", taken
-        elif _under(path, [("messages", "encoding")]) and entry.word != "float64":
-            yield (
-                f"{ALL}; but some of what is sent must be float64, as arms are looked up by it",
-                _those(algorithms, lambda found: found.needs.exact),
-            )
-            return
         elif _under(path, [("adversaries",)]):
             taken = _those(algorithms, lambda one: entry.word in changed_by(one) if entry.is_kind else changed_by(one))
             yield f"have something that {'it changes' if entry.is_kind else 'lies change'}", taken
@@ -69,24 +92,6 @@ def _needs(entry: Entry, index: Index, algorithms: Mapping[str, Algorithm]) -> I
             yield "need the parameter horizon with it", _those(algorithms, lambda found: found.needs.horizon)
         elif path[0] == "schedule" and kinds:
             yield f"run on {' or '.join(kinds)}", _those(algorithms, lambda found: {*kinds} & {*found.needs.schedules})
-        elif _under(path, [("agents", "reward_delay")]):
-            yield (
-                f"{ALL}; but refused, for want of rewards before the next turn",
-                _those(algorithms, lambda found: found.needs_rewards),
-            )
-            return
-        elif _under(path, [("agents", "joins"), ("agents", "leaves")]):
-            yield (
-                f"{ALL}; but refused, since they plan for the same agents from the start to the end",
-                _those(algorithms, lambda found: found.needs.ends_together),
-            )
-            return
-        elif _under(path, [("agents", "restart")]):
-            yield (
-                f"{ALL}; but refused, since they plan their pulls or are private by themselves",
-                _those(algorithms, lambda found: found.needs_start),
-            )
-            return
         elif path[0] == "problem" and kinds:
             yield f"run on {' or '.join(kinds)}", _those(algorithms, lambda found: _solves(found, kinds))
         for places, need, word in (

@@ -150,7 +150,7 @@ def picture(rows: Sequence[Row]) -> Markup:
 
 def _free(x: float, y: float, width: float, taken: Sequence[Box]) -> Box:
     """Where a name goes: as near to its point as there is room, to its right or left, above the axis."""
-    sides = [left for left in (x + 7, x - 7 - width) if left >= LEFT and left + width <= WIDTH]
+    sides = [left for left in (x + 7, x - 7 - width) if left >= LEFT and left + width <= WIDTH] or [LEFT]
     steps = sorted(range(-HEIGHT // 4, HEIGHT // 4), key=abs)
     places = [(left, y - 6 + 4 * step, left + width, y + 6 + 4 * step) for step in steps for left in sides]
     inside = [one for one in places if one[1] >= 0 and one[3] <= _y(LOW)]

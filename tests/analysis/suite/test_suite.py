@@ -428,6 +428,10 @@ def test_a_place_without_a_score_is_among_all_scores(ran: tuple[Suite, Submissio
     assert "<td>-<br><small>1" in overview
 
 
+def test_a_name_as_long_as_the_picture_is_drawn() -> None:
+    assert "x" * 110 in picture([Row("x" * 110, 1.0, 0.5, means={"bits": 100.0})])
+
+
 def test_names_in_the_picture_cross_nothing() -> None:
     """Names of close points have places of their own within the picture; scores beyond it have none."""
     names = [f"{'long_' * (n % 4)}name_{n}" for n in range(12)]
