@@ -241,11 +241,7 @@ class Runner:
 
         The checks find nodes that read what their algorithm does not declare (`Algorithm.knows`).
         """
-        defaults = {f"{label}#checked": {**entry} for label, entry in entries.items()}
-        study = self.found.study(
-            scenario, defaults, size=self.size, first=FIRST_REPLICATION, count=1, settings=(CHECKED,)
-        )
-        _, failures = self._records(study)
+        _, failures = self._records(checked_study(self.found, scenario, entries, self.size))
         return {label.removesuffix("#checked"): why for label, why in failures.items()}
 
     def _test(self, scenario: str, entries: Mapping[str, Outcome], seed: int) -> None:
@@ -269,6 +265,12 @@ class Runner:
         report = driven(study, SweepDirectory(where, self.place / JOBS), self.pool, listener)
         failures = {one.label: one.error.strip().splitlines()[-1] for one in report.failures}
         return dict(records_of(study, ResultCache(self.place / JOBS))), failures
+
+
+def checked_study(found: Suite, scenario: str, entries: Mapping[str, Settings], size: Size) -> Sweep:
+    """A replication of each entry with its default settings and all checks, by keys LABEL#checked."""
+    defaults = {f"{label}#checked": {**entry} for label, entry in entries.items()}
+    return found.study(scenario, defaults, size=size, first=FIRST_REPLICATION, count=1, settings=(CHECKED,))
 
 
 def tuning_study(found: Suite, scenario: str, tried: Mapping[str, tuple[str, Settings]], size: Size) -> Sweep:

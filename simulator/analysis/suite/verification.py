@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from coband.simulator.analysis.suite.submission import (
     Candidate,
     Outcome,
     Submission,
+    checked_study,
     code_here,
     driven,
     measured,
@@ -26,6 +27,7 @@ from coband.simulator.analysis.suite.submission import (
 )
 from coband.simulator.analysis.suite.suites import REFERENCES, Suite
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.reporting import Report
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
@@ -33,19 +35,21 @@ from coband.simulator.experiments.sweep.study import Sweep
 
 OWN = "coband "
 """What the origin of coband's own algorithms begins with."""
+BROKEN = -1
+"""Stands for the number of a replication where a test broke off."""
 DEFAULTS: list[dict[str, Any]] = [{}]
 """The settings that are tried of an algorithm that declares no ranges."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A replication of a test, or a setting of tuning with all its replications, that has run again."""
+    """What has run again: a replication of a test, a setting of tuning with all its replications, or what broke off."""
 
     scenario: str
     label: str
     part: str
     same: bool
-    """Whether it made the same decisions and sent the same messages, with the same numbers."""
+    """Whether it made the same decisions and sent the same messages, with the same numbers, or broke off again."""
 
 
 def contradictions(suite: Suite, submission: Submission) -> Iterator[str]:
@@ -97,6 +101,8 @@ def _contradictions(suite: Suite, submission: Submission, scenario: str, label: 
     elif tried != public and (tried or not test.failure) and not _older(submission, label, tried):
         yield f"the {len(public)} public settings were not tried once each, in their order"
     lengths = {len(test.fingerprints), *map(len, test.values.values())}
+    if test.failure and lengths != {0}:
+        yield "it broke off, and has numbers"
     if not test.failure and lengths != {budget.replications}:
         yield f"not every number has {budget.replications} replications"
     if any(len(one.fingerprints) != budget.tuning for one in test.candidates if one.mean is not None):
@@ -141,7 +147,9 @@ def _public(suite: Suite, submission: Submission, scenario: str, label: str) -> 
 
 
 def verify(suite: Suite, submission: Submission, count: int, place: Path, pool: WorkerPool, seed: int) -> list[Checked]:
-    """Run so many results again, drawn at random: half are replications of tests, half are settings of tuning.
+    """Run so many results again, drawn at random: half are of tests, half are settings of tuning.
+
+    Of a test, these are its replications, or that it broke off, which nobody writes to have no score where it is bad.
 
     Args:
         place: an empty directory for them.
@@ -149,11 +157,22 @@ def verify(suite: Suite, submission: Submission, count: int, place: Path, pool: 
     """
     outcomes, draw = list(_outcomes(submission)), random.Random(seed)
     tuned = [(s, label, n) for s, label, test in outcomes for n in range(len(test.candidates))]
-    tested = [(s, label, n) for s, label, test in outcomes for n in range(len(test.fingerprints))]
+    tested = [(s, label, n) for s, label, test in outcomes for n in _parts(test)]
     some = sorted(draw.sample(tuned, min(count // 2, len(tuned))))
     others = sorted(draw.sample(tested, min(count - len(some), len(tested))))
     again = _Again(suite, submission, place, pool)
-    return [*(again.tuned(*one) for one in some), *(again.tested(*one) for one in others)]
+    return [
+        *(again.tuned(*one) for one in some),
+        *(again.broken(s, label) if n == BROKEN else again.tested(s, label, n) for s, label, n in others),
+    ]
+
+
+def _parts(test: Outcome) -> Sequence[int]:
+    """The replications of a test, or that it broke off; nothing where no setting of tuning was finished."""
+    finished = [one for one in test.candidates if one.mean is not None]
+    if not test.failure:
+        return range(len(test.fingerprints))
+    return [BROKEN] if finished or not test.candidates else []
 
 
 @dataclass(frozen=True)
@@ -175,6 +194,18 @@ class _Again:
         same &= all(_alike(test.values[key][number], one[0]) for key, one in values.items() if one)
         return Checked(scenario, label, f"replication {number}", same)
 
+    def broken(self, scenario: str, label: str) -> Checked:
+        """A test that is said to have broken off: with its default settings and all checks, or later in the test."""
+        test, size = self.submission.tests[scenario][label], self.submission.size
+        entry = self.suite.world(scenario).entry(label)
+        refused = self.suite.why_not(scenario, Registry.installed().algorithms[entry["algorithm"]], size)
+        if not refused and test.candidates:
+            study = test_study(self.suite, scenario, {label: test}, size, self.submission.seed)
+        elif not refused:
+            study = checked_study(self.suite, scenario, {label: entry}, size)
+        same = bool(refused or self._run(study, f"{scenario}-{label}-broken").failures)
+        return Checked(scenario, label, "breaking off", same)
+
     def tuned(self, scenario: str, label: str, number: int) -> Checked:
         """A setting on all tuning seeds."""
         stored = self.submission.tests[scenario][label].candidates[number]
@@ -186,10 +217,13 @@ class _Again:
         same = stored.fingerprints == found.fingerprints and _alike(before, now)
         return Checked(scenario, label, f"setting {number} of tuning", same)
 
-    def _records(self, study: Sweep, name: str) -> list[Record]:
+    def _run(self, study: Sweep, name: str) -> Report:
         where = self.place / name
         where.mkdir()
-        driven(study, SweepDirectory(where, self.place / JOBS), self.pool)
+        return driven(study, SweepDirectory(where, self.place / JOBS), self.pool)
+
+    def _records(self, study: Sweep, name: str) -> list[Record]:
+        self._run(study, name)
         (_, records), *_ = records_of(study, ResultCache(self.place / JOBS))
         return records
 

@@ -264,6 +264,36 @@ def test_tuning_runs_again(ran: tuple[Suite, Submission], tmp_path: Path) -> Non
         assert all(one.part.endswith("of tuning") for one in checked[:3])
 
 
+def test_what_is_said_to_have_broken_off_runs_again(
+    ran: tuple[Suite, Submission], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has no score, instead of a bad one, by saying so: with the default settings, or after tuning."""
+    found, submission = ran
+    hiding = submission.model_copy(deep=True)
+    for test in hiding.tests["ideal"].values():
+        test.failure = "out of memory"
+    assert "ideal, Alone: it broke off, and has numbers" in verification.contradictions(found, hiding)
+    for test in hiding.tests["ideal"].values():
+        test.values, test.fingerprints = {}, []
+    hiding.tests["ideal"]["fed_lin_ucb"].candidates = []
+    hiding.tests.pop("lossy")
+
+    def said(name: str) -> dict[str, bool]:
+        checked = verification.verify(found, hiding, 100, tmp_path / _made(tmp_path, name), InProcess(), seed=1)
+        return {one.label: one.same for one in checked if one.part == "breaking off"}
+
+    labels = [ALONE, CENTRAL, "dis_lin_ucb", "fed_lin_ucb"]
+    assert said("lies") == dict.fromkeys(labels, False)
+
+    def broken(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Registry.installed().algorithms["fed_lin_ucb"].agent, "choose", broken)
+    assert said("true") == dict.fromkeys(labels, False) | {"fed_lin_ucb": True}
+    hiding.tests["ideal"]["dis_lin_ucb"].candidates = [Candidate(settings={}, mean=None, fingerprints=[])]
+    assert "dis_lin_ucb" not in said("in tuning")
+
+
 def test_defaults_alone_are_excused_where_older_code_had_no_ranges(ran: tuple[Suite, Submission]) -> None:
     found, submission = ran
     older = submission.model_copy(deep=True)
