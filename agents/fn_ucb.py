@@ -221,5 +221,6 @@ ALGORITHM = Algorithm(
     bounds=theorems.FN_UCB,
     always={"threshold": 0.0},
     memory=(NEURAL,),
+    knows=("storage",),  # with networks: shared_storage alone
     undefended={"average == 'best'": "its server takes one agent's network as it was sent, and no mean of all"},
 )

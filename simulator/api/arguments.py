@@ -13,6 +13,9 @@ import numpy as np
 
 from coband.simulator.api.errors import RunError
 
+LIMIT = 2**63
+"""Whole numbers of stores and seeds are below it."""
+
 
 def check(function: Callable[..., Any], /, **given: object) -> None:
     """Compare arguments of a function with its annotations; those that have none are left out.
@@ -25,7 +28,9 @@ def check(function: Callable[..., Any], /, **given: object) -> None:
     for name, hint in hints.items():
         if not fits(given[name], hint):
             words = hint.__name__ if isinstance(hint, type) else re.sub(r"\b(?:\w+\.)+", "", str(hint))
-            raise RunError(f"{name}={reprlib.repr(given[name])} is not allowed: must be {words}.")
+            shown = reprlib.repr(given[name])
+            limit = ", and whole numbers have at most 64 bits" if re.search(r"\d{19}", shown) else ""
+            raise RunError(f"{name}={shown} is not allowed: must be {words}{limit}.")
 
 
 def fits(value: object, hint: Any) -> bool:
@@ -42,7 +47,7 @@ def fits(value: object, hint: Any) -> bool:
     if not isinstance(value, int | float if kind is float else kind):
         return False
     if kind in (int, float):
-        return not isinstance(value, bool)
+        return not isinstance(value, bool) and (isinstance(value, float) or kind is float or -LIMIT <= value < LIMIT)
     if isinstance(value, Mapping) and issubclass(kind, Mapping):
         return all(fits(key, parts[0]) and fits(item, parts[1]) for key, item in value.items())
     if isinstance(value, tuple) and kind is tuple:

@@ -80,7 +80,7 @@ class Run(StoredTables):
         if isinstance(event, Mapping):
             label, replication = event.get("label", label), event.get("replication", replication)
             number: Any = event.get("seq")
-            if not fits(number, float) or number % 1:
+            if not fits(number, float) or number % 1 or not fits(int(number), int):
                 raise RunError(f"seq={number!r}: the row of an event has its number there, a whole one.")
             event = int(number)
         with self._opened() as run:

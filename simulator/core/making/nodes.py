@@ -101,7 +101,8 @@ class NodeAssembly:
         return agents, server
 
     def _contexts(self, algorithm: Algorithm, config: BaseModel, share: bool) -> Callable[[int], NodeContext]:
-        sharing, count, world = Sharing(share), self._plan.agents.count, self._world
+        full, count, world = self._plan.checks == "full", self._plan.agents.count, self._world
+        sharing = Sharing(share, storage=not full or "storage" in algorithm.facts)
         domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
         least = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
         count_turns = least if self._plan.members is None else lambda: None
@@ -112,7 +113,7 @@ class NodeAssembly:
         open_ties = self._streams.ties if self._plan.ties == "random" else None
         total_turns = self._plan.schedule.total_turns(count)
         told = partial(DeclaredContext, declared=algorithm.facts)
-        make = told if self._plan.checks == "full" else NodeContext
+        make = told if full else NodeContext
 
         def context_of(index: int) -> NodeContext:
             network_context = None if contexts is None or index == SERVER else contexts[index]

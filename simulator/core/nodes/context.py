@@ -13,18 +13,14 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.outbox import Address
 from coband.simulator.core.nodes.recovery import RetryPolicy
-from coband.simulator.core.nodes.sharing import Sharing
+from coband.simulator.core.nodes.sharing import Sharing, UndeclaredKnowledge
 
 if TYPE_CHECKING:
     from coband.simulator.core.nodes.graphs import Graph
 
 NO_POLICY = RetryPolicy()
-FACTS = ("horizon", "total_turns", "delays", "graph", "network_context", "knowledge", "parameter_norm")
+FACTS = ("horizon", "total_turns", "delays", "graph", "network_context", "knowledge", "parameter_norm", "storage")
 """What a node may know of the world only where its algorithm declares it (`Algorithm.knows`)."""
-
-
-class UndeclaredKnowledge(Exception):
-    """A node has read a fact that its algorithm does not declare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +114,5 @@ class DeclaredContext(NodeContext):
     def __getattribute__(self, name: str) -> Any:
         fact = "horizon" if name == "count_turns" else name
         if fact in FACTS and fact not in object.__getattribute__(self, "declared"):
-            raise UndeclaredKnowledge(
-                f"a node reads context.{name}, which its algorithm does not declare; add {fact!r} to knows=(...) of "
-                "the Algorithm, so that comparisons can say what it is told"
-            )
+            raise UndeclaredKnowledge.of(name, fact)
         return object.__getattribute__(self, name)

@@ -34,7 +34,7 @@ from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, S
 from coband.simulator.cli.main import main
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.suite import suite as command
-from coband.simulator.core.nodes.context import UndeclaredKnowledge
+from coband.simulator.core.nodes.sharing import UndeclaredKnowledge
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.store.files import StorageError
@@ -501,7 +501,11 @@ def test_other_packages_are_told_nothing_that_they_do_not_declare(
 
     def sly(self: Any, context: Any) -> None:
         before(self, context)
-        for ask in (lambda: context.horizon, lambda: context.count_turns()):
+        for ask in (
+            lambda: context.horizon,
+            lambda: context.count_turns(),
+            lambda: context.sharing.common("pulls", list[float]),
+        ):
             with suppress(UndeclaredKnowledge):
                 heard.append(ask())
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from coband.simulator.core.nodes.node import Server
 from coband.simulator.experiments.runs import blas, code_version
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep import foreign_code
-from coband.simulator.experiments.sweep.address import Files, configuration_digest
+from coband.simulator.experiments.sweep.address import Files, _modules, configuration_digest
 from coband.simulator.experiments.sweep.foreign_code import code_of
 from tests.problems.files import write_movielens
 
@@ -152,6 +154,17 @@ def test_files_count_by_their_content_wherever_they_are(tmp_path: Path, monkeypa
         scenario = loads(SCENARIO.replace("FILE", "delays.csv"))
         digests.append(configuration_digest(scenario, Files(scenario.base))["gp_ucb"])
     assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["by its name", "as a class"])
+def test_the_module_of_a_server_counts(plugin: Path, named: bool) -> None:
+    module = "plug_in_of_a_test.unused"
+    server: Any = f"{module}:AServer" if named else type("AServer", (Server,), {"__module__": module})
+    (plugin / "delays.csv").write_text("1\n")
+    scenario = loads(SCENARIO.replace("FILE", str(plugin / "delays.csv")))
+    (entry,) = scenario.algorithms
+    entry = replace(entry, algorithm=replace(entry.algorithm, server=server))
+    assert module in _modules(scenario, entry)
 
 
 def test_a_file_that_a_plugin_names_by_any_key_counts(tmp_path: Path) -> None:
