@@ -162,6 +162,7 @@ def verify(context: click.Context, /, file: Path, replications: int | None, seed
     from coband.simulator.analysis.suite import verification
 
     found, (submission,) = _read([file], alone=True)
+    found.can_run(submission.tests, submission.size)
     wrong = list(verification.contradictions(found, submission))
     for sentence in [*wrong, *verification.differences(found, submission)]:
         click.echo(sentence, err=True)
@@ -215,8 +216,6 @@ def _show(found: Suite, submissions: Sequence[Submission], as_json: bool) -> Non
     """Tables of all scenarios that were run, or the same as JSON."""
     from dataclasses import asdict
 
-    from coband.simulator.analysis.suite.page import rank as place
-    from coband.simulator.analysis.suite.page import score, settings
     from coband.simulator.analysis.suite.scores import misfit, present, table
 
     result = {name: table(found, name, submissions) for name in present(found, submissions)}
@@ -231,10 +230,10 @@ def _show(found: Suite, submissions: Sequence[Submission], as_json: bool) -> Non
             [
                 [
                     row.name,
-                    score(row),
-                    place(row),
+                    row.score_text,
+                    row.place,
                     *(tables.number(one) for one in (row.metric, row.means["bits"], row.means["simulated_time"])),
-                    settings(row),
+                    row.settings,
                     row.remark or ("Pareto front" if row.pareto else ""),
                 ]
                 for row in shown

@@ -14,7 +14,7 @@ from coband.simulator.analysis.report.embedding import static, templates
 from coband.simulator.analysis.suite.scores import Row, present, table
 from coband.simulator.analysis.suite.submission import Submission
 from coband.simulator.analysis.suite.suites import CENTRAL, REFERENCES, Suite
-from coband.simulator.experiments.statistics.numerals import between, number
+from coband.simulator.experiments.statistics.numerals import number
 
 LOW, HIGH = -0.5, 1.5
 """The scores that pictures show; bars draw at their edge what lies beyond."""
@@ -41,7 +41,7 @@ class Section:
 
 def page(suite: Suite, submissions: Sequence[Submission]) -> str:
     """The text of the page; the same results give the same text."""
-    known = {"number": number, "score": score, "rank": rank, "settings": settings, "bar": bar, "broken": broken}
+    known = {"number": number, "bar": bar, "broken": broken}
     sections = [_section(suite, name, submissions) for name in present(suite, submissions)]
     names = [row.name for section in sections for row in section.rows if row.name not in REFERENCES]
     downloads = [
@@ -86,24 +86,6 @@ def broken(name: str) -> Markup:
     return Markup("_<wbr>").join(name.split("_"))
 
 
-def score(row: Row) -> str:
-    """A score with its interval."""
-    return "-" if row.score is None else between(row.score, row.interval)
-
-
-def rank(row: Row) -> str:
-    """The places that the evidence leaves, such as ``2 to 5``."""
-    if row.rank is None:
-        return ""
-    best, worst = row.rank
-    return str(best) if best == worst else f"{best} to {worst}"
-
-
-def settings(row: Row) -> str:
-    """How many settings were tried, and of which parameters, such as ``12: alpha, threshold``."""
-    return f"{row.tried}: {', '.join(row.tuned) or 'defaults'}" if row.tried else ""
-
-
 def bar(row: Row) -> Markup:
     """An interval between two thin lines at 0 (Alone) and 1 (Central), as a picture within a cell."""
     if row.score is None:
@@ -112,7 +94,7 @@ def bar(row: Row) -> Markup:
     x0, x1, x = (100 * (_held(at) - LOW) / (HIGH - LOW) for at in (low, high, row.score))
     marks = "".join(f'<line class="tick" x1="{at}" y1="0" x2="{at}" y2="12"/>' for at in (25, 75))
     return Markup(
-        f'<svg class="bar" viewBox="0 0 100 12" role="img" aria-label="{score(row)}">{marks}'
+        f'<svg class="bar" viewBox="0 0 100 12" role="img" aria-label="{row.score_text}">{marks}'
         f'<line class="interval" x1="{x0:.1f}" y1="6" x2="{x1:.1f}" y2="6"/><circle cx="{x:.1f}" cy="6" r="2.6"/></svg>'
     )
 

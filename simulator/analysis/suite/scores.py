@@ -17,6 +17,7 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.statistics.anytime import closed_ebh, share_process
 from coband.simulator.experiments.statistics.dominance import non_dominated
 from coband.simulator.experiments.statistics.evidence import Requirement, fieller
+from coband.simulator.experiments.statistics.numerals import between
 
 RATE = 0.05
 """The false discovery rate of the comparisons within a scenario."""
@@ -51,6 +52,21 @@ class Row:
     tried: int = 0
     tuned: tuple[str, ...] = ()
     remark: str = ""
+
+    @property
+    def score_text(self) -> str:
+        """The score with its interval."""
+        return "-" if self.score is None else between(self.score, self.interval)
+
+    @property
+    def place(self) -> str:
+        """The places that the evidence leaves, such as ``2 to 5``."""
+        return " to ".join(str(one) for one in dict.fromkeys(self.rank or ()))
+
+    @property
+    def settings(self) -> str:
+        """How many settings were tried, and of which parameters, such as ``12: alpha, threshold``."""
+        return f"{self.tried}: {', '.join(self.tuned) or 'defaults'}" if self.tried else ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -178,10 +178,11 @@ class Runner:
         """Tune, fix the seeds, and test.
 
         Raises:
-            SuiteError: the suite's files are not what was frozen.
+            SuiteError: the suite's files are not what was frozen, or a scenario cannot run here.
             KeyboardInterrupt: somebody has stopped it; what is finished is kept.
         """
         self.found.check()
+        self.found.can_run(self.scenarios, self.size)
         algorithms = Registry.installed().algorithms
         unfit: dict[str, dict[str, str]] = {name: {} for name in self.scenarios}
         for scenario, name in product(self.scenarios, self.names):

@@ -203,6 +203,17 @@ class Suite:
             return found_problems[0].message if found_problems else str(error)
         return found.problems[0].message if found.problems else ""
 
+    def can_run(self, scenarios: Iterable[str], size: Size) -> None:
+        """Refuse scenarios that need what is not here, before anything runs.
+
+        Raises:
+            SuiteError: the reference Alone cannot run, as without an extra.
+        """
+        for scenario in scenarios:
+            name = str(self.world(scenario).alone["algorithm"])
+            if why := self.why_not(scenario, Registry.installed().algorithms[name], size):
+                raise SuiteError(f"the scenario {scenario} cannot run here: {why.removeprefix(f'{name}: ')}")
+
     def candidates(self, scenario: str, algorithm: Algorithm, size: Size) -> list[dict[str, Any]]:
         """The settings that an algorithm may try: its defaults, then points that cover what is tuned (Halton 1960)."""
         world, count = self.world(scenario), self.definition.sizes[size].candidates

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import EntryPoint, PathDistribution
@@ -19,7 +20,7 @@ from click.testing import CliRunner
 
 from coband.simulator.analysis.suite import scores, verification
 from coband.simulator.analysis.suite import suites as suites_module
-from coband.simulator.analysis.suite.page import LETTER, _overlap, page, picture, settings
+from coband.simulator.analysis.suite.page import LETTER, _overlap, page, picture
 from coband.simulator.analysis.suite.scores import Entrant, Row, misfit, ranked, table
 from coband.simulator.analysis.suite.submission import (
     Candidate,
@@ -396,8 +397,8 @@ def test_wrong_answers_have_no_place() -> None:
 def test_what_was_tuned_stands_beside_each_algorithm(ran: tuple[Suite, Submission]) -> None:
     found, submission = ran
     rows = {row.name: row for row in table(found, "ideal", [submission])}
-    assert settings(rows["dis_lin_ucb"]) == "2: alpha, threshold"
-    assert settings(rows[CENTRAL]) == "2: alpha"
+    assert rows["dis_lin_ucb"].settings == "2: alpha, threshold"
+    assert rows[CENTRAL].settings == "2: alpha"
     few = submission.model_copy(deep=True)
     few.tests["ideal"]["dis_lin_ucb"].candidates = [Candidate(settings={}, mean=1.0, fingerprints=["x"])]
     text = page(found, [few])
@@ -596,6 +597,27 @@ def test_a_file_that_no_run_writes_is_refused(change: Any, said: str, tmp_path: 
         with pytest.raises((BadInput, SubmissionError), match=re.escape(said)) as caught:
             command.main([name, str(file)], standalone_mode=False)
         assert str(caught.value).startswith(str(file))
+
+
+def test_places_need_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for extra in ("coband.simulator.analysis.suite.page", "jinja2", "markupsafe", "matplotlib"):
+        monkeypatch.setitem(sys.modules, extra, None)
+    shown = CliRunner().invoke(command, ["rank", "--alone", str(PART)])
+    assert (shown.exit_code, "fed_lin_ucb" in shown.output) == (0, True)
+
+
+def test_a_scenario_that_cannot_run_here_is_named_before_anything_runs(tmp_path: Path) -> None:
+    """As without the package that accounts for privacy."""
+    found = tiny(tmp_path / "tiny")
+    found.definition.worlds["linear"].alone["algorithm"] = "coop_kernel_ucb"
+    with pytest.raises(
+        SuiteError, match=r"^the scenario lossy cannot run here: coop_kernel_ucb cannot run on network\.topology"
+    ):
+        found.can_run(["lossy"], "quick")
+    found = Suite(found.definition.model_copy(update={"sha256": found.digest}), found.folder)
+    with pytest.raises(SuiteError, match="the scenario ideal cannot run here"):
+        run(found, ["dis_lin_ucb"], tmp_path / "jobs")
+    assert not (tmp_path / "jobs").exists()
 
 
 def test_files_of_two_versions_are_told_apart(tmp_path: Path) -> None:
