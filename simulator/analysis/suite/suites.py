@@ -204,15 +204,16 @@ class Suite:
         return found.problems[0].message if found.problems else ""
 
     def can_run(self, scenarios: Iterable[str], size: Size) -> None:
-        """Refuse scenarios that need what is not here, before anything runs.
+        """Refuse scenarios that need what is not here, such as a package, before anything runs.
 
         Raises:
-            SuiteError: the reference Alone cannot run, as without an extra.
+            SuiteError: something is missing.
         """
         for scenario in scenarios:
-            name = str(self.world(scenario).alone["algorithm"])
-            if why := self.why_not(scenario, Registry.installed().algorithms[name], size):
-                raise SuiteError(f"the scenario {scenario} cannot run here: {why.removeprefix(f'{name}: ')}")
+            missing = self.study(scenario, {ALONE: self.world(scenario).alone}, size=size).lacking
+            if missing is not None:
+                why = str(missing).removeprefix(f"{ALONE}: ")
+                raise SuiteError(f"the scenario {scenario} cannot run here: {why}.")
 
     def candidates(self, scenario: str, algorithm: Algorithm, size: Size) -> list[dict[str, Any]]:
         """The settings that an algorithm may try: its defaults, then points that cover what is tuned (Halton 1960)."""

@@ -36,6 +36,7 @@ from coband.simulator.cli.main import main
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.suite import suite as command
 from coband.simulator.core.nodes.sharing import UndeclaredKnowledge
+from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.store.files import StorageError
@@ -606,17 +607,20 @@ def test_places_need_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (shown.exit_code, "fed_lin_ucb" in shown.output) == (0, True)
 
 
-def test_a_scenario_that_cannot_run_here_is_named_before_anything_runs(tmp_path: Path) -> None:
-    """As without the package that accounts for privacy."""
-    found = tiny(tmp_path / "tiny")
-    found.definition.worlds["linear"].alone["algorithm"] = "coop_kernel_ucb"
-    with pytest.raises(
-        SuiteError, match=r"^the scenario lossy cannot run here: coop_kernel_ucb cannot run on network\.topology"
-    ):
-        found.can_run(["lossy"], "quick")
-    found = Suite(found.definition.model_copy(update={"sha256": found.digest}), found.folder)
-    with pytest.raises(SuiteError, match="the scenario ideal cannot run here"):
-        run(found, ["dis_lin_ucb"], tmp_path / "jobs")
+def test_a_scenario_that_cannot_run_here_is_named_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounting, "installed", lambda: False)
+    said = "the scenario privacy cannot run here: messages.privacy is accounted for by dp-accounting, which is not"
+    with pytest.raises(SuiteError, match=said):
+        run(suite("core-1"), ["dis_lin_ucb"], tmp_path / "jobs", ("ideal", "privacy"))
+    submission = read(PART)
+    (tmp_path / "mine.json").write_text(
+        submission.model_copy(update={"tests": {"privacy": submission.tests["population"]}}).model_dump_json()
+    )
+    monkeypatch.setattr(Submission, "gap", lambda *_: "")
+    with pytest.raises(SuiteError, match=said):
+        command.main(["verify", str(tmp_path / "mine.json")], standalone_mode=False)
     assert not (tmp_path / "jobs").exists()
 
 
