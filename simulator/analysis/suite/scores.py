@@ -35,8 +35,9 @@ class Row:
         score: (m_alone - m) / (m_alone - m_central) of the means m; None where the references do not differ.
         interval: its 95 % interval (Fieller 1954).
         means: metric -> mean, such as bits.
+        added_time: mean simulated time minus that of Alone on the same seeds.
         rank: the best and the worst place that the evidence leaves; None where there is none.
-        pareto: whether no other has a better score, fewer bits and less time, all three at least as good.
+        pareto: whether no other has a better score, fewer bits or less added time, and all three at least as good.
         tried: number of settings that tuning tried.
         tuned: the parameters in which they differ.
         remark: why it has no score or no rank.
@@ -47,6 +48,7 @@ class Row:
     score: float | None = None
     interval: tuple[float, float] | None = None
     means: Mapping[str, float] = field(default_factory=dict)
+    added_time: float = 0.0
     rank: tuple[int, int] | None = None
     pareto: bool = False
     tried: int = 0
@@ -157,6 +159,8 @@ def _row(name: str, test: Outcome, tests: Mapping[str, Outcome], world: World) -
         return Row(name, remark=f"broke off: {test.failure}"), False
     values = test.values[world.metric]
     row = Row(name, float(np.mean(values)), means={key: float(np.mean(test.values[key])) for key in MEASURED})
+    if not tests[ALONE].failure:
+        row.added_time = row.means["simulated_time"] - float(np.mean(tests[ALONE].values["simulated_time"]))
     if tests[ALONE].failure or tests[CENTRAL].failure:
         row.remark = "the references broke off"
         return row, not tests[ALONE].failure
@@ -214,8 +218,8 @@ def _difference(first: Entrant, second: Entrant) -> np.ndarray:
 
 
 def _mark_front(rows: Sequence[Row]) -> None:
-    """Mark what nothing dominates in mean score, bits and time."""
+    """Mark what nothing dominates in mean score, bits and added time, which seeds of submissions do not change."""
     scored = [(row, row.score) for row in rows if row.score is not None]
-    points = [(-score, row.means["bits"], row.means["simulated_time"]) for row, score in scored]
+    points = [(-score, row.means["bits"], row.added_time) for row, score in scored]
     for (row, _), free in zip(scored, non_dominated(np.array(points).reshape(-1, 3)), strict=True):
         row.pareto = free

@@ -163,6 +163,18 @@ def test_scores_are_ratios_of_differences(ran: tuple[Suite, Submission]) -> None
     assert misfit("mine", "mine: mine needs fixed arms") == "does not fit: needs fixed arms"
 
 
+def test_the_time_of_other_seeds_puts_nothing_on_the_front(ran: tuple[Suite, Submission]) -> None:
+    found, submission = ran
+    slower = submission.model_copy(deep=True)
+    for test in slower.tests["ideal"].values():
+        test.values["simulated_time"] = [one + 100 for one in test.values["simulated_time"]]
+    rows = [
+        row for row in table(found, "ideal", [slower, submission]) if row.metric and row.name not in (ALONE, CENTRAL)
+    ]
+    front = {number: {row.name[:-4] for row in rows if row.pareto and number in row.name} for number in ("(1)", "(2)")}
+    assert front["(1)"] == front["(2)"] != set()
+
+
 @pytest.mark.parametrize("label", [ALONE, CENTRAL])
 def test_without_a_reference_there_is_no_score(ran: tuple[Suite, Submission], label: str) -> None:
     """Without Alone no place either, which compares submissions."""
