@@ -186,7 +186,11 @@ def _explain(error: Exception) -> int:
         return _complain(f"{error.filename}: {error.strerror}", BAD_INPUT)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         return _complain(f"{error.strerror}; what is finished is kept", BAD_INPUT)
+    from coband.simulator.experiments.runs.breaking_off import mistake
+
     traceback.print_exception(error)
+    if said := mistake(error):
+        return _complain(f"this is no defect of coband's own code: {said}", DEFECT)
     return _complain("this is a defect of coband, not of your input; please report it with the lines above", DEFECT)
 
 

@@ -83,7 +83,7 @@ class Bar:
         """Say what went wrong and how to see it again; an error that came before is named, not shown, once more."""
         happened = "broke an invariant" if failure.kind == "violated" else "failed"
         error = failure.error.rstrip()
-        gist = error.splitlines()[-1] if failure.kind == "failed" else error
+        gist = failure.gist if failure.kind == "failed" else error
         self._print(f"{failure.label}, replication {failure.replication}, {happened}: {gist}")
         if error != gist and gist not in self._shown:
             self._print(error)

@@ -68,7 +68,10 @@ def list_(as_json: bool) -> None:
 @placed
 @out_directory("Where finished jobs and the results file are kept; a run goes on there.", default=OUT)
 @FORCE
+@click.pass_context
 def run(
+    context: click.Context,
+    /,
     name: str,
     algorithms: tuple[str, ...],
     scenarios: tuple[str, ...],
@@ -80,7 +83,8 @@ def run(
     """Tune and test algorithms, and write a results file.
 
     Every algorithm tries the same number of settings on public seeds. The seeds of the test follow from the code and
-    the settings that were chosen. Ctrl-C keeps what is finished; the same command goes on.
+    the settings that were chosen. Ctrl-C keeps what is finished; the same command goes on. It ends with status 1 where
+    an algorithm broke off.
     """
     from coband.simulator.analysis.suite.submission import Runner
     from coband.simulator.analysis.suite.suites import suite as suite_of
@@ -107,6 +111,7 @@ def run(
     submission.write(file)
     _show(found, [submission], as_json=False)
     click.echo(f"results file: {file}")
+    context.exit(int(any(test.failure for tests in submission.tests.values() for test in tests.values())))
 
 
 @suite.command()

@@ -89,6 +89,8 @@ def line(status: Status) -> str:
 
 def show_status(status: Status) -> None:
     """What ``--status`` prints."""
+    from coband.simulator.experiments.runs.results import Failure
+
     click.echo(f"{status.name} {STATES[status.state]}: {line(status)}")
     click.echo(f"driver: process {status.process} on {status.host}, since {status.started}; {status.workers}")
     if status.dashboard and status.state == "running":
@@ -98,10 +100,9 @@ def show_status(status: Status) -> None:
         for name, entry in status.entries.items()
     ]
     tables.show(["algorithm", "done", "to do", "failed", "seconds a job"], rows)
-    for failure in status.failures[:MOST_FAILURES]:
-        error = failure["error"].rstrip().splitlines()[-1:]
-        click.echo(f"{failure['label']}, replication {failure['replication']}, {failure['kind']}: {''.join(error)}")
-        click.echo(f"  to see it again: {failure['replay']}")
+    for failure in (Failure(**one) for one in status.failures[:MOST_FAILURES]):
+        click.echo(f"{failure.label}, replication {failure.replication}, {failure.kind}: {failure.gist}")
+        click.echo(f"  to see it again: {failure.replay}")
     if status.failed > MOST_FAILURES:
         click.echo(f"... and {status.failed - MOST_FAILURES} more")
     if status.message:

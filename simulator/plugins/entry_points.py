@@ -78,6 +78,11 @@ def installed(group: str) -> EntryPoints:
     return _all_installed().select(group=group)
 
 
+def offering() -> set[str]:
+    """The top-level modules of what packages offer to coband."""
+    return {point.module.partition(".")[0] for point in _all_installed() if point.group.startswith("coband.")}
+
+
 @lru_cache(maxsize=1)
 def _all_installed() -> EntryPoints:
     found = offers()

@@ -134,14 +134,24 @@ def test_mistakes_are_one_message(
     assert (outcome.status, outcome.err) == (status, message)
 
 
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("coband.simulator.cli.schema", "please report it with the lines above"),
+        ("click.core", "please report it with the lines above"),
+        ("plug_in", "this is no defect of coband's own code: <string>:1: ZeroDivisionError: division by zero"),
+    ],
+)
 def test_a_defect_is_a_traceback_and_a_status_of_its_own(
-    coband: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+    module: str, said: str, coband: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _break(monkeypatch, ZeroDivisionError("oops"))
+    """In the code of coband or of a library that it uses; that of a plugin is named."""
+    schema = importlib.import_module("coband.simulator.cli.schema").schema
+    monkeypatch.setattr(schema, "invoke", eval("lambda context: 1 / 0", {"__name__": module}))
     outcome = coband("schema")
     assert outcome.status == 70
-    assert "ZeroDivisionError: oops" in outcome.err
-    assert "please report it" in outcome.err
+    assert "Traceback" in outcome.err
+    assert outcome.err.endswith(f"{said}\n")
 
 
 def _break(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:

@@ -140,6 +140,16 @@ def test_privacy_without_its_accountant_and_what_it_leaves_open_are_worth_a_warn
     assert leak.startswith("warning: dis_lin_ucb: leak: allow, so that epsilon does not cover time of sync_request (")
 
 
+def test_a_mistake_in_a_plugin_is_named_with_its_place(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("alpha")
+
+    monkeypatch.setattr(REGISTRY.algorithms["async_kernel_ucb"].agent, "__init__", broken)
+    result = run(quick)
+    place = f"{__file__}:{broken.__code__.co_firstlineno + 1}: KeyError: 'alpha'"
+    assert (result.exit_code, place in result.stderr.splitlines()[0]) == (2, True)
+
+
 def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(preflight, "MOST_BYTES", 10)

@@ -70,6 +70,6 @@ class Jobs:
             raise Stopped
         reason = report.status.message or "no job has finished"
         if report.failures:
-            reason = f"a job broke off: {report.failures[0].error.strip().splitlines()[-1]}"
+            reason = f"a job broke off: {report.failures[0].gist}"
         late = progress.behind(numbers, replications.stop, replications.start)
         progress.failures.update(dict.fromkeys(late, reason))

@@ -93,8 +93,7 @@ def _run(scenario: Scenario, file: Path, workers: int, listener: Listener | None
 
 
 def _broken(failure: Failure) -> str:
-    last = failure.error.strip().splitlines()[-1 if failure.kind == "failed" else 0]
-    return f"{failure.label} broke off ({last}), so there is nothing to count; to see why: {failure.replay}"
+    return f"{failure.label} broke off ({failure.gist}), so there is nothing to count; to see why: {failure.replay}"
 
 
 def counts_of(record: Record, names: Iterable[str]) -> dict[str, Any]:

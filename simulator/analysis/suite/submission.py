@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from itertools import product
 from pathlib import Path
@@ -17,10 +17,10 @@ from coband.simulator.analysis.suite.suites import CHECKED, REFERENCES, Settings
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
-from coband.simulator.experiments.runs.reporting import Listener, Report
+from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
-from coband.simulator.experiments.store.files import replace_bytes, writing_to
+from coband.simulator.experiments.store.files import SCENARIO, replace_bytes, writing_to
 from coband.simulator.experiments.sweep.address import address
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 from coband.simulator.experiments.sweep.foreign_code import code_of
@@ -264,14 +264,15 @@ class Runner:
             where.mkdir(parents=True, exist_ok=True)
         listener = None if self.listener is None else self.listener(study.name)
         report = driven(study, SweepDirectory(where, self.place / JOBS), self.pool, listener)
-        failures = {one.label: one.error.strip().splitlines()[-1] for one in report.failures}
+        failures = {one.label: one.gist for one in report.failures}
         return dict(records_of(study, ResultCache(self.place / JOBS))), failures
 
 
 def checked_study(found: Suite, scenario: str, entries: Mapping[str, Settings], size: Size) -> Sweep:
     """A replication of each entry with its default settings and all checks, by keys LABEL#checked."""
     defaults = {f"{label}#checked": {**entry} for label, entry in entries.items()}
-    return found.study(scenario, defaults, size=size, first=FIRST_REPLICATION, count=1, settings=(CHECKED,))
+    study = found.study(scenario, defaults, size=size, first=FIRST_REPLICATION, count=1, settings=(CHECKED,))
+    return replace(study, name=f"{study.name}-checked")
 
 
 def tuning_study(found: Suite, scenario: str, tried: Mapping[str, tuple[str, Settings]], size: Size) -> Sweep:
@@ -279,7 +280,8 @@ def tuning_study(found: Suite, scenario: str, tried: Mapping[str, tuple[str, Set
     world = found.world(scenario)
     entries = {key: {**world.entry(label), **settings} for key, (label, settings) in tried.items()}
     count = found.definition.sizes[size].tuning
-    return found.study(scenario, entries, size=size, first=FIRST_REPLICATION, count=count)
+    study = found.study(scenario, entries, size=size, first=FIRST_REPLICATION, count=count)
+    return replace(study, name=f"{study.name}-tuning")
 
 
 def test_study(found: Suite, scenario: str, entries: Mapping[str, Outcome], size: Size, seed: int) -> Sweep:
@@ -296,7 +298,8 @@ def driven(study: Sweep, place: SweepDirectory, pool: WorkerPool, listener: List
         KeyboardInterrupt: somebody has stopped it.
         SubmissionError: it had to stop, as on a full disk; what has not run has not broken off.
     """
-    report = drive(study, place, workers=pool, listener=listener)
+    commands = Commands(["coband", "run", str(place.path / SCENARIO)])
+    report = drive(study, place, workers=pool, commands=commands, listener=listener)
     if report.interrupted:
         raise KeyboardInterrupt
     if report.status.state == "stopped":

@@ -167,6 +167,8 @@ class Suite:
     ) -> Sweep:
         """Some entries in a scenario, each with a label; the reference Central in a world without costs.
 
+        Its text has all entries but Central, so that each of their jobs can be repeated from it.
+
         Args:
             entries: label -> the entry as scenario files have it, without its label.
             size: of the scenario.
@@ -182,26 +184,35 @@ class Suite:
         free = {key: value for key, value in document.items() if key not in COSTLY}
         free["agents"] = {"count": document["agents"]["count"]}
         overrides = [*budget.settings, *settings, *([] if seed is None else [f"seed={seed}"])]
-        variants, takes = list[Variant](), Registry.installed().takes
+        last = first + (budget.replications if count is None else count)
+        variants, takes, listed = list[Variant](), Registry.installed().takes, list[Settings]()
         for label, entry in entries.items():
             given = {key: value for key, value in world.given.items() if takes(str(entry["algorithm"]), key)}
+            listed.append({**given, **entry, "label": label})
             base = free if label.partition("#")[0] == CENTRAL else document
-            text = to_yaml({**base, "algorithms": [{**given, **entry, "label": label}]})
+            text = to_yaml({**base, "algorithms": listed[-1:]})
             said = overrides if is_own(str(entry["algorithm"])) else dict.fromkeys([*overrides, CHECKED])
-            variants += load_study(ScenarioText(text, scenario, self.folder), _possible(said, base)).variants
+            possible = _possible(said, base)
+            made = load_study(ScenarioText(text, scenario, self.folder), possible).variants
+            repeated = [one for one in possible if not one.startswith("seed=")]
+            repeated.append(
+                "tuning={}" if first else f"replications={last}"
+            )  # so that there are replications from afar
+            variants += [replace(one, settings=tuple(repeated)) for one in made]
         numbered = tuple(replace(one, number=number) for number, one in enumerate(variants))
-        last = first + (budget.replications if count is None else count)
+        shown = [one for one in listed if str(one["label"]).partition("#")[0] != CENTRAL]
+        text = to_yaml({**document, "algorithms": shown}) if shown else text
         return Sweep(f"{self.name}-{scenario}", text, numbered, tuple(range(first, last)), gridded=False)
 
     def why_not(self, scenario: str, algorithm: Algorithm, size: Size) -> str:
-        """Why an algorithm does not fit a scenario; empty where it does."""
+        """Why an algorithm does not fit a scenario; empty where it does, also where a mistake in its code is found."""
         try:
             study = self.study(scenario, {algorithm.name: {"algorithm": algorithm.name}}, size=size)
             found = preflight(ScenarioText(study.text, scenario, self.folder), (), study)
         except BAD_INPUT as error:
             found_problems = error.problems if isinstance(error, ScenarioError) else ()
             return found_problems[0].message if found_problems else str(error)
-        return found.problems[0].message if found.problems else ""
+        return next((one.message for one in found.problems if one.message not in found.mistakes), "")
 
     def can_run(self, scenarios: Iterable[str], size: Size) -> None:
         """Refuse scenarios that need what is not here, such as a package, before anything runs.

@@ -6,10 +6,7 @@ import traceback
 from types import TracebackType
 
 from coband.simulator.core.nodes.mistakes import NodeMistake
-from coband.simulator.experiments.sweep.foreign_code import foreign
-
-LIBRARIES = {"numpy", "scipy", "pydantic", "simpy"}
-"""Packages that coband itself uses."""
+from coband.simulator.experiments.sweep.foreign_code import of_a_plugin
 
 
 def told(error: Exception) -> str:
@@ -18,18 +15,29 @@ def told(error: Exception) -> str:
     Where the code of a plugin is involved the traceback begins with its first line, and what of coband called it is
     left out.
     """
-    frames = list[TracebackType]()
-    frame = error.__traceback__
-    while frame is not None:
-        frames += [frame] if _of_a_plugin(frame) else []
-        frame = frame.tb_next
+    frames = _frames(error)
     if not isinstance(error, NodeMistake):
         return "".join(traceback.format_exception(type(error), error, frames[0] if frames else error.__traceback__))
-    if error.placed or not frames:
-        return str(error)
-    return f"{frames[-1].tb_frame.f_code.co_filename}:{frames[-1].tb_lineno}: {error}"
+    return _placed(error, frames)
 
 
-def _of_a_plugin(frame: TracebackType) -> bool:
-    module = str(frame.tb_frame.f_globals.get("__name__", ""))
-    return foreign(module) and module.partition(".")[0] not in LIBRARIES
+def mistake(error: Exception) -> str:
+    """The mistake of a plugin in one sentence, with its place in its code; empty where no plugin is involved."""
+    frames = _frames(error)
+    return _placed(error, frames) if frames or isinstance(error, NodeMistake) else ""
+
+
+def _placed(error: Exception, frames: list[TracebackType]) -> str:
+    text = str(error) if isinstance(error, NodeMistake) else "".join(traceback.format_exception_only(error)).strip()
+    if not frames or getattr(error, "placed", False):
+        return text
+    return f"{frames[-1].tb_frame.f_code.co_filename}:{frames[-1].tb_lineno}: {text}"
+
+
+def _frames(error: Exception) -> list[TracebackType]:
+    """What of a traceback is in the code of plugins."""
+    frames, frame = list[TracebackType](), error.__traceback__
+    while frame is not None:
+        frames += [frame] if of_a_plugin(str(frame.tb_frame.f_globals.get("__name__", ""))) else []
+        frame = frame.tb_next
+    return frames

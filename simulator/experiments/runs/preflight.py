@@ -20,6 +20,7 @@ from coband.simulator.core.result import warnings_of
 from coband.simulator.core.world import World
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import memory
+from coband.simulator.experiments.runs.breaking_off import mistake
 from coband.simulator.experiments.runs.free_memory import free_memory
 from coband.simulator.experiments.runs.job import TOPOLOGY, graph_and_world, graph_mistake, plan
 from coband.simulator.experiments.runs.study import Study
@@ -50,11 +51,13 @@ class Preflight:
 
     Attributes:
         problems: what a run would refuse, each once.
+        mistakes: which of them are mistakes in the code of a plugin.
         left_out: what was not checked, in words.
         warnings: what can be run but shows less than one may think, each once.
     """
 
     problems: list[InputProblem] = field(default_factory=list)
+    mistakes: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -116,6 +119,11 @@ def _refusals(
         yield ("network", "topology", "file"), str(error).removeprefix(TOPOLOGY)
     except (UnsupportedScenario, BrokenOff) as refusal:
         yield ("algorithms", study.entries.index(entry), "algorithm"), f"{entry}: {refusal}"
+    except Exception as error:
+        if not (said := mistake(error)):
+            raise
+        found.mistakes.append(f"{entry}: {said}")
+        yield ("algorithms", study.entries.index(entry), "algorithm"), found.mistakes[-1]
 
 
 def _weigh(scenario: Scenario, entry: ScenarioEntry, graph: Graph | None, found: Preflight) -> None:

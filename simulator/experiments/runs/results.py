@@ -121,6 +121,11 @@ class Failure:
     replay: str
 
     @property
+    def gist(self) -> str:
+        """One line of the error: the last of a traceback, the first of a causal chain."""
+        return self.error.strip().splitlines()[-1 if self.kind == "failed" else 0]
+
+    @property
     def plain(self) -> Broken:
         """As JSON has it."""
         return cast(Broken, asdict(self))

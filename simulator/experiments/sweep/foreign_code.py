@@ -18,6 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 from coband.simulator.experiments.runs.code_version import sha256
+from coband.simulator.plugins.entry_points import offering
 
 OURS = "coband"
 SITES = ("site-packages", "dist-packages")
@@ -28,6 +29,12 @@ def foreign(module: str) -> bool:
     """Whether a module belongs neither to coband nor to Python."""
     top = module.partition(".")[0]
     return top != OURS and top not in sys.stdlib_module_names
+
+
+def of_a_plugin(module: str) -> bool:
+    """Whether a module is of a plugin, or of the user's, and not of a library that is installed."""
+    top = module.partition(".")[0]
+    return foreign(module) and (top not in _distributions() or top in offering())
 
 
 def code_of(modules: Iterable[str], used: bool = True) -> str:

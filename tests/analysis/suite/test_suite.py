@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib.metadata import EntryPoint, PathDistribution
 from itertools import combinations
 from pathlib import Path
@@ -32,7 +33,7 @@ from coband.simulator.analysis.suite.submission import (
     read,
 )
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, Suite, SuiteError, suite, suites
-from coband.simulator.cli.main import main
+from coband.simulator.cli.main import cli, main
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.suite import suite as command
 from coband.simulator.core.nodes.sharing import UndeclaredKnowledge
@@ -610,6 +611,24 @@ def test_a_file_that_no_run_writes_is_refused(change: Any, said: str, tmp_path: 
         with pytest.raises((BadInput, SubmissionError), match=re.escape(said)) as caught:
             command.main([name, str(file)], standalone_mode=False)
         assert str(caught.value).startswith(str(file))
+
+
+def test_what_breaks_off_is_said_and_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the scenario that the run has written, and the replication, which is one of tuning."""
+
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Registry.installed().algorithms["dis_lin_ucb"].agent, "choose", broken)
+    monkeypatch.setattr(sys.modules[command.callback.__module__], "pool", lambda **_: nullcontext(InProcess()))
+    out = ["--out", str(tmp_path)]
+    shown = CliRunner().invoke(command, ["run", "--quick", "--algorithm", "dis_lin_ucb", "--scenario", "ideal", *out])
+    assert shown.exit_code == 1
+    assert "\ndis_lin_ucb broke off: ZeroDivisionError\n" in shown.output
+    (again,) = re.findall("to see it again: coband (run .+)", shown.output)
+    shown = CliRunner().invoke(cli, [*shlex.split(again), "--out", str(tmp_path / "again")])
+    assert shown.exit_code == 1
+    assert "dis_lin_ucb#checked, replication 1000000, failed: ZeroDivisionError" in shown.output
 
 
 def test_places_need_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
