@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
 
+import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report.embedding import static
@@ -67,8 +69,17 @@ def glyphs_of_readers() -> Iterator[None]:
 
 
 def svg(figure: Figure) -> str:
-    """A figure as an SVG document without a date; equal figures give equal text."""
-    buffer = io.StringIO()
+    """A figure as an SVG document without a date; equal figures give equal text.
+
+    Its panels are placed here, once and for all: to place them, savefig would draw everything twice.
+    """
+    buffer, canvas, layout = io.StringIO(), figure.canvas, figure.get_layout_engine()
     with glyphs_of_readers():
+        if layout is not None:
+            FigureCanvasSVG(figure)  # what measures its texts
+            layout.execute(figure)
+            with mpl.rc_context({"figure.constrained_layout.use": False}):
+                figure.set_layout_engine(None)
+            figure.set_canvas(canvas)
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
