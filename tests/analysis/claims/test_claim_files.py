@@ -36,12 +36,14 @@ LONG = {"async_kernel_ucb/lemma_4_1_dictionary", "async_lin_ucb/theorem_scalars_
 
 
 def everyday_ones() -> Iterator[str]:
-    """Claims that together meet every study and quantifier of a paper, and every kind of condition on each metric."""
+    """Claims that together meet every paper and quantifier, and every kind of condition on each metric.
+
+    That every scenario runs at a small size is what the counts on file say.
+    """
     met = set[object]()
     for placed in RUNNABLE:
         claim = placed.claim
-        own: set[object] = {(placed.paper, study.scenario) for study in claim.studies.values()}
-        own |= {(placed.paper, claim.quantifier), claim.at_equal is None}
+        own: set[object] = {placed.paper, ("quantifier", claim.quantifier), ("at equal", claim.at_equal is None)}
         own |= {(condition.kind, getattr(condition, "of", None)) for condition in claim.conditions}
         if placed.key not in LONG and not own <= met:
             met |= own
