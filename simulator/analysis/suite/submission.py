@@ -33,6 +33,7 @@ MEASURED = ("bits", "scalars", "simulated_time")
 HONEST = "honest_regret_per_agent"
 """Compared instead of everybody's regret where some are not honest."""
 JOBS = "jobs"
+VERSION = metadata.version("coband")
 
 
 class SubmissionError(RequestError):
@@ -332,7 +333,7 @@ def _value(world: World, record: Record) -> float:
 
 def code_here() -> str:
     """Version and digest of the coband that runs."""
-    return f"{metadata.version('coband')} {source_digest()}"
+    return f"{VERSION} {source_digest()}"
 
 
 def origin_of(name: str) -> str:
@@ -341,7 +342,7 @@ def origin_of(name: str) -> str:
     However it was installed; libraries that it uses do not count.
     """
     if is_own(name):
-        return f"coband {metadata.version('coband')}"
+        return f"coband {VERSION}"
     algorithm, point = Registry.installed().algorithms[name], point_of(name)
     server = algorithm.server
     modules = [one.__module__ for one in (algorithm.agent, algorithm.config, server) if isinstance(one, type)]

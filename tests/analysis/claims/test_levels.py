@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -89,10 +90,11 @@ def reproduced(folder: Path, text: str) -> tuple[Outcome, str]:
     return outcome, in_words(outcome, claim.claim, verdicts([outcome])[0])
 
 
+@cache
 def numbers(label: str, threshold: float, seed: int, replications: int) -> FloatArray:
     """Regret and scalars of each replication."""
     changes = {"seed": seed, "replications": replications, f"algorithms.{label}.threshold": threshold}
-    table = coband.run(coband.Scenario.from_yaml(SCENARIO), set=changes, workers=1).results.where(label=label)
+    table = coband.run(coband.Scenario.from_yaml(SCENARIO), set=changes, only=label, workers=1).results
     return np.array([table["regret"], table["scalars"]], dtype=float)
 
 

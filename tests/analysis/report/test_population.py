@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import coband
 from coband.simulator.analysis.devices import Devices, devices_of
@@ -116,7 +115,8 @@ def test_no_panel_lies_over_another(said: tuple[str, ...], hours: bool, energy: 
     day = (np.full(24, 0.5), values) if hours else (None, None)
     with styled():
         drawn = draw(Devices(dict.fromkeys(said, values), *day), [_fate(energy, len(values))])
-        FigureCanvasAgg(drawn).draw()
+        assert (layout := drawn.get_layout_engine()) is not None
+        layout.execute(drawn)
         boxes = [axis.get_tightbbox() for axis in drawn.axes] + [legend.get_window_extent() for legend in drawn.legends]
     assert len(drawn.axes) == len(said) + hours + ("compute" in said) + hours + energy
     assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]

@@ -15,7 +15,8 @@ from coband.simulator.experiments.runs.workers import InProcess
 from tests.everyday import slow
 from tests.versions import at_least
 
-FILES = [*chain(*suite("core-1").results.values())]
+CORE = suite("core-1")
+FILES = [*chain(*CORE.results.values())]
 
 
 @pytest.mark.parametrize(
@@ -31,13 +32,12 @@ def test_a_sample_of_the_results_runs_again(file: Path, count: int, tmp_path: Pa
 
     Every day nothing runs again of two files in three, but what they say must follow from what is in them.
     """
-    found = suite("core-1")
     submission = read(file)
-    assert list(verification.contradictions(found, submission)) == []
-    older = [one for one in verification.differences(found, submission) if "older rule" in one]
+    assert list(verification.contradictions(CORE, submission)) == []
+    older = [one for one in verification.differences(CORE, submission) if "older rule" in one]
     assert {one.partition(":")[0] for one in older} <= {"discounted_lin_ucb", "sw_lin_ucb"}
     seed = zlib.crc32(file.stem.encode()) + 2  # each file has other algorithms in its sample
-    checked = verification.verify(found, submission, count, tmp_path, InProcess(), seed)
+    checked = verification.verify(CORE, submission, count, tmp_path, InProcess(), seed)
     differing = [one for one in checked if not one.same]
     assert len(checked) == count
     assert not differing or not at_least("numpy", "2.4"), "other libraries have other last bits"

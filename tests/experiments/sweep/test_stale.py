@@ -50,7 +50,7 @@ def reward(arms):
 OUTSIDE = """
 import subprocess, sys
 def reward(arms):
-    return arms[:, 0] * float(subprocess.run([sys.executable, "-c", "print(2)"], capture_output=True).stdout)
+    return arms[:, 0] * float(subprocess.run([sys.executable, "-IS", "-c", "print(2)"], capture_output=True).stdout)
 """
 
 
