@@ -115,7 +115,8 @@ def test_no_panel_lies_over_another(said: tuple[str, ...], hours: bool, energy: 
     day = (np.full(24, 0.5), values) if hours else (None, None)
     with styled():
         drawn = draw(Devices(dict.fromkeys(said, values), *day), [_fate(energy, len(values))])
-        assert (layout := drawn.get_layout_engine()) is not None
+        layout = drawn.get_layout_engine()
+        assert layout is not None
         layout.execute(drawn)
         boxes = [axis.get_tightbbox() for axis in drawn.axes] + [legend.get_window_extent() for legend in drawn.legends]
     assert len(drawn.axes) == len(said) + hours + ("compute" in said) + hours + energy
