@@ -84,7 +84,10 @@ class Kinds(Generic[T]):
 
     def get(self, name: object) -> T | None:
         """The member of that name, if there is one."""
-        return self.known().get(name) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            return None
+        parts = (self.registered, self.offered().found, self._own)  # one mapping of all is too dear for one name
+        return next((part[name] for part in parts if name in part), None)
 
     def foreign(self) -> Mapping[str, T]:
         """Those of other packages, and those that were registered."""

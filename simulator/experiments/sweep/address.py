@@ -46,7 +46,7 @@ def _kinds(part: Any) -> Iterator[str]:
         if "kind" in part:
             named = [one.get(part["kind"]) for one in CLASSES]
             yield from (found.__module__ for found in named if found is not None)
-            if has_field(part["kind"], "function"):
+            if "function" in part and has_field(part["kind"], "function"):
                 yield str(part["function"]).rpartition(":")[0]
         for value in part.values():
             yield from _kinds(value)
