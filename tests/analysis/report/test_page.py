@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import re
 import zlib
@@ -11,9 +12,12 @@ from typing import cast
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report import analysis, data, diagram, provenance, sections
+from coband.simulator.analysis.report.drawing import styled
 from coband.simulator.analysis.report.page import page
+from coband.simulator.analysis.report.svg import svg
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.report.made import run, synchronisation
@@ -130,6 +134,17 @@ def test_only_what_repeats_is_said_to_repeat(made: Path, text: str, monkeypatch:
         text = page(analysis.Analysis(data.load([one])))
         assert "The run was made by <code>" in text
         assert "the same fingerprints again" not in text
+
+
+def test_a_figure_is_placed_as_savefig_places_it() -> None:
+    def drawn() -> Figure:
+        made = Figure(layout="constrained")
+        made.add_subplot().set_ylabel("two\nlines")
+        return made
+
+    with styled():
+        drawn().savefig(saved := io.StringIO(), format="svg", metadata={"Date": None, "Creator": None})
+        assert svg(drawn()) == saved.getvalue()
 
 
 def test_without_a_trace_the_page_says_why_parts_are_missing(tmp_path: Path) -> None:
