@@ -67,6 +67,7 @@ def test_numbers_that_are_not_a_nodes_own_are_refused(draws: str, install: Calla
     gc.freeze()  # as programs do that want fewer searches for garbage
     with pytest.raises(NonConformance, match=sentence):
         check(algorithm, install)
+    assert gc.get_freeze_count() > 0
 
 
 @pytest.mark.parametrize(
