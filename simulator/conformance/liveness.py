@@ -107,7 +107,7 @@ class Subject:
             agent={"handling": HANDLING} if self.kind == "down" else {},
             schedule=self._schedule(),
             network=network,
-            checks="full" if self.kind == "cut_off" else "cheap",
+            checks="full" if self.kind == "cut_off" and fault is not None else "cheap",
             whatif=whatif,
         )
 
