@@ -151,6 +151,8 @@ class AsDeclared(Case):
 
     def check(self) -> None:
         result = self._run(self.config)
+        check_complete(result, turns_of(self.schedule))
+        check_ledger(result)
         demand_talk(self.algorithm, self.config, result)
         check_messages(self.algorithm, result)
         check_sums(result)

@@ -70,16 +70,16 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 CASES = [(name, variant) for name in sorted(registry().algorithms) for variant in VARIANTS.get(name, [{}])]
 
 
-DELAYS = ("constant", "random", "heavy", "narrow")
-"""Networks that lose nothing."""
+CHOSEN = {**dict.fromkeys(("constant", "random", "heavy", "narrow"), (0,)), "lossy": (1, 2)}
+"""Of three schedules those on which an algorithm meets a network every day."""
 
 
 def kit_of(name: str) -> Iterator[Any]:
     """The kit's cases for all variants of an algorithm that run every day.
 
-    Its first variant meets each network on each schedule, those that only delay messages on all but one, another one
-    for the next algorithm. A further variant meets every second network on one schedule, the next schedule on the next
-    of them.
+    Its first variant meets the faulty network on each schedule, the lossy one on all but one, and those that only delay
+    messages on one, another one for the next algorithm and network; without delays agents are slow, as ``AsDeclared``
+    has fast ones. A further variant meets every second network on one schedule, the next schedule on the next of them.
     """
     networks, schedules = list(kit.NETWORKS), list(kit.schedules_of(name))
     place = sorted(registry().algorithms).index(name)
@@ -90,10 +90,13 @@ def kit_of(name: str) -> Iterator[Any]:
                     yield case
                 continue
             network, schedule = networks.index(case.network), schedules.index(case.schedule)
+            turn = (place + network + schedule) % 3
             if number:
                 chosen = (network + number) % 2 == 0 and schedule == (network + number) // 2 % len(schedules)
+            elif case.network == "ideal":
+                chosen = schedule % 2 == 1 or len(schedules) == 1
             else:
-                chosen = case.network not in DELAYS or len(schedules) < 3 or (place + network + schedule) % 3 > 0
+                chosen = case.network == "faulty" or len(schedules) < 3 or turn in CHOSEN[case.network]
             if chosen:
                 yield case
 
@@ -123,7 +126,12 @@ LIVELY: dict[str, list[dict[str, Any]]] = {
     **{name: VARIANTS.get(name, [{}]) for name in sorted(registry().algorithms) if not kit.sends_nothing(name, {})},
     "approx_dis_kernel_ucb": [{}, QUORUM],
     "async_kernel_ucb": [*VARIANTS["async_kernel_ucb"], {"server": {"exchanges": "serial"}}],
-    "async_lin_ucb_am": [VARIANTS["async_lin_ucb_am"][0], {"refresh": "at_next_pull", "shared": 1, "gamma_u": 1.2}],
+    "async_lin_ucb": [{"gamma_u": 1.1, "gamma_d": 1.1}, *VARIANTS["async_lin_ucb"]],
+    "async_lin_ucb_am": [
+        {"gamma_u": 1.1, "gamma_d": 1.1},
+        {"refresh": "at_next_pull", "shared": 1, "gamma_u": 1.2},
+        VARIANTS["async_lin_ucb_am"][0],
+    ],
     "bpe": [{}],
     "co_kernel_fb": [{"budget": 200, "leftover": "spend"}, {"budget": 200, "leftover": "spend", "via": "server"}],
     "dis_kernel_ucb": [{}, QUORUM],
