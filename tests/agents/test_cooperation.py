@@ -333,7 +333,7 @@ def test_a_peripheral_agent_repeats_what_its_centre_pulled_d_trials_earlier(
         topology=topology,
         agents=12,
         network=network,
-        schedule={"kind": "rounds", "turns": 15},
+        schedule={"kind": "rounds", "turns": 9},
         checks="cheap",
     )
     arms = {(agent, trial): arm for agent, trial, arm, _ in simulated.pulls}
@@ -346,7 +346,7 @@ def test_a_peripheral_agent_repeats_what_its_centre_pulled_d_trials_earlier(
         assert agent.central == (d == 0)
         peripheral += d > 0
         wait = d + late * (d > 0)
-        assert all(arms[v, t] == arms[agent.centre, t - wait] for t in range(wait + 1, 16))
+        assert all(arms[v, t] == arms[agent.centre, t - wait] for t in range(wait + 1, 10))
     assert peripheral > 0
     assert simulated.result.totals["extra_delay"] == late
 

@@ -168,7 +168,7 @@ def test_who_is_silent_counts_as_a_liar(adversary: dict[str, Any], silent: list[
 
     def rounds(who: list[int], **more: Any) -> Any:
         lies = [{"agents": who, "behaviour": {"kind": "silent"}, **adversary}]
-        config, schedule = {"sub_gaussian": 0.1, "C": 1.0}, {"kind": "rounds", "turns": 150}
+        config, schedule = {"sub_gaussian": 0.1, "C": 1.0}, {"kind": "rounds", "turns": 90}
         return run(
             "rclb", config, agents=10, problem=problem, adversaries=lies, schedule=schedule, **more
         ).engine.server

@@ -256,7 +256,7 @@ def test_an_agent_knows_what_the_server_believes_it_to_know(name: str, network: 
     """Late, repeated and lost messages included, also those that are taken back as nobody sends them again: W, b and n
     are its uploads and the downloads that it got."""
     lost = 0
-    for seed in range(4):
+    for seed in range(2):
         schedule = {"kind": "rounds", "turns": 40}
         config = {"gamma_u": 1.3, "gamma_d": 1.1, "refresh": refresh}
         parts: dict[str, Any] = {"schedule": schedule, "network": network, "agent": SLOW, "checks": "cheap"}

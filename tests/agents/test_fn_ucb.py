@@ -402,7 +402,7 @@ def test_shared_work_changes_no_bit_whatever_is_averaged(average: str, train_fro
 def check_shared_work(config: dict[str, Any]) -> None:
     """Runs with and without shared work have the same fingerprint, weights and inverses."""
     both = [
-        run("fn_ucb", config, agents=4, schedule={"kind": "rounds", "turns": 50}, share=share, checks="cheap")
+        run("fn_ucb", config, agents=4, schedule={"kind": "rounds", "turns": 28}, share=share, checks="cheap")
         for share in (True, False)
     ]
     assert both[0].result.fingerprint == both[1].result.fingerprint

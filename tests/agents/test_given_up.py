@@ -297,12 +297,12 @@ def test_nobody_goes_back_to_a_model_that_was_overtaken(name: str) -> None:
     """Datagrams of which none is lost; all checks, among them that versions of models grow."""
     known, refused = kit.algorithm(name).config.model_fields, 0
     config = {key: value for key, value in {**NEURAL, "max_rounds": 3}.items() if key in known and name != "duets"}
-    for seed in range(3):
+    for seed in range(2):
         try:
             run(name, config, agents=3, seed=seed, network=OVERTAKING, schedule={"kind": "rounds", "turns": 12})
         except UnsupportedScenario:
             refused += 1
-    assert refused in (0, 3)
+    assert refused in (0, 2)
 
 
 def test_an_answer_that_comes_after_a_newer_model_changes_nothing() -> None:

@@ -83,7 +83,7 @@ def test_a_quorum_is_a_share_of_those_that_have_joined(name: str) -> None:
     assert uploads_after_the_end(late) > 0
 
 
-@every("seed", range(4))
+@every("seed", range(2))
 @every("name", ALGORITHMS)
 def test_a_quorum_under_all_faults_loses_nothing(name: str, seed: int) -> None:
     result = simulate(name, {"quorum": 0.5, "timeout": 1.0}, seed, agent=CHURN, network=EVERYTHING)
@@ -119,9 +119,9 @@ def test_agents_that_are_left_out_keep_the_order_of_the_common_log() -> None:
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_sharing_work_changes_nothing(name: str) -> None:
-    for seed, parts in ((0, {"agent": CHURN, "network": EVERYTHING}), (0, {}), (1, {})):
+    for parts in ({"agent": CHURN, "network": EVERYTHING}, {}):
         wait = {"quorum": 0.5, "timeout": 0.5}
-        together, apart = (simulate(name, wait, seed, **parts, share=share, checks="cheap") for share in (True, False))
+        together, apart = (simulate(name, wait, **parts, share=share, checks="cheap") for share in (True, False))
         assert together.result.fingerprint == apart.result.fingerprint
         assert together.pulls == apart.pulls
 
@@ -189,8 +189,10 @@ def test_points_that_were_given_up_and_come_later_keep_their_place() -> None:
     """Every agent's log of a synchronisation is the same: an agent has its own points in the order of its pulls."""
     name, config = NEEDY["dis_kernel_ucb quorum"]
     schedule = {"kind": "rounds", "turns": 25}
-    for seed in range(6):
-        result = run(name, config, agents=4, seed=seed, schedule=schedule, network=GIVING_UP, share=False)
+    for seed in range(3):
+        result = run(
+            name, config, agents=4, seed=seed, schedule=schedule, network=GIVING_UP, share=False, checks="cheap"
+        )
         assert result.result.totals["expired"] > 0
         agents: list[Any] = list(result.engine.agents)
         known = [agent.posterior.known for agent in agents]

@@ -119,7 +119,7 @@ def test_agents_that_choose_together_choose_as_alone(case: int) -> None:
 
 
 @every("threshold", [0.0, 0.5, 3.0])
-@every("schedule", [{"kind": "one_at_a_time", "turns": 150}, {"kind": "rounds", "turns": 30}])
+@every("schedule", [{"kind": "one_at_a_time", "turns": 80}, {"kind": "rounds", "turns": 16}])
 @every("network", [{}, {"latency": {"kind": "uniform", "low": 0.0, "high": 4.0}}])
 @every("name", ["async_kernel_ucb", "fed_lin_ucb"])
 def test_looking_ahead_changes_nothing(

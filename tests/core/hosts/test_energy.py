@@ -191,7 +191,7 @@ def test_energy_is_booked_by_purpose() -> None:
     assert not len(runs.run("lin_ucb", {}).result.energy_series)
 
 
-@every("seed", range(4))
+@every("seed", range(2))
 @every("members", [{}, {"leaves": {"kind": "times", "times": [[0, 9.0], [1, 14.0]]}}])
 def test_batteries_stand_at_the_end_of_the_run(seed: int, members: dict[str, Any]) -> None:
     """Of agents that are asked later, by copies that nobody needs any more, idling is not counted after it."""

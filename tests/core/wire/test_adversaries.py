@@ -495,16 +495,15 @@ def _columns(pulls: list[tuple[float, np.ndarray]]) -> list[tuple[list[float], l
     return [(rewards, [1.0] * len(pulls)), *((rewards, [float(x[place]) for _, x in pulls]) for place in range(2))]
 
 
-@pytest.mark.parametrize("kind", ["clip", "reject_outliers"])
-def test_on_a_graph_a_defence_keeps_regret_down(kind: str) -> None:
+def test_on_a_graph_a_defence_keeps_regret_down() -> None:
     found = {}
-    for aggregate in ("sum", kind):
+    for aggregate in ("sum", "clip", "reject_outliers"):
         adversaries = [{"agents": [1, 4], "behaviour": {"kind": "sign_flip", "scale": 3}}]
-        parts: dict[str, Any] = {"agents": 8, "schedule": {"kind": "rounds", "turns": 60}, "checks": "cheap"}
+        parts: dict[str, Any] = {"agents": 8, "schedule": {"kind": "rounds", "turns": 40}, "checks": "cheap"}
         parts |= {"network": {"topology": {"kind": "complete"}}, "adversaries": adversaries}
-        runs = [run("eager_kernel_ucb", {}, server={"aggregate": aggregate}, seed=seed, **parts) for seed in range(3)]
+        runs = [run("eager_kernel_ucb", {}, server={"aggregate": aggregate}, seed=seed, **parts) for seed in range(2)]
         found[aggregate] = sum(made.result.totals["honest_regret"] for made in runs)
-    assert found[kind] < 0.8 * found["sum"]
+    assert max(found["clip"], found["reject_outliers"]) < 0.8 * found["sum"], found
 
 
 @pytest.mark.parametrize("name", ["club", "dist_kernel_ucb", "naive_coop", "push_gossip_kernel_ucb"])
