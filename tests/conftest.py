@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.freeze()
     gc.set_threshold(7_000)  # ten times as many new objects as usual: the rows and messages of a run are no garbage
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _set_aside() -> Iterator[None]:
+    """What the tests of a module have left, in caches above all, is looked at once."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 def hide_plugins() -> None:

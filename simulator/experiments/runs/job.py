@@ -295,12 +295,11 @@ def few_collections() -> Iterator[None]:
 
     A run's nodes refer to each other, and would keep their arrays while the next run needs the memory. What was there
     before, modules above all, takes ten times as long to look through as a small job takes to run, and is set aside.
-    Where somebody else has set things aside already, they stay so.
+    Where somebody else has set things aside already, these stay so, and nothing more is.
     """
     thresholds, set_aside = gc.get_threshold(), gc.get_freeze_count() > 0
-    if set_aside:  # what is garbage by now would never be found again
-        gc.collect()
-    gc.freeze()
+    if not set_aside:
+        gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, *thresholds[1:])
     try:
         yield
