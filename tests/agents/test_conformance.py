@@ -54,7 +54,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "fed_lin_ucb": [{}, {"threshold": 0.2, "blocking": True}],
     "async_lin_ucb": [{"gamma_u": 1.5, "gamma_d": 1.5}, {"refresh": "at_next_pull", "gamma_u": 2, "gamma_d": 1}],
     "async_lin_ucb_am": [{"gamma_u": 1.5, "gamma_d": 1.5}, {"refresh": "at_next_pull", "shared": 1, "gamma_u": 2}],
-    **{name: [{"features": 8, "initial": 2}] for name in ("fts", "fts_de", "dp_fts", "dp_fts_de")},
+    **{name: [{"features": 8, "initial": 2}] for name in ("fts", "fts_de")},
+    **{name: [{"features": 8, "initial": 2, "z": 4.0}] for name in ("dp_fts", "dp_fts_de")},  # cheap to account for
     "fed_ucb": [{}, {"threshold": 30.0, "noise": "exact", "alpha": 0.5}],
     "fed_ucb_graph": [{}, {"threshold": 30.0, "noise": "exact", "hops": 2}],
     "fed_glb_ucb": [{}, {"threshold": 0.3, "smoothness": "data", "max_rounds": 3}],
