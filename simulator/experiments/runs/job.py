@@ -295,7 +295,7 @@ def few_collections() -> Iterator[None]:
 
     A run's nodes refer to each other, and would keep their arrays while the next run needs the memory. What was there
     before, modules above all, takes ten times as long to look through as a small job takes to run, and is set aside.
-    Where somebody else has set things aside already, these stay so, and nothing more is.
+    Where somebody else has set things aside already, these stay so, and what is older than the run is left alone.
     """
     thresholds, set_aside = gc.get_threshold(), gc.get_freeze_count() > 0
     if not set_aside:
@@ -305,6 +305,8 @@ def few_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*thresholds)
-        gc.collect()
-        if not set_aside:
+        if set_aside:
+            gc.collect(1)
+        else:
+            gc.collect()
             gc.unfreeze()
