@@ -55,8 +55,8 @@ class Measured:
 def seconds(function: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
     """The least CPU time of some calls, and the last result; garbage is collected as in a job of a run."""
     best, result = np.inf, None
+    gc.collect()
     for _ in range(repeats):
-        gc.collect()
         with few_collections():
             start = time.process_time()
             result = function()
