@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from coband.simulator.analysis.claims.condition import short_name
 from coband.simulator.analysis.report.drawing import plain, styled
@@ -62,7 +63,7 @@ def _legend(drawn: Figure) -> int:
     for columns in range(min(MOST_COLUMNS, len(entries)), 0, -1):
         legend = drawn.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
         if columns == 1 or legend.get_window_extent().width <= drawn.bbox.width:
-            drawn.draw_without_rendering()  # the layout of a first drawing is the start of the next
+            ConstrainedLayoutEngine().execute(drawn)  # the layout of a first drawing is the start of the next
             return -(-len(entries) // columns)
         legend.remove()
     return 0
