@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 from coband.simulator.conformance.runs import PROBLEM
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire import accounting
-from coband.simulator.experiments.runs import driver, executors, results, work
+from coband.simulator.experiments.runs import driver, executors, job, results, work
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
 from coband.simulator.experiments.runs.job import DriverGone, Job, Outcome, attempt, check_driver
 from coband.simulator.experiments.runs.reporting import Report
@@ -321,9 +321,19 @@ def test_a_scenario_that_was_damaged_on_its_way_is_refused() -> None:
         work.PickledScenario(good.content[:-1] + b"x", "another digest").load()
 
 
-@pytest.mark.parametrize("set_aside", [False, True])  # by somebody else; the last leaves the suite as it was
+@pytest.fixture
+def _collector() -> Iterator[None]:
+    yield
+    gc.freeze()  # as it is in the whole suite
+    job._set_aside.cache_clear()
+
+
+@pytest.mark.usefixtures("_collector")
+@pytest.mark.parametrize("set_aside", [False, True])
 def test_a_job_leaves_no_garbage_and_no_trace_in_the_collector(set_aside: bool) -> None:
+    """Whether or not somebody else has set things aside."""
     (gc.freeze if set_aside else gc.unfreeze)()
+    job._set_aside.cache_clear()
     scenario: Any = FakeScenario()
     nodes: list[weakref.ref[Any]] = []
     thresholds = gc.get_threshold()
