@@ -23,6 +23,7 @@ class Models:
 
     def __init__(self, schema: Schema) -> None:
         self._schemas: dict[str, Schema] = {ROOT: schema, **schema.get("$defs", {})}
+        self._reached: dict[str, set[str]] = {}
 
     def schema(self, model: str) -> Schema:
         return self._schemas[model]
@@ -92,10 +93,12 @@ class Models:
 
     def reached(self, model: str) -> set[str]:
         """The model and all that can stand inside it."""
-        found, waiting = {model}, [model]
-        while waiting:
-            for schema in self.keys(waiting.pop()).values():
-                new = set(self.inside(schema)) - found
-                found |= new
-                waiting += new
-        return found
+        if model not in self._reached:
+            found, waiting = {model}, [model]
+            while waiting:
+                for schema in self.keys(waiting.pop()).values():
+                    new = set(self.inside(schema)) - found
+                    found |= new
+                    waiting += new
+            self._reached[model] = found
+        return self._reached[model]
