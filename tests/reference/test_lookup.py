@@ -152,6 +152,7 @@ def test_a_key() -> None:
         ("adversaries", "have something that lies change", "lin_ucb", "ind_rage"),
         ("sign_flip", "have something that it changes", "co_kernel_fc", "lin_ucb"),
         ("reward_poisoning", "have something that it changes", "lin_ucb", "co_kernel_fc"),
+        ("kernel.matern", "a parameter of", "duets", "dis_lin_ucb"),
     ],
 )
 def test_whom_a_key_or_kind_is_refused(word: str, statement: str, named: str, not_named: str) -> None:

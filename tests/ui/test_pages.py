@@ -133,7 +133,7 @@ def test_a_sweep(tmp_path: Path) -> None:
 
 def test_the_search_of_a_frontier_is_called_so(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(TINY)
-    few = ("--replications", 2, "--trials", 2, "--workers", 1)
+    few = ("--replications", 2, "--trials", 2, "--budget", 14, "--workers", 1)
     coband("frontier", tmp_path / "tiny.yaml", *few, "--out", tmp_path / "runs/front")
     with serving(tmp_path / "runs") as visitor:
         row = text_of(visitor("/").partition("<tr id=")[2])
