@@ -259,6 +259,14 @@ class Algorithm:
         return frozenset(self.knows).union(name for name, needed in implied.items() if needed)
 
     @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules of its agents, its parameters and its server."""
+        parts = [self.agent.__module__, self.config.__module__]
+        if self.server is not None:
+            parts.append(self.server.partition(":")[0] if isinstance(self.server, str) else self.server.__module__)
+        return tuple(parts)
+
+    @property
     def needs_rewards(self) -> str:
         """Why it cannot take a turn before the reward of the last one has come, in words; empty if it can."""
         if issubclass(self.agent, BatchAgent):

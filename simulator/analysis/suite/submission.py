@@ -344,10 +344,7 @@ def origin_of(name: str) -> str:
     if is_own(name):
         return f"coband {VERSION}"
     algorithm, point = Registry.installed().algorithms[name], point_of(name)
-    server = algorithm.server
-    modules = [one.__module__ for one in (algorithm.agent, algorithm.config, server) if isinstance(one, type)]
-    modules += [server.partition(":")[0]] if isinstance(server, str) else []
     offered = algorithm.agent.__module__ if point is None else point.module
     package = None if point is None else point.dist
     origin = offered.partition(".")[0] if package is None else f"{package.name} {package.version}"
-    return f"{origin} {code_of([offered, *modules], used=False)[:16]}"
+    return f"{origin} {code_of([offered, *algorithm.modules], used=False)[:16]}"

@@ -195,9 +195,7 @@ class Suite:
             possible = _possible(said, base)
             made = load_study(ScenarioText(text, scenario, self.folder), possible).variants
             repeated = [one for one in possible if not one.startswith("seed=")]
-            repeated.append(
-                "tuning={}" if first else f"replications={last}"
-            )  # so that there are replications from afar
+            repeated.append("tuning={}" if first else f"replications={last}")  # with tuning there are those from afar
             variants += [replace(one, settings=tuple(repeated)) for one in made]
         numbered = tuple(replace(one, number=number) for number, one in enumerate(variants))
         shown = [one for one in listed if str(one["label"]).partition("#")[0] != CENTRAL]

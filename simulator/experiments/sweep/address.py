@@ -30,10 +30,7 @@ LONGEST_NAME = 1000
 def _modules(scenario: Scenario, entry: ScenarioEntry) -> Iterator[str]:
     """The modules whose code a run of an entry executes, but for kinds: its algorithm, its server, the problem, and
     metrics of other packages."""
-    algorithm, server = entry.algorithm, entry.algorithm.server
-    yield from (algorithm.agent.__module__, type(entry.config).__module__, type(scenario.problem).__module__)
-    if server is not None:
-        yield server.partition(":")[0] if isinstance(server, str) else server.__module__
+    yield from (*entry.algorithm.modules, type(entry.config).__module__, type(scenario.problem).__module__)
     yield from (metric.of.__module__ for metric in METRICS.known().values())
 
 
