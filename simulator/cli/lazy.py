@@ -64,6 +64,11 @@ class LazyGroup(click.Group):
         """Find the command, or suggest the most similar name."""
         name = args[0]
         if name not in self._helps and not name.startswith("-"):
+            from coband.simulator.experiments.scenario.gone import command  # only a mistake needs it
+
+            _, _, above = ctx.command_path.partition(" ")
+            if (gone := command(f"{above} {name}".strip())) is not None:
+                ctx.fail(gone)
             near = difflib.get_close_matches(name, list(self._helps), n=1)
             advice = f"did you mean {near[0]}?" if near else f"commands: {', '.join(self._helps)}"
             ctx.fail(f"there is no command {name!r}; {advice}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from coband.simulator.experiments.scenario.gone import key as key_gone
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted, slips
 from coband.simulator.experiments.scenario.nodes import (
     MappingNode,
@@ -72,6 +73,8 @@ class Explainer:
 
     def unknown_key(self, path: KeyPath) -> InputProblem:
         """The problem of a key that its mapping does not allow."""
+        if (gone := key_gone(path)) is not None:
+            return self._mark(path).problem(path, gone)
         known, name = self._wording.keys(path[:-1], self._data), str(path[-1])
         here = ".".join(map(str, path))
         places = slips(name, list(known))  # before keys elsewhere

@@ -1,0 +1,25 @@
+"""What coband had once, and what serves instead: whoever still writes it is told so in one sentence.
+
+A sentence completes "KEY is gone: ..." or "`coband NAME` is gone: ...".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+KEYS: Mapping[str, str] = {}
+"""Key of a scenario, without positions in lists, such as ``agents.restart`` -> what serves instead."""
+
+COMMANDS: Mapping[str, str] = {}
+"""Command, such as ``trace follow`` -> what serves instead."""
+
+
+def key(path: tuple[str | int, ...]) -> str | None:
+    """Why a scenario has no such key any more; None: it never had."""
+    name = ".".join(step for step in path if isinstance(step, str))
+    return f"{name} is gone: {KEYS[name]}" if name in KEYS else None
+
+
+def command(path: str) -> str | None:
+    """Why there is no such command any more; None: there never was."""
+    return f"`coband {path}` is gone: {COMMANDS[path]}" if path in COMMANDS else None

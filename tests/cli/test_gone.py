@@ -1,0 +1,38 @@
+"""What coband had once is answered by one sentence that says what serves instead."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from coband.simulator.cli.main import COMMANDS, exit_status
+from coband.simulator.experiments.scenario import gone
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import loads
+
+SCENARIO = """
+name: small
+agents: {count: 2}
+schedule: {kind: rounds, turns: 2}
+problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: cosine}}
+algorithms: [{algorithm: async_kernel_ucb}]
+"""
+
+
+def test_a_key_that_is_gone_says_what_serves_instead() -> None:
+    for key, instead in gone.KEYS.items():
+        document = place = yaml.safe_load(SCENARIO)
+        *outer, last = key.split(".")
+        for name in outer:
+            place = place[name][0] if name == "algorithms" else place.setdefault(name, {})
+        place[last] = 1
+        with pytest.raises(ScenarioError) as refused:
+            loads(yaml.safe_dump(document))
+        assert f"{key} is gone: {instead}" in str(refused.value)
+
+
+def test_a_command_that_is_gone_says_what_serves_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, instead in gone.COMMANDS.items():
+        assert name not in COMMANDS
+        assert exit_status(name.split()) == 2
+        assert f"`coband {name}` is gone: {instead}" in capsys.readouterr().err
