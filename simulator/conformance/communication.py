@@ -11,11 +11,11 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.demands import NonConformance, demand
+from coband.simulator.conformance.payloads import stowaway, unfinite
 from coband.simulator.conformance.runs import Run, algorithm, registry
 from coband.simulator.core.algorithm import ClosedForm, MessageSize, attributes
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
-from coband.simulator.core.checks.inspection import UNTOLD
 from coband.simulator.core.formulas import Values, evaluate, names_in
 from coband.simulator.core.memory import RunSize
 from coband.simulator.core.nodes.message import Message
@@ -27,12 +27,20 @@ from coband.simulator.metrics import by_name
 
 IN_A_ROUND = {"uplink_scalars": UP, "downlink_scalars": DOWN, "peer_scalars": PEER}
 """What can be said of every communication round, and where to look for it."""
+UNTOLD = (
+    "no message carries pulls, so that what the server has applied cannot be checked; give uploads pulls=self.unshared"
+)
 Sent = tuple[Message, str, int, int]
 """A message that was sent: it, its direction, scalars of one copy, number of copies."""
 
 
 def check_messages(name: str, run: Run) -> None:
-    """Every message is declared and has the size that its formula says."""
+    """Every message is declared, has the size that its formula says, and holds what it may."""
+    for row, message in zip(run.events(tr.SEND), run.sent, strict=True):
+        hidden, wrong = stowaway(message), unfinite(message)
+        text = f"{hidden!r} of a {message.kind!r} of node {row.node} is no payload and more than a header may be"
+        demand(hidden is None, text)
+        demand(wrong is None, f"{type(message).__name__}.{wrong} of node {row.node} is not finite")
     entry, everywhere = algorithm(name), common(run)
     for message, direction, scalars, _ in sent(run):
         if isinstance(message, Declined):  # of every protocol in conversations; no payload

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import Audit
@@ -29,15 +27,12 @@ from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.transport import Describe, Transport
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Agent
-from coband.simulator.core.nodes.outbox import Address
 from coband.simulator.core.randomness.distributions import is_zero
-from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import Down, RunContext
 from coband.simulator.core.world import World
 
 if TYPE_CHECKING:
-    from coband.simulator.core.checks.timing import Timing
     from coband.simulator.core.hosts.batteries import Batteries
     from coband.simulator.core.wire.noising import Noising
     from coband.simulator.core.wire.privacy import Privacy
@@ -47,19 +42,13 @@ if TYPE_CHECKING:
 class Assembly(HostAssembly):
     """Builds what a plan describes; parts that few plans have are imported when they are built."""
 
-    def run_context(self, sink: tr.Sink | None, timing: Timing | None = None) -> RunContext:
-        """The clock and empty accounts.
-
-        Args:
-            sink: where trace batches go, if the plan keeps a trace.
-            timing: what looks at them first, with ``checks: full``.
-        """
+    def run_context(self, sink: tr.Sink | None) -> RunContext:
+        """The clock and empty accounts; ``sink``: where trace batches go, if the plan keeps a trace."""
         plan, network, clock = self._plan, self._plan.network, Clock()
         down = Absent(clock, plan.agents.count) if plan.agents.intermittent else Down()
-        audit = self._audit(network.transport == "reliable", clock, down)
+        audit = Audit(network.transport == "reliable", down)
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
-        kept = sink if plan.trace != tr.OFF else None
-        trace = Trace(kept if timing is None else timing.watching(kept))
+        trace = Trace(sink if plan.trace != tr.OFF else None)
         self._roll = None if plan.members is None else Roll(plan.members, clock)
         parts = (clock, trace, ledger, audit, down, self._batteries(clock), plan.members)
         if not plan.restarts:
@@ -76,20 +65,6 @@ class Assembly(HostAssembly):
 
         heals = math.inf if self._plan.network.heals is None else self._plan.network.heals
         return Batteries(energy, count, self._streams, clock, self._plan.members, heals)
-
-    def timing(self, config: BaseModel) -> Timing:
-        """What looks at the times of events, with ``checks: full``."""
-        from coband.simulator.core.checks.timing import Timing
-
-        fresh = Streams(self._streams.seed, self._streams.replication)
-        return Timing(self._plan, fresh, getattr(getattr(config, "wait", None), "quorum", None), self._whatif is None)
-
-    def _audit(self, reliable: bool, clock: Clock, down: set[Address]) -> Audit:
-        if self._plan.checks != "full":
-            return Audit(reliable, down)
-        from coband.simulator.core.checks.full_audit import FullAudit
-
-        return FullAudit(reliable, clock, down)
 
     def progress(self, run: RunContext, on_pull: Callable[[int], None] | None) -> Progress:
         """What takes note of pulls."""
@@ -108,22 +83,11 @@ class Assembly(HostAssembly):
             kind = Mending if mending else InOrder if reliable else Datagrams
             return kind(run, plan.network, self._streams, router, self._describes, self._whatif)
         network = Network(plan.network, self._streams)
-        if plan.checks == "full":
-            self._record_draws(run.audit, network, mending)
         if not mending:
             return Transport(run, network, router, self._describes, reliable)
         from coband.simulator.core.network.reliable import ReliableTransport
 
         return ReliableTransport(run, network, router, self._describes, reliable)
-
-    def _record_draws(self, audit: Audit, network: Network, mending: bool) -> None:
-        """Let a full audit know what the links draw."""
-        from coband.simulator.core.checks.draws import LinkDraws, RecordedStreams
-        from coband.simulator.core.checks.full_audit import FullAudit
-
-        if isinstance(audit, FullAudit) and isinstance(self._streams, RecordedStreams):
-            audit.acknowledges = mending
-            audit.draws = LinkDraws(self._streams, network.config)
 
     def veil(self, algorithm: Algorithm, clock: Clock) -> tuple[World, Noising | None]:
         """The world as agents meet it, lied about or clipped, and the noise of the run; None: there is none."""

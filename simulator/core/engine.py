@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm
@@ -19,10 +18,9 @@ from coband.simulator.core.audit.invariants import InvariantViolation, check_pul
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.making.hosts import HostContext
-from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import made
-from coband.simulator.core.nodes.node import SERVER, Node
+from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.plan import Plan, settled
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import Ended, RunResult
@@ -31,9 +29,7 @@ from coband.simulator.core.world import World
 from coband.simulator.metrics import by_name
 
 if TYPE_CHECKING:
-    from coband.simulator.core.checks.inspection import Inspection
-    from coband.simulator.core.checks.timing import Timing
-    from coband.simulator.core.network.local import Local
+    from coband.simulator.core.checks.twins import Twins
     from coband.simulator.core.whatif.changes import WhatIf
 
 __all__ = ["Engine", "Plan", "RunResult", "World"]
@@ -78,14 +74,9 @@ class Engine:
             plan = replace(plan, share=False)
         if plan.restarts:  # what nodes share would outlive them
             plan = replace(plan, share=False, cohorts=False)
-        if plan.checks == "full":
-            from coband.simulator.core.checks.draws import RecordedStreams  # like all checks, few runs need it
-
-            streams = RecordedStreams(streams.seed, streams.replication)
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
         assembly = Assembly(plan, world, streams, self.graph, whatif)
-        timing = assembly.timing(config) if plan.checks == "full" else None
-        self._run = assembly.run_context(sink, timing)
+        self._run = assembly.run_context(sink)
         self.clock, self.trace = self._run.clock, self._run.trace
         if (follow_clock := getattr(world, "follow_clock", None)) is not None:
             follow_clock(lambda: self.clock.now)
@@ -98,21 +89,14 @@ class Engine:
         local = assembly.local(self._run, self.transport, self._router)
         self._turns = assembly.turns(algorithm, self._run, self.progress, local)
         self.agents, self.server = assembly.nodes(algorithm, config)
-        self._inspection: Inspection | None = None
-        self._due: int | None = None  # turns of the schedule, where it says how many
-        if plan.checks == "full":
-            assert timing is not None
-            self._inspection = self._inspected(plan, local, assembly.twins(algorithm, config), timing)
-            known = plan.schedule.duration is None and plan.members is None
-            self._due = plan.schedule.total_turns(plan.agents.count) if known else None
-        around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
+        self._twins: Twins | None = assembly.twins(algorithm, config) if plan.checks == "full" else None
+        around = HostContext(self._run, self.progress, self._router.send, self._twins, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
         self.wire = wire = assembly.wire(self.clock, self._noising)
         self._dishonest = frozenset[int]() if wire is None else wire.dishonest
         self.transport.withholds = plan.withholds
-        if wire is not None and self._inspection is not None:
-            wire.watch = self._inspection
-            self._inspection.as_sent = plan.distrusts
+        if wire is not None:
+            wire.watch = self._twins
         self._router.connect(self._hosts, self.transport, local, wire)
         if self._run.energy is not None:
             self._run.energy.last = self._last
@@ -123,25 +107,6 @@ class Engine:
         """When the last thing has happened so far."""
         times = self.progress.times
         return max(times[-1] if times else 0.0, self.progress.last_reward, self._router.last_delivery)
-
-    def _inspected(self, plan: Plan, local: Local | None, twins: list[Node], timing: Timing) -> Inspection:
-        """What looks at every message and turn, with ``checks: full``."""
-        from coband.simulator.core.checks.full_audit import FullAudit
-        from coband.simulator.core.checks.inspection import Inspection
-        from coband.simulator.core.checks.receivers import Receivers
-        from coband.simulator.core.checks.truth import Truth
-
-        assert isinstance(self.audit, FullAudit)
-        once = plan.network.transport == "reliable" or self.graph is not None or not plan.network.duplicating
-        receivers = Receivers(
-            plan.agents.count, self.graph, once, self._router.accepts, None if plan.members is None else self._run.there
-        )
-        direct = self.graph if isinstance(local, Direct) else None
-        self.audit.bits_of = lambda message: self.ledger.bits_of(message) + self.ledger.header_bits
-        parts = (self.audit, self.progress, self.agents, self.server, twins, receivers, direct)
-        inspection = Inspection(*parts, self.clock, timing, Truth(self.world))
-        inspection.energy, inspection.restarts, inspection.there = self._run.energy, self._run.restarts, self._run.there
-        return inspection
 
     def run(self) -> RunResult:
         """Run until every turn is taken and every message has arrived.
@@ -157,9 +122,6 @@ class Engine:
             if self._dropped:
                 warnings = (*result.warnings, f"agents.population: {self._dropped}")
                 result = replace(result, warnings=warnings)
-            if self._inspection is not None:
-                self._inspection.summed_up(result, self._due)
-                result = replace(result, warnings=(*result.warnings, *self._inspection.unchecked))
         except InvariantViolation as violation:
             self.trace.record(self.clock.now, tr.VIOLATION, SERVER, cause=violation.cause)
             chain = [_in_words(row) for row in self.trace.chain(violation.cause)]
@@ -171,9 +133,8 @@ class Engine:
     def _check_end(self) -> None:
         self.transport.close()
         self.audit.at_end()
-        if self._inspection is not None:
-            self.trace.flush()
-            self._inspection.at_end(self.ledger, float(np.sum(self.progress.regrets)), self._run.down)
+        if self._twins is not None:
+            self._twins.at_end([*self.agents, *([] if self.server is None else [self.server])])
         unshared = sum(agent.unshared for agent in made(self.agents))
         applied = self.server.applied if self.server is not None else 0
         forgotten = 0 if self._run.restarts is None else self._run.restarts.forgotten

@@ -34,7 +34,7 @@ Post = Callable[[Address, Passing], None]
 class LiveAudit(Audit):
     """Counts the fate of the copies that one process has to do with; the sums of all are checked at the end."""
 
-    def delivered(self, packet: Packet, now: float) -> None:
+    def delivered(self, packet: Packet) -> None:
         self.copies[packet.message.kind].delivered += 1
         if self._ordered:
             self._in_order(packet)

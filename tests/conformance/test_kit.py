@@ -79,7 +79,10 @@ def server(name: str) -> str:
 
 UP, DOWN, *OTHERS = ALGORITHM.messages
 BROKEN: dict[str, tuple[Algorithm, str]] = {
-    "forgetful": (replace(ALGORITHM, server=server("ForgetfulServer")), "1 of 1 pulls were lost"),
+    "forgetful": (
+        replace(ALGORITHM, server=server("ForgetfulServer")),
+        "applied 0 pulls and agents hold 0",
+    ),
     "restless": (replace(ALGORITHM, agent=RestlessAgent), "or draws from other streams than its own: its twin"),
     "stuck": (replace(ALGORITHM, agent=StuckAgent), "turns were taken, not"),
 }

@@ -79,10 +79,6 @@ HEAVY = {
 }
 """What takes longer to import than a small run takes."""
 WAIT = {
-    "coband.simulator.core.checks.draws": "checks: full",
-    "coband.simulator.core.checks.full_audit": "checks: full",
-    "coband.simulator.core.checks.inspection": "checks: full",
-    "coband.simulator.core.checks.receivers": "checks: full",
     "coband.simulator.core.checks.twins": "checks: full",
     "coband.simulator.core.network.hop_by_hop": "messages that walk the hops of a graph",
     "coband.simulator.core.network.reliable": "messages that are lost",

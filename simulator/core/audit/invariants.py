@@ -1,7 +1,6 @@
 """What must hold in every run: conservation of copies, order, and of pulls.
 
-These checks are cheap and always run; ``checks: full`` adds those of ``core.checks.inspection``. A violation stops
-the run.
+These checks are cheap and always run; ``checks: full`` adds ``core.checks.twins``. A violation stops the run.
 """
 
 from __future__ import annotations
@@ -44,12 +43,7 @@ class Audit:
     Args:
         ordered: deliveries of one pair must come in order, each once (reliable transport).
         down: the nodes that are down now.
-
-    Attributes:
-        full: whether `carried`, `acknowledged`, `due` and `arrived` check anything.
     """
-
-    full = False
 
     def __init__(self, ordered: bool, down: Set[int] = frozenset()) -> None:
         self._ordered, self._down = ordered, down
@@ -73,18 +67,6 @@ class Audit:
         self.copies[packet.message.kind].duplicated += 1
         if not self._ordered:
             self._open[packet.id, packet.destination] += 1
-
-    def due(self, packet: Packet, time: float) -> None:
-        """A copy is to arrive at a time."""
-
-    def arrived(self, packet: Packet, now: float) -> None:
-        """A copy has arrived."""
-
-    def carried(self, packet: Packet, start: float, left: float, arrivals: tuple[float, ...]) -> None:
-        """A link has taken a copy at ``start``, which has left its sender at ``left``."""
-
-    def acknowledged(self, packet: Packet, now: float, arrival: float) -> None:
-        """A link has taken an acknowledgement of a packet now; it arrives at a time, inf for never."""
 
     def flooded(self, kind: str, copies: int, delivered: int, scalars: int) -> None:
         """Copies of a LOCAL message were put on ideal links; so many reached nodes that had not seen it."""
@@ -122,7 +104,7 @@ class Audit:
         self.copies[packet.message.kind].expired += 1
         self._skipped.add((*packet.pair, packet.number))
 
-    def delivered(self, packet: Packet, now: float) -> None:
+    def delivered(self, packet: Packet) -> None:
         """A message is handed to its receiver; it must have been sent, once, and in its turn."""
         copies = self.copies[packet.message.kind]
         copies.delivered += 1

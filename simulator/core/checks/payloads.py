@@ -1,9 +1,8 @@
-"""What a message carries, found out without the code that the ledger relies on: its numbers, and copies of it."""
+"""Copies of messages, and how two messages differ."""
 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
@@ -13,8 +12,6 @@ import numpy as np
 
 from coband.simulator.core.nodes.message import Message
 
-HEADER = (bool, int, str, np.integer, np.bool_, type(None))
-"""What a header field may hold, alone or in a tuple: it costs nothing, so it must not carry what was learnt."""
 ROUNDING = 1e-6
 """Relative to the largest entry: how far apart two ways to compute one payload may be."""
 IMMUTABLE = (bool, int, float, str, type(None))
@@ -34,34 +31,6 @@ def _fields(value: Any) -> tuple[Field[Any], ...]:
 def _slots(kind: Any) -> tuple[str, ...]:
     """The attributes for which a class and its ancestors have slots."""
     return tuple(name for ancestor in kind.__mro__ for name in getattr(ancestor, "__slots__", ()))
-
-
-def numbers_in(message: Message) -> int:
-    """Scalars of the payload, counted entry by entry."""
-    marked = [item.name for item in _fields(message) if item.metadata.get("payload")]
-    return sum(_count(getattr(message, name)) for name in marked)
-
-
-def _count(value: object) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, tuple | list):
-        return sum(map(_count, value))
-    if is_dataclass(value):
-        return sum(_count(getattr(value, item.name)) for item in _fields(value))
-    return math.prod(np.asarray(value).shape)
-
-
-def stowaway(message: Message) -> str | None:
-    """The name of something beside the payload that carries more than a header may; None: there is none."""
-    header = {item.name for item in _fields(message) if not item.metadata.get("payload")}
-    for name in header:
-        value = getattr(message, name)
-        if not all(isinstance(item, HEADER) for item in (value if isinstance(value, tuple) else (value,))):
-            return name
-    declared = {item.name for item in _fields(message)}
-    undeclared = [name for name in vars(message) if name not in declared and not hasattr(type(message), name)]
-    return min(undeclared, default=None)
 
 
 def frozen(message: M) -> M:
@@ -123,23 +92,3 @@ def _close(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any], rounding: flo
         return np.array_equal(one, other, equal_nan=np.issubdtype(one.dtype, np.inexact))
     largest = float(np.abs(one[np.isfinite(one)]).max(initial=0.0))
     return np.allclose(one, other, rtol=0.0, atol=rounding * max(largest, ROUNDING), equal_nan=True)
-
-
-def unfinite(message: Message) -> str | None:
-    """The name of a payload field that holds NaN, or an array with infinity; None: there is none.
-
-    Infinity alone is larger than all others, as the loss of a model without data, and may be meant.
-    """
-    marked = [item.name for item in _fields(message) if item.metadata.get("payload")]
-    return next((name for name in marked if not _is_finite(getattr(message, name))), None)
-
-
-def _is_finite(value: object) -> bool:
-    if isinstance(value, tuple | list):
-        return all(map(_is_finite, value))
-    if is_dataclass(value):
-        return all(_is_finite(getattr(value, item.name)) for item in _fields(value))
-    if isinstance(value, float):
-        return not math.isnan(value)
-    numbers = np.asarray(0.0 if value is None else value)
-    return not np.issubdtype(numbers.dtype, np.inexact) or bool(np.isfinite(numbers).all())

@@ -5,12 +5,13 @@ given copies of exactly what was delivered to the node. Twins share no work, tak
 ahead. Whatever a node decides, its twin must decide too: which arm to pull, what to send to whom, whether to wait.
 
 A twin follows some steps behind its node, so that what nodes leave for each other outside messages has changed by then.
+What nodes say of their own statistics (``Node.broken_invariants``, ``Server.discrepancies``) is asked for on the way.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.checks.outcome import NEVER, Seen
+from coband.simulator.core.audit.trace import NONE
 from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
 from coband.simulator.core.hosts.members import Roll
 from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
@@ -29,6 +30,7 @@ from coband.simulator.core.hosts.restarts import begin_anew
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
 from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.packet import Packet
 
 UNCHANGED = 1e-12
 """Relative; a matrix that is kept in fewer numbers than it has entries is multiplied out to be compared."""
@@ -68,10 +70,6 @@ class Post:
             self._copies[message] = frozen(message)
         return self._copies[message]
 
-    def copy(self, message: Message) -> Message:
-        """The copy of a message that was sent."""
-        return self._copies[message]
-
     def delivered(self, message: Message, node: Address, cause: int) -> Message:
         """The copy of a message that was delivered, which must say what it said when it was sent."""
         made = self._copies.get(message)
@@ -85,16 +83,19 @@ class Post:
 
 
 class Twins:
-    """The twins of the nodes of a run.
+    """The twins of the nodes of a run; hosts and the wire tell them what nodes do (`core.hosts.host.Inspector`).
 
     Args:
         twins: by address, agents first, the server's, if there is one, last.
-        lag: steps between a node and its twin.
+        honest: whether agents are; if not, what nodes say of their own statistics need not hold, and sums are those of
+            what was sent.
     """
 
-    def __init__(self, twins: Sequence[Node], post: Post, lag: int) -> None:
-        self._twins, self._post, self._lag = twins, post, lag
-        self._newest: dict[Address, float] = defaultdict(lambda: NEVER)  # when what a twin learnt from last was sent
+    def __init__(self, twins: Sequence[Node], honest: bool) -> None:
+        self._twins, self._honest = twins, honest
+        self._post = Post()
+        self._uploads: list[tuple[Address, Message]] = []  # that the server was handed
+        self._lag = len(twins) + 1  # steps between a node and its twin
         self._steps: deque[Step] = deque()
         self._own: WeakKeyDictionary[Message, Message] = WeakKeyDictionary()  # the twin's, by the node's
         self._scores: dict[Address, tuple[FloatArray, int]] = {}
@@ -126,22 +127,23 @@ class Twins:
 
     # --- what nodes do
 
-    def received(self, node: Node, source: Address, message: Message, outbox: Outbox, cause: int, sent: float) -> None:
-        """A node was handed a message, which its origin sent at a time."""
-        copy = self._post.copy(message)
+    def handled(self, node: Node, packet: Packet, outbox: Outbox, cause: int) -> None:
+        message = packet.message
+        if packet.timer:
+            self._reminded(node, message, outbox, cause)
+        elif packet.expired:
+            own = message.original
+            self._follow(node, lambda twin: twin.undelivered(self._own[own], packet.destination), outbox, cause)
+        else:
+            if isinstance(node, Server):
+                self._uploads.append((packet.origin, message))
+            copy = self._post.delivered(message, node.context.index, cause)
+            self._follow(node, lambda twin: twin.receive(copy, packet.origin), outbox, cause)
 
-        def received(twin: Node) -> Outbox:
-            before = twin.pulls_in_model if isinstance(twin, Agent) else None
-            answer = twin.receive(copy, source)
-            if isinstance(twin, Agent) and before is not None:
-                looks = twin.pulls_in_model != before if twin.accepts is None else source in twin.accepts
-                if looks:
-                    self._newest[twin.context.index] = max(self._newest[twin.context.index], sent)
-            return answer
+    def ignored(self, node: Node, timer: Message, cause: int) -> None:
+        self._reminded(node, timer, None, cause)
 
-        self._follow(node, received, outbox, cause)
-
-    def reminded(self, node: Node, timer: Message, outbox: Outbox | None, cause: int) -> None:
+    def _reminded(self, node: Node, timer: Message, outbox: Outbox | None, cause: int) -> None:
         """A timer has rung; None: nobody waits for it. A silence comes from the host, others from the node itself."""
 
         def reminded(twin: Node) -> Outbox:
@@ -153,43 +155,46 @@ class Twins:
 
         self._follow(node, reminded, outbox or [], cause)
 
+    def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
+        copies = [(source, self._post.delivered(message, node.context.index, cause)) for source, message in messages]
+
+        def one_by_one(twin: Node) -> Outbox:
+            return [sent for source, copy in copies for sent in twin.receive(copy, source)]
+
+        self._follow(node, one_by_one, outbox, cause)
+
+    def leaves(self, message: Message) -> None:
+        """The wire sends a message in place of a node's own."""
+        self._post.sent(message)
+
+    def rejects(self, node: Address, message: Message) -> None:
+        """The defence of a node keeps a message from it that has arrived."""
+        self._post.delivered(message, node, NONE)
+
+    def outdated(self, node: Node, packet: Packet, cause: int) -> None:
+        if not (packet.timer or packet.expired):
+            self._post.delivered(packet.message, node.context.index, cause)
+
+    def told_epoch(self, node: Node, outbox: Outbox, cause: int) -> None:
+        for _, message in outbox:
+            self._post.sent(message)
+
     def restarted(self, node: Node, cause: int) -> None:
-        """A node has begun anew."""
+        if isinstance(node, Server):
+            self._uploads.clear()
 
         def restarted(twin: Node) -> Outbox:
             begin_anew(twin)
-            self._newest[twin.context.index] = NEVER
             if isinstance(twin, Client):
                 vars(twin)["best"] = self._noted(twin)
             return []
 
         self._follow(node, restarted, [], cause)
 
-    def heard(
-        self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int, newest: float
-    ) -> None:
-        """An agent was handed several messages at once, the last of them sent at ``newest``; its twin gets one after
-        the other."""
-        copies = [(source, self._post.copy(message)) for source, message in messages]
-
-        def heard(twin: Node) -> Outbox:
-            index = twin.context.index
-            self._newest[index] = max(self._newest[index], newest)
-            return [sent for source, copy in copies for sent in twin.receive(copy, source)]
-
-        self._follow(node, heard, outbox, cause)
-
-    def told(self, node: Node, message: Message, recipient: Address, outbox: Outbox, cause: int) -> None:
-        """A node was told that a message of its own was given up."""
-        self._follow(node, lambda twin: twin.undelivered(self._own[message], recipient), outbox, cause)
-
-    def pulled(
-        self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int, seen: Seen
-    ) -> None:
-        """An agent has chosen an arm and learnt from its reward; ``seen`` takes note of what its twin knew."""
+    def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
         chosen: ArmSet = getattr(arms, "offered", arms)
         learnt = None if chosen is arms else np.array(arms.features)
-        choose = self._chooses(node, chosen, arm, cause, seen)
+        choose = self._chooses(node, chosen, arm, cause)
 
         def turn(twin: Agent) -> Outbox:
             offered = choose(twin)
@@ -197,9 +202,8 @@ class Twins:
 
         self._follow(node, turn, outbox, cause)
 
-    def chose(self, node: Agent, arms: ArmSet, arm: int, cause: int, seen: Seen) -> None:
-        """An agent has chosen an arm, whose reward comes later; ``cause`` is the choice."""
-        choose = self._chooses(node, arms, arm, cause, seen)
+    def chose(self, node: Agent, arms: ArmSet, arm: int, cause: int) -> None:
+        choose = self._chooses(node, arms, arm, cause)
 
         def turn(twin: Agent) -> Outbox:
             offered = choose(twin)
@@ -209,7 +213,6 @@ class Twins:
         self._follow(node, turn, [], cause)
 
     def rewarded(self, node: Agent, pull: Outstanding, outbox: Outbox, cause: int) -> None:
-        """An agent was told the reward of an earlier pull."""
         learnt = np.array(pull.arms.features) if hasattr(pull.arms, "offered") else None
 
         def observe(twin: Agent) -> Outbox:
@@ -219,21 +222,18 @@ class Twins:
 
         self._follow(node, observe, outbox, cause)
 
-    def _chooses(self, node: Agent, arms: ArmSet, arm: int, cause: int, seen: Seen) -> Callable[[Agent], ArmSet]:
+    def _chooses(self, node: Agent, arms: ArmSet, arm: int, cause: int) -> Callable[[Agent], ArmSet]:
         """Has a twin choose, and compares; gives what it has chosen from."""
         fixed, features = arms is node.context.domain, np.array(arms.features)
 
         def choose(twin: Agent) -> ArmSet:
             offered = twin.context.domain if fixed and twin.context.domain is not None else ArmSet(features)
             self._compare_choice(twin, twin.choose(offered), arm, cause)
-            seen.known = twin.pulls_in_model
-            seen.newest = self._newest[twin.context.index]
             return offered
 
         return choose
 
     def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
-        """A batch agent has asked for pulls and learnt from their means."""
         counts, means = counts.copy(), means.copy()
 
         def phase(twin: BatchAgent) -> Outbox:
@@ -246,10 +246,15 @@ class Twins:
 
         self._follow(node, phase, outbox, cause)
 
-    def catch_up(self) -> None:
-        """At the end: take all steps that are left."""
+    def at_end(self, nodes: Sequence[Node]) -> None:
+        """When no event is left."""
+        for node in nodes:
+            self._check(node, NONE)
         while self._steps:
             self._take(self._steps.popleft())
+        for node in nodes:
+            for sentence in node.discrepancies(self._uploads) if isinstance(node, Server) else ():
+                raise InvariantViolation(sentence)
 
     # --- what twins do
 
@@ -263,6 +268,15 @@ class Twins:
         self._steps.append(Step(node.context.index, answer, copies, sent, standing_of(node), cause, moment))
         while len(self._steps) > self._lag:
             self._take(self._steps.popleft())
+        self._check(node, cause)
+
+    def _check(self, node: Node, cause: int) -> None:
+        """What a node says of its statistics must be true."""
+        for sentence in node.broken_invariants() if self._honest else ():
+            raise InvariantViolation(sentence, cause)
+        if isinstance(node, Client) and node.unshared < 0:
+            text = f"agent {node.context.index} has sent more pulls than it had ({node.unshared} are unshared)"
+            raise InvariantViolation(text, cause)
 
     def _take(self, step: Step) -> None:
         twin = self._twins[step.address]

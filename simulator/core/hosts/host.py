@@ -54,7 +54,7 @@ class Inspector(Protocol):
     def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
         """An agent has taken a turn."""
 
-    def chose(self, node: Agent, arms: ArmSet, arm: int, reward: float, cause: int) -> None:
+    def chose(self, node: Agent, arms: ArmSet, arm: int, cause: int) -> None:
         """An agent has pulled an arm, and will be told the reward later."""
 
     def rewarded(self, node: Agent, pull: Outstanding, outbox: Outbox, cause: int) -> None:

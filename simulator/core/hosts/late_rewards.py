@@ -49,7 +49,7 @@ class LateRewardsHost(AgentHost):
         progress.pulled(self.address, now, regret, reward, seq)
         progress.outstanding += 1
         if self._check is not None:
-            self._check.chose(node, offered, arm, reward, seq)
+            self._check.chose(node, offered, arm, seq)
         pull = Outstanding(arms, arm, reward, seq, kept_of(node))
         self._clock.at(now + self._delay(), DELIVERY, self.address, self._comes, pull)
         if self._after_turn is not None:

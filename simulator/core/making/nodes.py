@@ -26,6 +26,7 @@ from coband.simulator.core.world import World, in_batches
 from coband.simulator.plugins.promises import overridden, written
 
 if TYPE_CHECKING:
+    from coband.simulator.core.checks.twins import Twins
     from coband.simulator.core.whatif.changes import WhatIf
 
 
@@ -148,10 +149,12 @@ class NodeAssembly:
         plain = self._graph is None and self._whatif is None and not plan.intermittent and plan.checks != "full"
         return plain and not isinstance(plan.schedule, Phases | Renewal | Rounds)
 
-    def twins(self, algorithm: Algorithm, config: BaseModel) -> list[Node]:
-        """The nodes once more, by address, the server last, each with all of its work to itself."""
+    def twins(self, algorithm: Algorithm, config: BaseModel) -> Twins:
+        """The nodes once more, each with all of its work to itself, to compare the others with."""
+        from coband.simulator.core.checks.twins import Twins  # few runs need it
+
         agents, server = self.nodes(algorithm, config, share=False)
-        return [*agents, *([] if server is None else [server])]
+        return Twins([*agents, *([] if server is None else [server])], honest=not self._plan.distrusts)
 
     def _check_direct(self) -> None:
         """Refuse to hand messages over at once where not all of them arrive at once."""

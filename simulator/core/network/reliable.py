@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -140,7 +139,6 @@ class ReliableTransport(Transport):
             self._forsake(packet, "left")
 
     def _arrive(self, packet: Packet) -> None:
-        self._audit.arrived(packet, self._clock.now)
         if packet.destination in self._down:
             self._lost(packet, "down")
             self._landed(packet, lost=True)
@@ -169,7 +167,7 @@ class ReliableTransport(Transport):
             receiving.skipped.discard(receiving.expected)
             receiving.expected += 1
             if packet is not None:
-                self._audit.delivered(packet, self._clock.now)
+                self._audit.delivered(packet)
                 self._handler.deliver(packet)
 
     def _acknowledge(self, packet: Packet) -> None:
@@ -179,12 +177,9 @@ class ReliableTransport(Transport):
         link = self._network.link(packet.destination, packet.source)
         arrival = self._clock.now
         if link is not None:
-            lost = link.loses(arrival)
-            arrival = math.inf if lost else arrival + link.latency()
-            if self._audit.full:
-                self._audit.acknowledged(packet, self._clock.now, arrival)
-            if lost:
+            if link.loses(arrival):
                 return
+            arrival += link.latency()
         self._clock.at(arrival, DELIVERY, packet.source, self._acknowledged, packet)
 
     def _acknowledged(self, packet: Packet) -> None:

@@ -183,8 +183,6 @@ class Transport:
             self._arrive_at(packet, start)
             return start
         left, arrivals = link.carry(start, packet.scalars, 0 if link.stage is None else self._bits(packet))
-        if self._audit.full:
-            self._audit.carried(packet, start, left, arrivals)
         if not arrivals:
             self._lost(packet, "loss")
         elif len(arrivals) == 2:
@@ -231,8 +229,6 @@ class Transport:
         self._schedule(packet, self._network.ingress.leave(self._clock.now, packet.scalars, self._bits(packet)))
 
     def _schedule(self, packet: Packet, arrival: float) -> None:
-        if self._audit.full:
-            self._audit.due(packet, arrival)
         self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
 
     def _lost(self, packet: Packet, why: str) -> None:
@@ -240,15 +236,12 @@ class Transport:
         self._event(tr.DROP, packet, reason=self._trace.names[why])
 
     def _arrive(self, packet: Packet) -> None:
-        now, audit = self._clock.now, self._audit
-        if audit.full:
-            audit.arrived(packet, now)
         if packet.destination in self._down:
             self._lost(packet, "down")
             return
         if self._energy is not None:
             self._energy.down(packet.destination, self._bits(packet))
-        audit.delivered(packet, now)
+        self._audit.delivered(packet)
         self._handler.deliver(packet)
 
     def came_up(self, node: Address) -> None:

@@ -35,7 +35,7 @@ class Watch(Protocol):
     def leaves(self, message: Message) -> None:
         """It is sent, or handed over, in place of another one."""
 
-    def rejects(self, node: Address, source: Address, message: Message) -> None:
+    def rejects(self, node: Address, message: Message) -> None:
         """It has arrived, and the node's defence keeps it from the node."""
 
 
@@ -161,7 +161,7 @@ class Wire:
         """What an agent of a graph is handed in place of another one's message; None: nothing."""
         found = message if self._listening is None else self._listening.heard(agent, origin, message)
         if self.watch is not None and found is None:
-            self.watch.rejects(agent, origin, message)
+            self.watch.rejects(agent, message)
         elif self.watch is not None and found is not None and found is not message:
             self.watch.leaves(found)
         return found

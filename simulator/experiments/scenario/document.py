@@ -217,7 +217,10 @@ _LEVELS: Mapping[str, Any] = {
     ),
     "checks": (
         Literal["cheap", "full"],
-        Field(default="cheap", description="cheap: invariants that are fast to check; full: all invariants."),
+        Field(
+            default="cheap",
+            description="cheap: invariants; full: also a twin of every node that must do the same.",
+        ),
     ),
     "share": (
         bool,

@@ -30,37 +30,37 @@ def sent(audit: Audit, *packets: Packet) -> tuple[Packet, ...]:
 def out_of_order() -> None:
     audit = Audit(ordered=True)
     first, second = sent(audit, packet(1), packet(2))
-    audit.delivered(second, 1.0)
-    audit.delivered(first, 1.0)
+    audit.delivered(second)
+    audit.delivered(first)
 
 
 def after_one_was_given_up() -> None:
     audit = Audit(ordered=True)
     first, _, third = sent(audit, packet(1), packet(2), packet(3))
     audit.gave_up(first)
-    audit.delivered(third, 1.0)
+    audit.delivered(third)
 
 
 def more_often_than_sent() -> None:
     audit = Audit(ordered=True)
     (one,) = sent(audit, packet(1))
-    audit.delivered(one, 1.0)
-    audit.delivered(one, 2.0)
+    audit.delivered(one)
+    audit.delivered(one)
 
 
 def more_often_than_carried() -> None:
     audit = Audit(ordered=False)
     one, _ = sent(audit, packet(1), packet(2, destination=8))
     audit.duplicated(one)
-    for time in (1.0, 2.0, 3.0):
-        audit.delivered(one, time)
+    for _ in range(3):
+        audit.delivered(one)
 
 
 def after_it_was_lost() -> None:
     audit = Audit(ordered=False)
     one, _ = sent(audit, packet(1), packet(2, destination=8))
     audit.dropped(one)
-    audit.delivered(one, 1.0)
+    audit.delivered(one)
 
 
 def from_a_node_that_is_down() -> None:
@@ -72,7 +72,7 @@ def to_a_node_that_is_down() -> None:
     audit = Audit(True, down)
     (one,) = sent(audit, packet(1))
     down.add(7)
-    audit.delivered(one, 1.0)
+    audit.delivered(one)
 
 
 def beyond_its_time_to_live() -> None:

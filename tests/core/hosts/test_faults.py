@@ -18,9 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from coband.simulator.conformance.runs import plan_of
 from coband.simulator.core import churn
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.engine import Engine
 from coband.simulator.core.hosts.availability import MarkovOnOff, Recorded
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.speed import AgentsConfig, Episodes, SlowPeriod
@@ -32,7 +34,7 @@ from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.scenario_errors import BrokenOff
 from tests.core.network.test_network_runs import plan, times
-from tests.core.toys import run
+from tests.core.toys import TOY, ToyConfig, ToyWorld, run
 from tests.every import every
 
 EVERYTHING: dict[str, Any] = {
@@ -353,6 +355,27 @@ def test_reliable_transport_delivers_everything_once_under_all_faults(seed: int,
         assert agent.heard == [float(total) for total in range(1, 8 * agents + 1)]  # type: ignore[attr-defined]
 
 
+class Opened(Streams):
+    """Streams that remember who has opened which."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.addresses: list[tuple[str, int, str]] = []
+
+    def __call__(self, *address: Any) -> np.random.Generator:
+        self.addresses.append(address)
+        return super().__call__(*address)
+
+
+def test_no_two_parts_of_a_run_draw_from_one_stream() -> None:
+    """Streams of worlds and coins, which may be opened again to be replayed, aside."""
+    streams = Opened(2)
+    made = plan_of(plan(agents=4, turns=10, network=EVERYTHING, agent=CHURN))
+    Engine(made, TOY, ToyConfig(), ToyWorld(), streams).run()
+    drawn = [address for address in streams.addresses if address[0] in ("network", "compute", "faults")]
+    assert len(drawn) == len(set(drawn)) > 40
+
+
 def test_nothing_happens_at_a_node_that_is_down() -> None:
     _, rows, _ = run(plan(agents=4, turns=30, network=EVERYTHING, agent=CHURN, checks="full"), seed=2)
     down: set[int] = set()
@@ -372,7 +395,7 @@ def test_nothing_happens_at_a_node_that_is_down() -> None:
 SCRIPT = """
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 from tests.core.network.test_network_runs import plan
-from tests.core.toys import run
+from tests.core.toys import TOY, ToyConfig, ToyWorld, run
 print(run(plan(agents=3, turns=20, network=EVERYTHING, agent=CHURN), seed=5)[0].fingerprint)
 """
 

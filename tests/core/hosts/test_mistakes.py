@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -12,7 +11,6 @@ import pytest
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.checks.inspection import UNTOLD
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.mistakes import NodeMistake
 from coband.simulator.core.nodes.node import NEIGHBOURS, SERVER, Address, Agent, Outbox, Server, UnsupportedScenario
@@ -224,14 +222,12 @@ def test_labels_and_single_numbers_are_header(value: Any) -> None:
 class Asker(Talks, ToyAgent):
     """Asks after each pull."""
 
-    tells = True
-
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.unshared += 1
         return self.begin(self.ask_once())
 
     async def ask_once(self) -> None:
-        await self.ask(SERVER, Report(values=np.ones(2), pulls=self.unshared if self.tells else 0), reply=News)
+        await self.ask(SERVER, Report(values=np.ones(2), pulls=self.unshared), reply=News)
 
 
 class Answerer(Talks, Server):
@@ -270,32 +266,3 @@ def test_what_is_told_and_not_returned(returned: bool) -> None:
 
     says = "6 messages that were told were never sent: outside a conversation return self.sent() after self.tell"
     assert list(_run(_with(Asker, observe=observe), Answerer).warnings) == ([] if returned else [says])
-
-
-@pytest.mark.parametrize(("tells", "warned"), [(True, 0), (False, 1)])
-def test_uploads_without_pulls(tells: bool, warned: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Asker, "tells", tells)
-    monkeypatch.setattr(Answerer, "answers", 6)
-    found = _run(Asker, Answerer, checks="full").warnings
-    assert [text for text in found if "carries pulls" in text] == [UNTOLD] * warned
-    assert not _run(Asker, Answerer).warnings
-
-
-@pytest.mark.parametrize(
-    ("value", "finite"),
-    [(np.array([1.0, np.nan]), False), (np.array([np.inf]), False), (np.nan, False), ((1.0, np.nan), False),
-     (np.inf, True), (np.array([1, 2]), True), (None, True)],
-)  # fmt: skip
-def test_numbers_that_are_none(value: Any, finite: bool) -> None:
-    class Sums(Message):
-        kind: ClassVar[str] = "sums"
-        values: Any = payload()
-
-    def observe(self: Any, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        self.unshared += 1
-        return [(SERVER, Sums(values=value))]
-
-    agent, server = _with(ToyAgent, observe=observe), _with(ToyServer, receive=lambda self, message, source: [])
-    words = r"^Sums\.values of node [01] is not finite"
-    with nullcontext() if finite else pytest.raises(InvariantViolation, match=words):
-        _run(agent, server, checks="full")

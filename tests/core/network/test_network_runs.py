@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import runs as conformance
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.schedule import Recorded
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Later, Outbox
 from coband.simulator.core.randomness.streams import Streams
-from tests.core.toys import ToyAgent, run
+from tests.core.toys import TOY, News, ToyAgent, ToyConfig, run, run_on_toys
 
 
 def plan(agents: int = 1, turns: int = 1, **parts: Any) -> dict[str, Any]:
@@ -189,6 +193,22 @@ def test_a_message_waits_while_its_receiver_is_busy() -> None:
     news = [row.time for row in rows if row.event == tr.SEND and row.node == -1]
     assert news == [9.0, 11.0]
     assert engine.agents[0].heard == [1.0, 2.0]  # type: ignore[attr-defined]
+
+
+class Reminded(ToyAgent):
+    """Has itself reminded of its pull."""
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        self.unshared += 1
+        return [(Later(0.75), News(total=reward))]
+
+    def on_timer(self, timer: Message) -> Outbox | None:
+        return []
+
+
+def test_a_timer_rings_when_its_delay_is_over() -> None:
+    _, rows, _ = run_on_toys(replace(TOY, agent=Reminded), ToyConfig(), plan(agents=2, turns=2), 0)
+    assert times(rows, tr.TIMER) == [1.75, 1.75, 2.75, 2.75]
 
 
 def test_a_waiting_agent_takes_its_turn_once_it_may() -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coband.simulator.core.checks.draws import Pipe
 from coband.simulator.core.network.bandwidth import Packets
 from tests.data_files import data_file
 from tests.oracles.packets import departures
@@ -27,12 +26,11 @@ def _packets(file: Path, times: list[int]) -> Packets:
 def test_messages_leave_as_in_a_loop_over_packets(
     tmp_path_factory: pytest.TempPathFactory, times: list[int], messages: list[tuple[int, int]]
 ) -> None:
-    """The stage, and what ``checks: full`` compares it with."""
     packets = _packets(tmp_path_factory.mktemp("packets") / "times", times)
     messages = sorted(messages, key=lambda message: message[0])
     expected = departures(times, [(float(arrival), size) for arrival, size in messages])
-    for link in (packets.stage().leave, Pipe(packets).passed):
-        assert [link(float(arrival), 1, 8 * size) for arrival, size in messages] == expected
+    leave = packets.stage().leave
+    assert [leave(float(arrival), 1, 8 * size) for arrival, size in messages] == expected
 
 
 @pytest.mark.parametrize("name", ["ATT-LTE-driving-2016.up", "ATT-LTE-driving-2016.down", "Verizon-LTE-short.down"])
