@@ -10,7 +10,6 @@ from coband.simulator.api.running import run as run, sweep as sweep
 from coband.simulator.api.scenario import Scenario as Scenario
 from coband.simulator.api.stored import Run as Run, Sweep as Sweep
 from coband.simulator.api.table import Table as Table
-from coband.simulator.api.whatif import RegretSplit as RegretSplit, WhatIf as WhatIf
 from coband.simulator.arms import ArmSet as ArmSet
 from coband.simulator.arrays import FloatArray as FloatArray
 from coband.simulator.conformance import (

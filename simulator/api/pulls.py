@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from itertools import chain
+from operator import attrgetter
 
 import coband
-from coband.simulator.analysis.whatif.original import originals
-from coband.simulator.analysis.whatif.question import QuestionError
 from coband.simulator.api.driving import count_of
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.runs import executors
@@ -17,7 +16,10 @@ from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.runs.pulls import PULL
 from coband.simulator.experiments.runs.pulls import pulls as repeated
 from coband.simulator.experiments.runs.work import PickledScenario
-from coband.simulator.experiments.store.store import StoredRun
+from coband.simulator.experiments.scenario.files import ScenarioText
+from coband.simulator.experiments.scenario.loading import load_point
+from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
+from coband.simulator.experiments.store.variants import variants
 
 
 def pulls(run: StoredRun, label: str | None, replication: int | None, workers: int | None) -> Table:
@@ -40,13 +42,18 @@ def _pulls(job: Job, scenario: PickledScenario, fingerprint: str) -> list[tuple[
 
 def _jobs(run: StoredRun, label: str | None, replication: int | None) -> Iterator[tuple[Job, PickledScenario, str]]:
     """The finished jobs, with their scenarios and fingerprints."""
-    names = list(dict.fromkeys(job.label for job in run.select(label, replication) if job.record is not None))
-    if not names:
-        raise QuestionError(f"{run.path}: no job has finished, so there are no pulls.")
-    for name in names:
-        (found,) = originals(run, name, replication)
-        scenario = found.scenario()
-        for number, fingerprint in found.fingerprints.items():
-            entry = next(one for one in scenario.algorithms if one.label == found.entry)
-            job = Job(0, name, entry.algorithm.name, number, scenario.seed, "protocol", entry=found.entry)
-            yield job, PickledScenario.of(scenario), fingerprint
+    by_label: dict[str, list[StoredJob]] = {}
+    for job in run.select(label, replication):
+        if job.record is not None:
+            by_label.setdefault(job.label, []).append(job)
+    if not by_label:
+        raise StoreError(f"{run.path}: no job has finished, so there are no pulls.")
+    swept, base = variants(run), run.path if run.path.is_dir() else run.path.parent
+    for name, jobs in by_label.items():
+        text, entry = (swept[name].text, swept[name].entry) if name in swept else (run.scenario, name)
+        scenario = load_point(ScenarioText(text, str(run.path), base), ["expect=[]"]).scenario
+        algorithm = next(one.algorithm.name for one in scenario.algorithms if one.label == entry)
+        for stored in sorted(jobs, key=attrgetter("replication")):
+            assert stored.record is not None
+            again = Job(0, name, algorithm, stored.replication, scenario.seed, "protocol", entry=entry)
+            yield again, PickledScenario.of(scenario), str(stored.record["fingerprint"])

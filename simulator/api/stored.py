@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coband.simulator.analysis.report import data
 from coband.simulator.analysis.report.analysis import Analysis
@@ -20,15 +20,12 @@ from coband.simulator.api.comparing import Causes, Comparison
 from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.plots import Plots
 from coband.simulator.api.rows import StoredTables, best, parameter_names, stopped
-from coband.simulator.api.scenario import Scenario, Settings
+from coband.simulator.api.scenario import Scenario
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.store.files import SCENARIO, keep_file
 from coband.simulator.experiments.store.finding import called
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.summaries import summary
-
-if TYPE_CHECKING:
-    from coband.simulator.api.whatif import RegretSplit, WhatIf
 
 REPORT = "report.html"
 MOST_LABELS = 5
@@ -98,68 +95,6 @@ class Run(StoredTables):
         """
         with self._analysed(*others, against=against) as analysis:
             return Comparison(listed(analysis))
-
-    def whatif(
-        self,
-        *,
-        drop: int | Iterable[int] = (),
-        for_good: bool = False,
-        delay: Mapping[int, float] | None = None,
-        agents: Mapping[int, Mapping[str, Any]] | None = None,
-        set: Settings | None = None,
-        label: str | None = None,
-        replication: int | None = None,
-        workers: int | None = None,
-        out: str | PathLike[str] | None = None,
-        progress: bool = True,
-    ) -> WhatIf:
-        """Run stored jobs again with something changed and everything else equal, as ``coband whatif`` does.
-
-        Arms, noise and the random draws of every message stay as they were, so every difference is due to the change.
-
-        Args:
-            drop: numbers of events (sends or deliveries) whose messages are lost.
-            for_good: lost messages are given up, where the transport would repeat them.
-            delay: number of the event -> simulated time by which its message arrives later.
-            agents: agent -> what changes about it: ``{13: {"speed": 1}}``; also ``compute`` and ``handling``.
-            set: values of the scenario to change, as for `coband.run`.
-            label, replication: those of the jobs; None for all. Events are numbered within one job.
-            workers: processes; None for one per job, at most one per core.
-            out: the directory of the what-if run; None for ``runs/NAME-what-if-NUMBER``.
-            progress: show a bar, on a terminal or in a notebook.
-
-        Raises:
-            RunError: there is no such job or event, no trace was kept, or the run cannot be repeated here.
-            ScenarioError: the settings are wrong.
-        """
-        check(Run.whatif, **locals())
-        from coband.simulator.api.whatif import Again
-
-        again = Again(self.path, label, replication, workers, out, progress)
-        return again.ask(drop, for_good, delay, agents, set)
-
-    def split(
-        self,
-        *,
-        label: str | None = None,
-        replication: int | None = None,
-        workers: int | None = None,
-        out: str | PathLike[str] | None = None,
-        progress: bool = True,
-    ) -> RegretSplit:
-        """Split the regret of stored jobs by cause, as ``coband whatif RUN --split`` does.
-
-        Args:
-            label, replication: those of the jobs; None for all.
-            workers, out, progress: as for `whatif`.
-
-        Raises:
-            RunError: there is no such job, nothing to split, or the run cannot be repeated here.
-        """
-        check(Run.split, **locals())
-        from coband.simulator.api.whatif import Again
-
-        return Again(self.path, label, replication, workers, out, progress).split()
 
     @property
     def plot(self) -> Plots:

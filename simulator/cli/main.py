@@ -47,7 +47,6 @@ COMMANDS: Mapping[str, str] = {
     "schema": "Print the JSON Schema of scenario files, for editors.",
     "show": "Print the results of a stored run again.",
     "trace": "Analyse the events of a run, and export them.",
-    "whatif": "Run a stored run again with one thing changed.",
     "cite": "Print BibTeX for the algorithms and data of a run.",
     "counts": "Keep communication counts in a lock file and check them.",
     "fit": "Estimate the delays and losses of a scenario from a run.",

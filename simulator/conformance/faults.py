@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coband.simulator.conformance.runs import Leaving
+from coband.simulator.conformance.runs import Key, Leaving
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
 from coband.simulator.core.nodes.node import SERVER, Address
-from coband.simulator.core.whatif.changes import Key, MessageChange
 
 AGENTS = 3
 VICTIM = AGENTS - 1
@@ -22,6 +22,8 @@ LATE, CUT_OFF = 10.0, 15.0
 FEW, MANY = 2, 20
 """Attempts to send again: all of them made before a cut ends, or more than that."""
 FOR_EVER = 1e6
+MENDING: Mapping[str, Any] = {"partitions": [{"start": FOR_EVER, "end": 2 * FOR_EVER, "groups": [[VICTIM]]}]}
+"""A network on which nothing happens to a run, but on which something could: so copies are acknowledged."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Fault:
         what: in words.
         start, end: when it begins, and when all is well again.
         attempts: how often nodes send again what was given up.
-        messages: what happens to single messages.
-        network: what the network does beside.
+        messages: by how much single messages come later; inf: they are lost.
+        network: what the scenario says of the network.
         down: who goes down.
         final: an agent or a message is lost for good, so that agents that end together may end.
     """
@@ -42,7 +44,7 @@ class Fault:
     start: float
     end: float
     attempts: int = FEW
-    messages: Mapping[Key, MessageChange] = field(default_factory=dict)
+    messages: Mapping[Key, float] = field(default_factory=dict)
     network: Mapping[str, Any] = field(default_factory=dict)
     down: Address | None = None
     final: bool = True
@@ -54,8 +56,8 @@ Leavings = Sequence[Leaving]
 def losses(leaving: Leavings) -> Iterator[Fault]:
     """The first and the middle message of each kind and direction is lost, and no node sends it again."""
     for sent in _first_and_middle(leaving):
-        lost = {sent.key: MessageChange(lost=True, for_good=True)}
-        yield Fault(f"the loss of {_named(sent)}", sent.time, sent.time + TIMEOUT, 0, lost)
+        lost = {sent.key: math.inf}
+        yield Fault(f"the loss of {_named(sent)}", sent.time, sent.time + TIMEOUT, 0, lost, MENDING)
 
 
 def repeated_losses(leaving: Leavings) -> Iterator[Fault]:
@@ -77,9 +79,9 @@ def delays(leaving: Leavings) -> Iterator[Fault]:
     """The middle message of each kind that the server sends, or where there is none an agent, comes late."""
     served = [sent for sent in leaving if sent.source == SERVER] or leaving
     for sent in _middle(served):
-        late = {sent.key: MessageChange(delay=LATE)}
+        late, patient = {sent.key: LATE}, {**MENDING, "retransmission": {"timeout": 2 * LATE}}
         what = f"{_named(sent)} came {LATE:g} late"
-        yield Fault(what, sent.time, sent.time + LATE, messages=late, final=False)
+        yield Fault(what, sent.time, sent.time + LATE, messages=late, network=patient, final=False)
 
 
 def outages(leaving: Leavings) -> Iterator[Fault]:

@@ -6,12 +6,11 @@ from typing import Any
 
 from coband.simulator.conformance import runs
 from coband.simulator.conformance.demands import demand
-from coband.simulator.conformance.runs import Recorder, Run, Section, algorithm, plan_of
+from coband.simulator.conformance.runs import NO_DELAYS, Delays, Recorder, Run, Section, algorithm, plan_of
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.whatif.changes import WhatIf
 from coband.simulator.problems.network import NetworkProblem
 
 POOL = {"kind": "pool", "dimension": 3, "size": 6}
@@ -38,7 +37,7 @@ def run(
     seed: int = 0,
     network: Section | None = None,
     agent: Section | None = None,
-    whatif: WhatIf | None = None,
+    delays: Delays = NO_DELAYS,
     **plan: Any,
 ) -> Run:
     """Run a registered algorithm on a graph."""
@@ -59,7 +58,7 @@ def run(
         Streams(seed),
         sink=keep(rows),
         graph=graph,
-        whatif=whatif,
+        delays=delays,
     )
     result = engine.run()
     return Run(result, rows, list(engine.trace.names), engine)

@@ -37,8 +37,6 @@ from coband.simulator.conformance.runs import Run, Section, algorithm, batches, 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.formulas import evaluate
 from coband.simulator.core.nodes.node import Address
-from coband.simulator.core.whatif.addresses import AddressBook
-from coband.simulator.core.whatif.changes import WhatIf
 
 GRACE = 10.0
 """After the end of a fault nodes may take so long to go on."""
@@ -93,11 +91,9 @@ class Subject:
             "retransmission": {"timeout": TIMEOUT, "max_attempts": 1},
             "recovery": recovery,
         }
-        whatif = None
         if fault is not None:
             recovery["attempts"] = fault.attempts
             network |= fault.network
-            whatif = WhatIf(AddressBook(), fault.messages) if fault.messages else None
         return run_anywhere(
             self.name,
             {**algorithm(self.name).always, **self.config},
@@ -108,7 +104,7 @@ class Subject:
             schedule=self._schedule(),
             network=network,
             checks="full" if self.kind == "cut_off" and fault is not None else "cheap",
-            whatif=whatif,
+            delays={} if fault is None else fault.messages,
         )
 
     def _schedule(self) -> Section:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, TypeAdapter
@@ -18,7 +20,6 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.whatif.changes import Key, WhatIf
 from coband.simulator.experiments.registry.registry import Registry
 
 PROBLEM = {
@@ -42,6 +43,11 @@ TASKS = {
 
 Section = Mapping[str, object]
 """A section of a scenario."""
+Key = tuple[Address, Address, int]
+"""A message: its source, its destination, and its number among the messages of this pair, from 1."""
+Delays = Mapping[Key, float]
+"""By how much single messages come later than their links say; inf: they are lost."""
+NO_DELAYS: Delays = MappingProxyType({})
 
 
 @lru_cache(maxsize=1)
@@ -67,7 +73,7 @@ def algorithm(name: str) -> Algorithm:
 
 
 class Leaving(NamedTuple):
-    """A message as it leaves a node for another one; ``number``: among the messages of this pair, from 1."""
+    """A message as it leaves a node for another one."""
 
     time: float
     source: Address
@@ -78,12 +84,14 @@ class Leaving(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """What names it in a what-if run."""
         return self.source, self.destination, self.number
 
 
 class Recorder(Engine):
     """An engine that keeps every message that is sent, in the order of the trace.
+
+    Args:
+        delays: of single messages; there must be links, and a transport that mends if some are lost.
 
     Attributes:
         config: the algorithm's parameters.
@@ -91,14 +99,25 @@ class Recorder(Engine):
         leaving: the same once for each receiver; where links are walked one by one, once for each link.
     """
 
-    def __init__(self, plan: Plan, algorithm: Algorithm, config: BaseModel, *parts: Any, **further: Any) -> None:
-        self.config = config
+    def __init__(
+        self,
+        plan: Plan,
+        algorithm: Algorithm,
+        config: BaseModel,
+        *parts: Any,
+        delays: Delays = NO_DELAYS,
+        **further: Any,
+    ) -> None:
+        self.config, self._delays = config, delays
         self.sent: list[Message] = []
         self.leaving: list[Leaving] = []
         super().__init__(plan, algorithm, config, *parts, **further)
         self._in_words, self._count = self.transport.describe, self.audit.sent
         self.transport.describe = self._keep
         self.audit.sent = self._leave  # type: ignore[method-assign]
+        self._arrive_at = self.transport._arrive_at
+        if delays:
+            self.transport._arrive_at = self._delay  # type: ignore[method-assign]
 
     def _keep(self, message: Message) -> str | None:
         self.sent.append(message)
@@ -109,6 +128,14 @@ class Recorder(Engine):
             found = packet.source, packet.destination, packet.number, packet.message.kind, packet.scalars
             self.leaving.append(Leaving(self.clock.now, *found))
         self._count(packet)
+
+    def _delay(self, packet: Packet, arrival: float) -> None:
+        """A copy is on its link."""
+        delay = self._delays.get((packet.source, packet.destination, packet.number), 0.0)
+        if math.isinf(delay):
+            self.transport._lost(packet, "fault")
+        else:
+            self._arrive_at(packet, arrival + delay)
 
 
 @dataclass
@@ -195,7 +222,7 @@ def run(
     schedule: Section | None = None,
     problem: Section | None = None,
     seed: int = 0,
-    whatif: WhatIf | None = None,
+    delays: Delays = NO_DELAYS,
     **plan: Any,
 ) -> Run:
     """Run a registered algorithm; ``plan`` holds further parts of the scenario, such as ``network``."""
@@ -216,7 +243,7 @@ def run(
         world(problem or problem_of(name), seed, agents),
         Streams(seed),
         sink=keep(rows),
-        whatif=whatif,
+        delays=delays,
     )
     result = engine.run()
     return Run(result, rows, list(engine.trace.names), engine)

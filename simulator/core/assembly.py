@@ -77,11 +77,6 @@ class Assembly(HostAssembly):
         plan = self._plan
         reliable = plan.network.transport == "reliable"
         mending = reliable and plan.faulty
-        if self._whatif is not None:
-            from coband.simulator.core.whatif.transports import Datagrams, InOrder, Mending
-
-            kind = Mending if mending else InOrder if reliable else Datagrams
-            return kind(run, plan.network, self._streams, router, self._describes, self._whatif)
         network = Network(plan.network, self._streams)
         if not mending:
             return Transport(run, network, router, self._describes, reliable)
@@ -187,7 +182,6 @@ class Assembly(HostAssembly):
         """Whether all turns of an instant can be taken by one event: nothing comes between them."""
         plan = self._plan
         at_once = is_zero(plan.agents.compute) and not (plan.intermittent or plan.late_rewards)
-        at_once = at_once and (self._whatif is None or not self._whatif.delays_turns)
         return plan.cohorts and at_once and plan.trace != tr.FULL and isinstance(plan.schedule, Rounds | Recorded)
 
 

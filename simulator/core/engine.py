@@ -30,7 +30,6 @@ from coband.simulator.metrics import by_name
 
 if TYPE_CHECKING:
     from coband.simulator.core.checks.twins import Twins
-    from coband.simulator.core.whatif.changes import WhatIf
 
 __all__ = ["Engine", "Plan", "RunResult", "World"]
 
@@ -47,7 +46,6 @@ class Engine:
         sink: where trace batches go; None to keep none.
         on_pull: called now and then with the number of pulls so far.
         graph: of the agents; None to make the one that the plan's network describes.
-        whatif: what is changed beside the plan, and where draws are found; None in an ordinary run.
 
     Raises:
         GraphError: the graph cannot be made.
@@ -64,7 +62,6 @@ class Engine:
         sink: tr.Sink | None = None,
         on_pull: Callable[[int], None] | None = None,
         graph: Graph | None = None,
-        whatif: WhatIf | None = None,
     ) -> None:
         population = plan.agents.population
         self._dropped = "" if population is None else population.dropped
@@ -75,7 +72,7 @@ class Engine:
         if plan.restarts:  # what nodes share would outlive them
             plan = replace(plan, share=False, cohorts=False)
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
-        assembly = Assembly(plan, world, streams, self.graph, whatif)
+        assembly = Assembly(plan, world, streams, self.graph)
         self._run = assembly.run_context(sink)
         self.clock, self.trace = self._run.clock, self._run.trace
         if (follow_clock := getattr(world, "follow_clock", None)) is not None:

@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.analysis.whatif.original import MANIFEST_KEY
 from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.store import damage
 from coband.simulator.experiments.store.files import DATABASE, JOBS, MANIFEST, SCENARIO
@@ -37,7 +36,7 @@ class Entry:
         id: a short digest of its place, which pages are asked for by.
         path: its directory.
         place: that below the directory of all runs.
-        kind: "run", "sweep", "frontier" or "what-if".
+        kind: "run", "sweep" or "frontier".
         status: running, finished, failed, interrupted, stopped, killed, damaged or unknown.
         started, finished: in UTC as ISO 8601; empty if unknown.
         algorithms: names, in the run's order.
@@ -135,7 +134,7 @@ def read(path: Path, root: Path) -> Entry:
 def _kind(manifest: Manifest, path: Path) -> str:
     if "objectives" in manifest:
         return "frontier"
-    return "what-if" if MANIFEST_KEY in manifest else "sweep" if (path / STATUS).is_file() else "run"
+    return "sweep" if (path / STATUS).is_file() else "run"
 
 
 def _whole(value: Any) -> int | None:

@@ -73,13 +73,6 @@ def test_what_cannot_be_run(
 @pytest.mark.parametrize(
     ("method", "given", "message"),
     [
-        ("whatif", {"agents": 3}, "agents=3 is not allowed: must be Mapping[int, Mapping[str, Any]] | None."),
-        ("whatif", {"agents": {1: 3}}, "agents={1: 3} is not allowed"),
-        ("whatif", {"agents": {77: {"speed": 1}}}, "agents=77: there is no such agent"),
-        ("whatif", {"delay": 3}, "delay=3 is not allowed: must be Mapping[int, float] | None."),
-        ("whatif", {"delay": {3: "x"}}, "delay={3: 'x'} is not allowed"),
-        ("whatif", {"drop": "x"}, "drop='x' is not allowed: must be int | Iterable[int]."),
-        ("split", {"replication": "0"}, "replication='0' is not allowed: must be int | None."),
         ("pulls_of", {"replication": "0"}, "replication='0' is not allowed: must be int | None."),
         ("pulls_of", {"label": "Async", "workers": 0}, "workers=0: at least one is needed, a whole number."),
         ("events", {"replication": "0"}, "replication='0' is not allowed: must be int | None."),
@@ -88,7 +81,6 @@ def test_what_cannot_be_run(
             {"message": 10**20},
             f"message={10**20} is not allowed: must be int | None, and whole numbers have at most 64 bits.",
         ),
-        ("whatif", {"drop": [2**63]}, f"drop=[{2**63}] is not allowed: must be int | Iterable[int], and whole"),
         ("why", {"event": 2**63}, f"event={2**63} is not allowed"),
         ("why", {"event": {"label": "Async", "replication": 0, "seq": 1e30}}, "seq=1e+30: the row of an event has"),
         ("events", {"node": 77}, "node='77' is no node of this run; there is "),
@@ -122,9 +114,7 @@ def test_what_is_no_scenario() -> None:
 def test_numbers_of_numpy_are_numbers(done: coband.Run, tmp_path: Path) -> None:
     event = done.events(event="send", label="Async", replication=1)["seq"][0]
     assert isinstance(event, np.int64)
-    ask = partial(done.whatif, label="Async", replication=np.int64(1), workers=1, progress=False)
-    assert not ask(drop=event, out=tmp_path / "lost").same
-    assert not ask(delay={event: np.float64(2.0)}, out=tmp_path / "late").same
+    assert done.why(event, label="Async", replication=np.int64(1)).events["seq"][0] == event
     run = coband.run(STUDY, replication=np.int64(0), only=["Alone"], workers=np.int64(1), out=tmp_path / "run")
     assert run.results["replication"].tolist() == [0]
     assert all(fits(one, Range) for one in (np.array([0.2, 1]), [0.2, 1], (np.float64(0.2), 1), "0.2..1", {"low": 0.2}))

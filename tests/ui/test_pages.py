@@ -141,15 +141,6 @@ def test_the_search_of_a_frontier_is_called_so(tmp_path: Path) -> None:
         assert "sweep" not in row
 
 
-def test_a_what_if_run_is_called_so(tmp_path: Path) -> None:
-    (tmp_path / "tiny.yaml").write_text(TINY.replace("replications: 3", "replications: 1"))
-    coband("run", tmp_path / "tiny.yaml", "--workers", 1, "--out", tmp_path / "runs/before")
-    changes = ("--label", "Alone", "--agent", 1, "speed=0.5")
-    coband("whatif", tmp_path / "runs/before", *changes, "--workers", 1, "--out", tmp_path / "runs/after")
-    with serving(tmp_path / "runs") as visitor:
-        assert visitor("/").count('<span class="kind">') == visitor("/").count('<span class="kind">what-if<') == 1
-
-
 def test_a_damaged_run_breaks_no_page(visitor: Visitor) -> None:
     id = visitor.id("damaged")
     assert "run.sqlite is damaged" in visitor(f"/run?id={id}")

@@ -120,10 +120,8 @@ class TraceReader:
         return self.decode(tr.Row._make(row))
 
 
-def one_job(
-    run: StoredRun, label: str | None = None, replication: int | None = None, option: str = "--label"
-) -> StoredJob:
-    """The only job with this label and replication (None: any); ``option``: the one that chooses a label.
+def one_job(run: StoredRun, label: str | None = None, replication: int | None = None) -> StoredJob:
+    """The only job with this label and replication; None: any.
 
     Raises:
         StoreError: there is no such job, or more than one.
@@ -133,7 +131,7 @@ def one_job(
         return jobs[0]
     labels = list(dict.fromkeys(job.label for job in jobs))
     numbers = sorted({job.replication for job in jobs})
-    choices = [f"{option} ({', '.join(labels)})"] if len(labels) > 1 else []
+    choices = [f"--label ({', '.join(labels)})"] if len(labels) > 1 else []
     choices += [f"--replication ({_span(numbers)})"] if len(numbers) > 1 else []
     raise StoreError(f"{run.path} holds {len(jobs)} jobs, each with events of its own; choose {' and '.join(choices)}.")
 

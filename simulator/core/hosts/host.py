@@ -138,7 +138,7 @@ class Host:
     def _start_handling(self, packet: Packet, seq: int) -> None:
         assert self._handling is not None
         self.busy = True
-        end = self._clock.now + self._handling(packet)
+        end = self._clock.now + self._handling()
         self._clock.at(end, DELIVERY, self.address, self._end_handling, (packet, seq))
 
     def _end_handling(self, due: tuple[Packet, int]) -> None:

@@ -221,7 +221,7 @@ class SlowPeriodDraws(Draws):
         super().__init__(*args)
         self._slow_period = slow_period
 
-    def __call__(self, about: object = None) -> float:
+    def __call__(self) -> float:
         return super().__call__() * self._slow_period.factor()
 
 

@@ -56,15 +56,8 @@ class HostAssembly(NodeAssembly):
                 return self._server_host(server, run, handling, around.send, around.check)
             agent, factor, slow_period = agents[index], slowness[index], slow_periods[index]
             config = self._plan.agents
-            times = {"handling": config.handling, "compute": config.compute}
-            if self._whatif is not None:
-                changed = self._whatif.of_agent(index)
-                times = {purpose: getattr(changed, purpose) or usual for purpose, usual in times.items()}
-                if changed.speed is not None:
-                    factor, slow_period = 1.0 / changed.speed, None
-            handling, compute = (
-                self._draws(time.of(index), index, purpose, factor, slow_period) for purpose, time in times.items()
-            )
+            handling = self._draws(config.handling.of(index), index, "handling", factor, slow_period)
+            compute = self._draws(config.compute.of(index), index, "compute", factor, slow_period)
             parts = (agent, run, handling, around.send, around.check)
             return self._client_host(agent, factor, slow_period, compute, parts, around, tells)
 
@@ -132,9 +125,5 @@ class HostAssembly(NodeAssembly):
     ) -> Draws | None:
         if is_zero(distribution):
             return None
-        if self._whatif is not None and purpose == "handling":
-            from coband.simulator.core.whatif.addresses import AddressedTimes
-
-            return AddressedTimes(self._whatif.book, self._streams, index, distribution, factor, slow_period)
         parts = (distribution, self._streams("compute", index, purpose), factor)
         return Draws(*parts) if slow_period is None else SlowPeriodDraws(slow_period, *parts)

@@ -27,7 +27,6 @@ from coband.simulator.plugins.promises import overridden, written
 
 if TYPE_CHECKING:
     from coband.simulator.core.checks.twins import Twins
-    from coband.simulator.core.whatif.changes import WhatIf
 
 
 N = TypeVar("N", bound=Node)
@@ -55,10 +54,8 @@ def _prepared(kind: type[N], context: NodeContext) -> N:
 class NodeAssembly:
     """Builds the nodes that a plan describes; parts that few plans have are imported when they are built."""
 
-    def __init__(
-        self, plan: Plan, world: World, streams: Streams, graph: Graph | None, whatif: WhatIf | None = None
-    ) -> None:
-        self._plan, self._world, self._streams, self._graph, self._whatif = plan, world, streams, graph, whatif
+    def __init__(self, plan: Plan, world: World, streams: Streams, graph: Graph | None) -> None:
+        self._plan, self._world, self._streams, self._graph = plan, world, streams, graph
         self._roll: Roll | None = None
         expect, turns = getattr(world, "expect", None), plan.schedule.total_turns(plan.agents.count)
         if expect is not None and turns is not None:
@@ -110,7 +107,6 @@ class NodeAssembly:
         knowledge = world.knowledge() if in_batches(world) else None
         contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
         closest, policy, delays = ClosestDecision(count), self._plan.network.retry_policy, self._plan.delays
-        gives_up = self._plan.faulty or self._whatif is not None
         open_ties = self._streams.ties if self._plan.ties == "random" else None
         total_turns = self._plan.schedule.total_turns(count)
         told = partial(DeclaredContext, declared=algorithm.facts)
@@ -136,7 +132,7 @@ class NodeAssembly:
                 total_turns,
                 closest,
                 policy,
-                gives_up,
+                self._plan.faulty,
                 self._roll,
             )
 
@@ -146,7 +142,7 @@ class NodeAssembly:
     def _later(self) -> bool:
         """Whether agents are made when they first act or are sent something; then nobody looks at them before."""
         plan = self._plan
-        plain = self._graph is None and self._whatif is None and not plan.intermittent and plan.checks != "full"
+        plain = self._graph is None and not plan.intermittent and plan.checks != "full"
         return plain and not isinstance(plan.schedule, Phases | Renewal | Rounds)
 
     def twins(self, algorithm: Algorithm, config: BaseModel) -> Twins:

@@ -238,9 +238,6 @@ class Network:
             entity, way = destination, DOWN
         else:
             entity, way = source, UP if destination == SERVER else f"to {destination}"
-        return self._linked_by(source, destination, entity, way)
-
-    def _linked_by(self, source: Address, destination: Address, entity: int, way: str) -> Link:
         return Link(self.model(source, destination), self._streams, entity, way, self.heals)
 
     def model(self, source: Address, destination: Address) -> LinkModel:

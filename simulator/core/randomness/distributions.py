@@ -320,8 +320,8 @@ class Draws:
         self._position = 0
         self._block = FIRST_BLOCK
 
-    def __call__(self, about: object = None) -> float:
-        """The next value; ``about``: what it is for, which only what-if runs ask (``core.whatif``).
+    def __call__(self) -> float:
+        """The next value.
 
         Raises:
             BrokenOff: some are infinite.

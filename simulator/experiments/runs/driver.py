@@ -274,8 +274,6 @@ class _Driver:
 
     def _replay(self, task: Task) -> str:
         variant = self._study.variants[task.variant]
-        if variant.whatif is not None:
-            return self._commands.again
         return self._commands.repeat(variant.settings, variant.scenario.seed, task.replication, variant.entry)
 
     def _tick(self, *, at_once: bool = False) -> None:

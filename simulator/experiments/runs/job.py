@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink
@@ -26,10 +26,6 @@ from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.problems.world import Problem, World
 from coband.simulator.scenario_errors import BrokenOff
-
-if TYPE_CHECKING:
-    from coband.simulator.core.whatif.changes import WhatIf
-    from coband.simulator.experiments.runs.counterfactual import Counterfactual
 
 COMMIT_SECONDS = 1.0
 YOUNG_OBJECTS = 50_000  # a trace makes thousands of small tuples; collecting garbage every 700 of them finds none
@@ -52,7 +48,6 @@ class Job:
         driver: process id of the driver, which is the parent of the job's process and whose end ends the job; else
             None.
         entry: label in the scenario, where results call it otherwise.
-        whatif: what makes it a what-if job; None for an ordinary one.
     """
 
     id: int
@@ -63,7 +58,6 @@ class Job:
     trace: str
     driver: int | None = None
     entry: str | None = None
-    whatif: Counterfactual | None = None
 
 
 @dataclass(frozen=True)
@@ -181,26 +175,18 @@ def _attempt(
 
 
 def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:
-    whatif = None
-    if job.whatif is not None:
-        label = job.entry or job.label
-        whatif = job.whatif.rehearsed(
-            label, job.seed, job.replication, lambda original, first: built(job, original, None, None, first)
-        )
-    return built(job, scenario, sink, on_pull, whatif).run()
+    return built(job, scenario, sink, on_pull).run()
 
 
-def built(
-    job: Job, scenario: Scenario, sink: Sink | None = None, on_pull: OnPull | None = None, whatif: WhatIf | None = None
-) -> Engine:
-    """The engine of a job, or of the original of a what-if job."""
+def built(job: Job, scenario: Scenario, sink: Sink | None = None, on_pull: OnPull | None = None) -> Engine:
+    """The engine of a job."""
     entry, streams = entry_of(job, scenario), Streams(job.seed, job.replication)
     _check_memory(scenario, entry, None)
     graph, world = graph_and_world(scenario, streams)
     if graph is not None:
         _check_memory(scenario, entry, graph)
     pulse = Heartbeat(job, on_pull)
-    parts = (entry.algorithm, entry.config, world, streams, sink, pulse, graph, whatif)
+    parts = (entry.algorithm, entry.config, world, streams, sink, pulse, graph)
     try:
         engine = Engine(plan(scenario, entry.ties), *parts)
     except UnsupportedScenario as refusal:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.engine import Engine
-from coband.simulator.experiments.runs.counterfactual import NotRepeatableError
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs.job import Job, built
 from coband.simulator.experiments.scenario.scenario import Scenario
 
@@ -24,6 +24,10 @@ PULL = ("agent", "turn", "time", "arm", "pulls", "reward", "regret")
 """Columns of a pull: the agent's turn, from 1, or its phase where it pulls in batches; the arm's index in the arms of
 that turn; how often it is pulled at once; the (mean) reward, and the regret of all of its pulls."""
 Pull = tuple[int, int, float, int, int, float, float | None]
+
+
+class NotRepeatableError(UnsupportedScenario):
+    """A stored run gives something else here; the text says what to do."""
 
 
 class _Noted(NamedTuple):

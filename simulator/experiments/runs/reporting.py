@@ -98,11 +98,6 @@ class Commands:
     given: Sequence[str] = ()
     resume: str = ""
 
-    @property
-    def again(self) -> str:
-        """The one that began it, as it can be copied; that of a what-if job repeats it."""
-        return shlex.join(self.given)
-
     def repeat(self, settings: Sequence[str], seed: int, replication: int, entry: str) -> str:
         """The one that repeats a job with a full trace."""
         changed = [word for setting in settings for word in ("--set", setting)]

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-
-if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.counterfactual import Counterfactual
 
 FRESH = "fresh"
 """The phase of replications that are reported."""
@@ -48,7 +44,6 @@ class Variant:
         parameters: in the order of the axes; those that change nothing for this entry are left out.
         settings: those of the grid, for ``--set``; all keys, since the file needs them all to be one scenario.
         digest: of everything that determines results, but for the replication; empty where nobody asks for it.
-        whatif: what makes its jobs what-if jobs; None for ordinary ones.
     """
 
     number: int
@@ -57,7 +52,6 @@ class Variant:
     parameters: tuple[Parameter, ...] = ()
     settings: tuple[str, ...] = ()
     digest: str = ""
-    whatif: Counterfactual | None = None
 
     @property
     def configured(self) -> ScenarioEntry:

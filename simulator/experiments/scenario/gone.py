@@ -10,7 +10,9 @@ from collections.abc import Mapping
 KEYS: Mapping[str, str] = {}
 """Key of a scenario, without positions in lists, such as ``agents.restart`` -> what serves instead."""
 
-COMMANDS: Mapping[str, str] = {}
+COMMANDS: Mapping[str, str] = {
+    "whatif": "run a stored run with one thing changed: `coband run RUN --set KEY=VALUE`",
+}
 """Command, such as ``trace follow`` -> what serves instead."""
 
 

@@ -124,7 +124,6 @@ class RunDirectory:
                 seed=variant.scenario.seed,
                 trace=variant.scenario.trace,
                 entry=variant.entry,
-                whatif=variant.whatif,
             )
         schema.insert(self._store, "jobs", [recording.job_row(self._jobs[task], "waiting") for task in tasks])
 

@@ -11,9 +11,7 @@ from coband.simulator.experiments.store.store import StoredRun, StoreError
 
 
 def is_sweep(run: StoredRun) -> bool:
-    """Whether each label is a variant of a sweep; a what-if run has variants of its own."""
-    if "whatif" in run.manifest:
-        return False
+    """Whether each label is a variant of a sweep."""
     return run.connection.execute("SELECT 1 FROM variants LIMIT 1").fetchone() is not None
 
 

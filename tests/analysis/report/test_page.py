@@ -120,7 +120,7 @@ def test_the_page_says_what_the_results_are(text: str) -> None:
 
 
 def test_only_what_repeats_is_said_to_repeat(made: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A live run, a what-if run, and one of Python objects that are not installed have more than their scenario."""
+    """A live run and one of Python objects that are not installed have more than their scenario."""
     assert "coband run scenario.yaml" in text
     assert "coband trace hash latest" in text
     assert "the same fingerprints again" in text
@@ -128,7 +128,7 @@ def test_only_what_repeats_is_said_to_repeat(made: Path, text: str, monkeypatch:
     with open_run(made) as one:
         assert provenance.of(one).repeats
         manifest = one.manifest
-        for key in ("whatif", "live", "not_installed"):
+        for key in ("live", "not_installed"):
             one.manifest = cast(Manifest, {**manifest, key: {}})
             assert not provenance.of(one).repeats, key
         text = page(analysis.Analysis(data.load([one])))

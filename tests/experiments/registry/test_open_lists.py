@@ -129,13 +129,6 @@ def _fingerprints(results: dict[str, Any]) -> list[str]:
     return [one["fingerprint"] for entry in results["results"] for one in entry["replications"]]
 
 
-def test_a_what_if_run_of_them(elsewhere: Path) -> None:
-    checked(elsewhere, "star")
-    for question in (["--agent", "0", "speed=2"], ["--split"]):
-        ended = coband(elsewhere, "whatif", "star", "--label", "async_kernel_ucb", *question)
-        assert ended.returncode == 0, ended.stderr
-
-
 def test_describe_knows_them(elsewhere: Path) -> None:
     """Each is found by its name, in one process, as commands look it up."""
     names = re.findall(r"^(\w+) = ", ENTRY_POINTS, re.MULTILINE)
