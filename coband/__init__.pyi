@@ -31,8 +31,6 @@ from coband.simulator.core.config import Config as Config
 from coband.simulator.core.fleet.populations import BasePopulation as BasePopulation
 from coband.simulator.core.fleet.table import Fleet as Fleet, Windows as Windows
 from coband.simulator.core.hosts.availability import BaseAvailability as BaseAvailability
-from coband.simulator.core.hosts.detectors import BaseDetector as BaseDetector
-from coband.simulator.core.hosts.detectors import Watch as Watch
 from coband.simulator.core.hosts.energy import BaseRecharge as BaseRecharge
 from coband.simulator.core.hosts.speed import BaseStragglers as BaseStragglers
 from coband.simulator.core.memory import Memory as Memory, RunSize as RunSize

@@ -61,7 +61,6 @@ SMALLER = {
             ("fed_ucb_graph", 60),
             ("pls", 250),
             ("rclb", 100),
-            ("restarts", 150),
         )
     },
     **{

@@ -15,7 +15,7 @@ from coband.simulator.experiments.registry.remembered import remembered
 KINDS = (
     *("algorithms", "problems", "kernels", "rewards", "topologies", "distributions", "latencies", "losses"),
     *("bandwidths", "schedules", "availabilities", "stragglers", "partitions", "outages"),
-    *("encodings", "adversaries", "defences", "mechanisms", "populations", "recharges", "drifts", "detectors"),
+    *("encodings", "adversaries", "defences", "mechanisms", "populations", "recharges", "drifts"),
     *("datasets", "metrics", "scenarios"),
 )
 
@@ -28,8 +28,7 @@ def list_(kind: str | None, as_json: bool) -> None:
 
     KIND is one of: algorithms, problems, kernels, rewards, topologies, distributions, latencies, losses, bandwidths,
     schedules, availabilities, stragglers, partitions, outages, encodings, adversaries, defences, mechanisms,
-    populations, recharges, drifts, detectors, datasets, metrics, scenarios. By default all are
-    listed of which there are any.
+    populations, recharges, drifts, datasets, metrics, scenarios. By default all are listed of which there are any.
 
     Every command that takes a scenario FILE takes the name of a shipped scenario too.
     """

@@ -184,7 +184,6 @@ class Run:
     def _senders(self, row: Row) -> tuple[int, ...]:
         """The agent left out of a multicast: the one whose message caused it."""
         cause = self.rows[row.cause]
-        cause = self.rows[cause.cause] if cause.event == tr.RESTART else cause
         return (cause.peer if cause.event == tr.DELIVER else cause.node,)
 
     def events(self, *events: int) -> list[Row]:

@@ -275,13 +275,6 @@ class Algorithm:
         return plan if self.needs.prompt_rewards else ""
 
     @property
-    def needs_start(self) -> str:
-        """Why its nodes cannot begin anew during a run (`agents.restart`), in words; empty if they can."""
-        if issubclass(self.agent, BatchAgent) or self.needs.ends_together:
-            return f"{self.name} plans its pulls from the start to the end, and cannot begin anew in between"
-        return "" if self.private is None else f"the account of privacy of {self.name} ends where its nodes begin anew"
-
-    @property
     def server_class(self) -> type[Server] | None:
         """The server's class, imported.
 

@@ -50,12 +50,7 @@ class Assembly(HostAssembly):
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
         trace = Trace(sink if plan.trace != tr.OFF else None)
         self._roll = None if plan.members is None else Roll(plan.members, clock)
-        parts = (clock, trace, ledger, audit, down, self._batteries(clock), plan.members)
-        if not plan.restarts:
-            return RunContext(*parts)
-        from coband.simulator.core.audit.restarts import Restarts
-
-        return RunContext(*parts, Restarts())
+        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock), plan.members)
 
     def _batteries(self, clock: Clock) -> Batteries | None:
         energy, count = self._plan.agents.energy, self._plan.agents.count

@@ -69,8 +69,6 @@ class Engine:
         spec, self._late_rewards = plan.network.graph, plan.late_rewards
         if plan.altered:  # nodes that are told the same may have heard it differently
             plan = replace(plan, share=False)
-        if plan.restarts:  # what nodes share would outlive them
-            plan = replace(plan, share=False, cohorts=False)
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
         assembly = Assembly(plan, world, streams, self.graph)
         self._run = assembly.run_context(sink)
@@ -134,9 +132,7 @@ class Engine:
             self._twins.at_end([*self.agents, *([] if self.server is None else [self.server])])
         unshared = sum(agent.unshared for agent in made(self.agents))
         applied = self.server.applied if self.server is not None else 0
-        forgotten = 0 if self._run.restarts is None else self._run.restarts.forgotten
-        pulls = self.progress.made - self.progress.outstanding - forgotten
-        check_pulls(pulls, unshared, applied, self.audit.lost_for_good)
+        check_pulls(self.progress.made - self.progress.outstanding, unshared, applied, self.audit.lost_for_good)
 
     def _ended(self) -> Ended:
         clients = [host for host in made(self._hosts) if isinstance(host, ClientHost)]

@@ -74,8 +74,6 @@ CORE: tuple[Metric, ...] = (
     Metric("ran_out", "agents", "agents that were below their reserve for want of energy at some time"),
     Metric("joined", "agents", "agents that joined after the start"),
     Metric("left", "agents", "agents that left before the end"),
-    Metric("changes_noticed", "times", "how often an agent noticed that its rewards had changed"),
-    Metric("new_epochs", "times", "how often the run began anew, because an agent had noticed a change"),
     Metric("outstanding", "pulls", "pulls whose rewards have not reached their agents when the run ends"),
     Metric("dishonest", "agents", "agents that do not send what their protocol says"),
     Metric("honest_regret", "units of the reward", "regret of the honest agents"),

@@ -56,11 +56,6 @@ class Plan:
         return self.agents.late_rewards
 
     @property
-    def restarts(self) -> bool:
-        """Whether nodes begin anew when an agent notices a change."""
-        return self.agents.restart is not None
-
-    @property
     def wired(self) -> bool:
         """Whether anything is done to messages."""
         return not self.messages.plain or self.altered
@@ -101,7 +96,7 @@ class Plan:
         mode = self.network.local.mode
         if self.network.graph is None or mode == "hop_by_hop":
             return True
-        return mode == "auto" and (self.restarts or not self.ideal)
+        return mode == "auto" and not self.ideal
 
     @property
     def delays(self) -> bool:

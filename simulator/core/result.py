@@ -154,7 +154,7 @@ class Ended:
             regret=last,
             reward=progress.reward,
             totals={"regret_per_agent": last / len(self.agents), **self._totals()},
-            rounds=max(map(self._rounds, self._nodes)),
+            rounds=max(node.rounds for node in self._nodes),
             simulated_time=self._end,
             fingerprint=self.run.trace.fingerprint(),
             graph=None if self.graph is None else self.graph.summary,
@@ -173,11 +173,6 @@ class Ended:
             server=self.server,
             warnings=(*getattr(self.world, "warnings", ()), *self._warnings()),
         )
-
-    def _rounds(self, node: Client | Server) -> int:
-        """Communication rounds of a node, those before it has begun anew included."""
-        restarts = self.run.restarts
-        return node.rounds + (0 if restarts is None else restarts.rounds[node.context.index])
 
     @cached_property
     def _end(self) -> float:
@@ -199,7 +194,6 @@ class Ended:
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
         totals |= {"outstanding": self.progress.outstanding} if self.late_rewards else {}
         totals |= {} if self.run.members is None else self.run.members.totals(self._end)
-        totals |= {} if self.run.restarts is None else self.run.restarts.totals()
         totals |= {} if self.run.energy is None else self.run.energy.totals(len(self.agents))
         totals |= self._of_honest() | self._spent() | self._reported() | dict(getattr(world, "measures", {}))
         if in_batches(world):
@@ -307,7 +301,7 @@ class Ended:
             "agent": index,
             "turns": turns,
             "regret": regret,
-            "rounds": self._rounds(agent),
+            "rounds": agent.rounds,
             "uplink_scalars": ledger.uplink_by_agent[index],
             "downlink_scalars": ledger.downlink_by_agent[index],
             "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,

@@ -12,7 +12,6 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.nodes.node import Address
 
 if TYPE_CHECKING:
-    from coband.simulator.core.audit.restarts import Restarts
     from coband.simulator.core.hosts.batteries import Batteries
     from coband.simulator.core.hosts.members import Membership
 
@@ -37,7 +36,6 @@ class RunContext:
         down: the nodes that are down now.
         energy: the batteries; None: agents have as much energy as it takes.
         members: who is there when; None: all are always.
-        restarts: the account of nodes that begin anew; None: none does.
     """
 
     clock: Clock
@@ -47,7 +45,6 @@ class RunContext:
     down: Down = field(default_factory=Down)
     energy: Batteries | None = None
     members: Membership | None = None
-    restarts: Restarts | None = None
 
     def there(self, node: Address) -> bool:
         """Whether a node is a member now."""

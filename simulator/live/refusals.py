@@ -41,10 +41,6 @@ def refusal(variant: Variant) -> str | None:
             "live an agent is there while its process runs; agents.joins and agents.leaves are for `coband run` "
             "(--set agents.joins=null --set agents.leaves=null, or leave them out)"
         )
-    if scenario.agents.restart is not None:
-        return (
-            "live runs have one epoch; agents.restart is for `coband run` (--set agents.restart=null, or leave it out)"
-        )
     if scenario.agents.energy is not None:
         return (
             "live the agents are processes on machines, whose batteries no simulator empties; agents.energy is for "

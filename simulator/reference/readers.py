@@ -52,11 +52,6 @@ _BUT: tuple[tuple[list[Path], str, Callable[[Algorithm], bool]], ...] = (
         "refused, since they plan for the same agents from the start to the end",
         lambda one: one.needs.ends_together,
     ),
-    (
-        [("agents", "restart")],
-        "refused, since they plan their pulls or are private by themselves",
-        lambda one: bool(one.needs_start),
-    ),
 )
 """Parts of the simulator for every algorithm but some: where, what holds for those, and which they are."""
 

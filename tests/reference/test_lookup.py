@@ -138,12 +138,6 @@ def test_a_key() -> None:
 @every(
     ("word", "statement", "named", "not_named"),
     [
-        (
-            "restart",
-            "every algorithm; but refused, since they plan their pulls or are private",
-            "fed_ucb",
-            "fed_lin_ucb",
-        ),
         ("aggregate", "run with a defence", "coop_kernel_ucb", "rclb"),
         ("coordinate_median", "run with it", "fed_lin_ucb", "coop_kernel_ucb"),
         ("messages.privacy", "send something that a mechanism can hide", "coop_kernel_ucb", "co_kernel_fc"),

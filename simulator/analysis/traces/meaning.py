@@ -17,7 +17,6 @@ WITHOUT_NUMBER = {
     "up": "is up again, since {} ago",
     "join": "joins",
     "leave": "leaves for good",
-    "restart": "begins anew",
     "violation": "an invariant does not hold",
     "expire": "given up after copy {}",
 }

@@ -45,11 +45,10 @@ EVENTS = (
     "timer",
     "join",
     "leave",
-    "restart",
 )
 TURN, CHOOSE, REWARD, TRIGGER, SEND, DELIVER, DROP, DUPLICATE, EXPIRE = range(9)
 RETRANSMIT, APPLY, MODEL, WAIT, RESUME, DOWN, UP = range(9, 16)
-VIOLATION, TIMER, JOIN, LEAVE, RESTART = range(18, 23)
+VIOLATION, TIMER, JOIN, LEAVE = range(18, 22)
 CODES = {name: code for code, name in enumerate(EVENTS)}
 NONE = -1
 EVERYONE, NOBODY = -2, -3  # peers: of a multicast, of an event that concerns one node only

@@ -26,7 +26,6 @@ from coband.simulator.core.audit.trace import NONE
 from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
 from coband.simulator.core.hosts.members import Roll
 from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
-from coband.simulator.core.hosts.restarts import begin_anew
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
 from coband.simulator.core.nodes.timers import Silence
@@ -99,7 +98,6 @@ class Twins:
         self._steps: deque[Step] = deque()
         self._own: WeakKeyDictionary[Message, Message] = WeakKeyDictionary()  # the twin's, by the node's
         self._scores: dict[Address, tuple[FloatArray, int]] = {}
-        self._ties: dict[Address, np.random.Generator | None] = {}
         self._outstanding: dict[int, Outstanding] = {}  # the twins', by the event of the choice
         for twin in twins:
             if isinstance(twin, Client):
@@ -108,9 +106,7 @@ class Twins:
     def _noted(self, twin: Client) -> Callable[..., int]:
         """``best``, which keeps the scores that the twin has compared last, and must give the highest of them."""
         best, address, open_ties = twin.best, twin.context.index, twin.context.open_ties
-        if address not in self._ties:  # which goes on when a node begins anew
-            self._ties[address] = None if open_ties is None else open_ties(address)
-        ties = self._ties[address]
+        ties = None if open_ties is None else open_ties(address)
 
         def noted(scores: FloatArray, winner: int | None = None) -> int:
             place = best(scores, winner)
@@ -170,26 +166,6 @@ class Twins:
     def rejects(self, node: Address, message: Message) -> None:
         """The defence of a node keeps a message from it that has arrived."""
         self._post.delivered(message, node, NONE)
-
-    def outdated(self, node: Node, packet: Packet, cause: int) -> None:
-        if not (packet.timer or packet.expired):
-            self._post.delivered(packet.message, node.context.index, cause)
-
-    def told_epoch(self, node: Node, outbox: Outbox, cause: int) -> None:
-        for _, message in outbox:
-            self._post.sent(message)
-
-    def restarted(self, node: Node, cause: int) -> None:
-        if isinstance(node, Server):
-            self._uploads.clear()
-
-        def restarted(twin: Node) -> Outbox:
-            begin_anew(twin)
-            if isinstance(twin, Client):
-                vars(twin)["best"] = self._noted(twin)
-            return []
-
-        self._follow(node, restarted, [], cause)
 
     def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
         chosen: ArmSet = getattr(arms, "offered", arms)

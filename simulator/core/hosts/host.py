@@ -39,15 +39,6 @@ class Inspector(Protocol):
     def ignored(self, node: Node, timer: Message, cause: int) -> None:
         """A node has no use for a timer any more."""
 
-    def outdated(self, node: Node, packet: Packet, cause: int) -> None:
-        """A node has thrown away what belongs to an earlier epoch, or was told of its epoch."""
-
-    def restarted(self, node: Node, cause: int) -> None:
-        """A node has begun anew."""
-
-    def told_epoch(self, node: Node, outbox: Outbox, cause: int) -> None:
-        """The host of a node has told others of its epoch."""
-
     def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
         """An agent has handled LOCAL messages that reached it at one moment."""
 

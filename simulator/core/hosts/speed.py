@@ -14,7 +14,6 @@ from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.fleet.kinds import Population
 from coband.simulator.core.fleet.table import AVAILABILITY, BATTERY
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
-from coband.simulator.core.hosts.detectors import Detector
 from coband.simulator.core.hosts.energy import EnergyConfig
 from coband.simulator.core.hosts.members import Joins, Leaves
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws, is_zero
@@ -111,9 +110,6 @@ class AgentsConfig(Config):
     start on."""
     leaves: Leaves | None = None
     """When agents leave for good: they take no further turn, and send and receive nothing; null: nobody leaves."""
-    restart: Detector | None = None
-    """How agents notice that rewards have changed; then all nodes begin anew and forget what was learnt; null: they
-    never do."""
     energy: EnergyConfig | None = None
     """Batteries, and what turns and messages take from them; null: as much as it takes."""
     population: Population | None = None
@@ -138,11 +134,6 @@ class AgentsConfig(Config):
             raise ValueError(f"stragglers.groups(={self.stragglers.groups}) must be <= count(={self.count})")
         if self.population is not None and (misfit := self.population.misfit(self.count)):
             raise ValueError(f"population: {misfit}")
-        if self.restart is not None and self.late_rewards:
-            raise ValueError(
-                "restart needs the reward of a pull before the next turn, and reward_delay has it come later; leave "
-                "out one of them"
-            )
         if self.energy is None and self.population is not None and (said := self.population.sets & {*BATTERY}):
             raise ValueError(
                 f"population: devices say their {' and '.join(sorted(said))}, but agents have no batteries; give "

@@ -14,7 +14,7 @@ from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
 from coband.simulator.core.making.nodes import NodeAssembly
 from coband.simulator.core.nodes.lazy_sequence import LazySequence
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Server
-from coband.simulator.core.nodes.outbox import NEIGHBOURS, SERVER, Recipient
+from coband.simulator.core.nodes.outbox import SERVER
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import in_batches
@@ -46,31 +46,20 @@ class HostAssembly(NodeAssembly):
         slowness = self._plan.agents.slowness(self._streams)
         slow_periods = self._plan.agents.episodes(self._streams, around.run.clock)
 
-        star: tuple[Recipient, ...] = () if server is None else (SERVER,)
-        tells = star if self._graph is None else (NEIGHBOURS,)
-
         def host(index: int) -> Host:
             if index == len(agents):
                 assert server is not None
                 handling = self._draws(self._plan.server.handling, SERVER + len(agents) + 1, "handling", 1.0)
-                return self._server_host(server, run, handling, around.send, around.check)
+                return Host(server, run, handling, around.send, around.check)
             agent, factor, slow_period = agents[index], slowness[index], slow_periods[index]
             config = self._plan.agents
             handling = self._draws(config.handling.of(index), index, "handling", factor, slow_period)
             compute = self._draws(config.compute.of(index), index, "compute", factor, slow_period)
             parts = (agent, run, handling, around.send, around.check)
-            return self._client_host(agent, factor, slow_period, compute, parts, around, tells)
+            return self._client_host(agent, factor, slow_period, compute, parts, around)
 
         count = len(agents) + (server is not None)
         return LazySequence(count, host) if self._later else list(map(host, range(count)))
-
-    @staticmethod
-    def _server_host(server: Server, run: RunContext, *rest: Any) -> Host:
-        if run.restarts is None:
-            return Host(server, run, *rest)
-        from coband.simulator.core.hosts.restarts import RestartingServer
-
-        return RestartingServer(server, run, *rest)
 
     def _client_host(
         self,
@@ -80,7 +69,6 @@ class HostAssembly(NodeAssembly):
         compute: Draws | None,
         parts: tuple[Any, ...],
         around: HostContext,
-        tells: Sequence[Recipient],
     ) -> ClientHost:
         schedule, world = self._plan.schedule, self._world
         assert isinstance(agent, Agent | BatchAgent)
@@ -101,11 +89,6 @@ class HostAssembly(NodeAssembly):
             "after_turn": after_turn,
             "upcoming": getattr(world, "upcoming", None) if looks else None,
         }
-        detector = self._plan.agents.restart
-        if detector is not None:
-            from coband.simulator.core.hosts.restarts import RestartingAgent
-
-            return RestartingAgent(*parts, **rest, detector=detector, tells=tells)
         if not late:
             return AgentHost(*parts, **rest)
         from coband.simulator.core.hosts.late_rewards import LateRewardsHost

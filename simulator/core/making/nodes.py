@@ -77,7 +77,6 @@ class NodeAssembly:
         """
         self._check_direct()
         self._check_arms(algorithm)
-        self._check_restart(algorithm)
         self._check_exact(algorithm)
         self._check_defence(algorithm, config)
         self._check_columns(config)
@@ -154,8 +153,6 @@ class NodeAssembly:
 
     def _check_direct(self) -> None:
         """Refuse to hand messages over at once where not all of them arrive at once."""
-        if self._plan.restarts and not self._plan.walks_hops:
-            raise UnsupportedScenario("network.local.mode: direct does not go with agents.restart; leave out mode")
         if not (self._plan.walks_hops or self._plan.ideal):
             raise UnsupportedScenario(
                 "network.local.mode: direct needs links without latency, bandwidth, loss, rules and partitions, those "
@@ -174,18 +171,6 @@ class NodeAssembly:
                 f"{algorithm.name} needs arms that stay the same at all turns of an agent; give problem.kind own_arms "
                 "or fixed_domain, or problem.arms kind: pool without count"
             )
-
-    def _check_restart(self, algorithm: Algorithm) -> None:
-        """Refuse restarts where nodes that begin anew would break a plan or an account."""
-        plan = self._plan
-        if not plan.restarts:
-            return
-        reason = algorithm.needs_start
-        if not reason and (plan.altered or plan.messages.privacy is not None):
-            reason = "nodes that begin anew have nothing to add encoded, noised or false messages to"
-        if not reason:
-            return
-        raise UnsupportedScenario(f"agents.restart: {reason}; leave out agents.restart")
 
     def _check_exact(self, algorithm: Algorithm) -> None:
         """Refuse encodings that change what nodes look up, or from what all of them conclude the same."""

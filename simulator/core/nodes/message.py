@@ -252,8 +252,6 @@ class Message:
     """Bits of each payload field, where the wire (``core.wire``) has counted them; None: all scalars cost the same."""
     passage: ClassVar[Passage | None] = None
     """What the wire has done to it; None: nothing."""
-    epoch: ClassVar[int] = 0
-    """How often its sender had begun anew when it was sent (``core.hosts.restarts``)."""
     sent_as: ClassVar[Mapping[Any, Message]] = MappingProxyType({})
     """Of a message in whose place the wire has sent another one: that one, by recipient."""
 

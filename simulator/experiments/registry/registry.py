@@ -19,7 +19,6 @@ from coband.simulator.core.clock.schedule import SCHEDULES
 from coband.simulator.core.fleet.kinds import POPULATIONS
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.hosts.availability import AVAILABILITIES
-from coband.simulator.core.hosts.detectors import DETECTORS
 from coband.simulator.core.hosts.energy import RECHARGES
 from coband.simulator.core.hosts.members import MovesAtTimes
 from coband.simulator.core.hosts.speed import STRAGGLERS
@@ -216,7 +215,6 @@ CLASSES: tuple[Kinds[Any], ...] = (
     POPULATIONS,
     RECHARGES,
     DRIFTS,
-    DETECTORS,
 )
 """The lists whose members are classes, which scenarios name by their ``kind``."""
 OPEN_LISTS: tuple[Kinds[Any], ...] = (ALGORITHMS, PROBLEMS, *CLASSES, METRICS)

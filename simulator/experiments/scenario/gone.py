@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-KEYS: Mapping[str, str] = {}
+KEYS: Mapping[str, str] = {
+    "agents.restart": "algorithms that forget serve where the world changes, such as discounted_dis_lin_ucb, "
+    "discounted_lin_ucb and sw_lin_ucb",
+}
 """Key of a scenario, without positions in lists, such as ``agents.restart`` -> what serves instead."""
 
 COMMANDS: Mapping[str, str] = {

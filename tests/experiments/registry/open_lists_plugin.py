@@ -21,7 +21,6 @@ from coband import (
     BaseBandwidth,
     BaseBehaviour,
     BaseDefence,
-    BaseDetector,
     BaseDistribution,
     BaseDrift,
     BaseEncoding,
@@ -52,7 +51,6 @@ from coband import (
     RunResult,
     Sight,
     StationaryKernel,
-    Watch,
     World,
 )
 
@@ -99,8 +97,6 @@ two_classes = open_lists_plugin:TwoClasses
 daylight = open_lists_plugin:Daylight
 [coband.drifts]
 flip = open_lists_plugin:Flip
-[coband.detectors]
-every_third = open_lists_plugin:EveryThird
 [coband.metrics]
 worst_agent = open_lists_plugin:METRIC
 """
@@ -434,26 +430,6 @@ class Flip(BaseDrift):
     def path(self, theta: FloatArray, redraw: Any, streams: Any) -> Callable[[float], FloatArray]:
         opposite = -theta
         return lambda time: theta if time < self.moments[0] else opposite
-
-
-class Counting(Watch):
-    """Takes the third reward for a change."""
-
-    def __init__(self) -> None:
-        self.pulls = 0
-
-    def changed(self, x: FloatArray, reward: float) -> bool:
-        self.pulls += 1
-        return self.pulls == 3
-
-
-class EveryThird(BaseDetector):
-    """Forgets after three pulls."""
-
-    kind: Literal["every_third"]
-
-    def watch(self, dimension: int) -> Watch:
-        return Counting()
 
 
 def worst(result: RunResult) -> float:

@@ -56,12 +56,11 @@ expect:
 """
 ADRIFT = """\
 name: adrift
-agents: {count: 3, energy: {capacity: 9, per_turn: 2, recharge: {kind: daylight}}, restart: {kind: every_third}}
+agents: {count: 3, energy: {capacity: 9, per_turn: 2, recharge: {kind: daylight}}}
 schedule: {kind: rounds, turns: 9}
 problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: cosine}, drift: {kind: flip}}
 algorithms: [{algorithm: first_arm}, {algorithm: lin_ucb}]
 expect:
-  - {label: first_arm, count: new_epochs, at_least: 1}
   - {label: first_arm, count: ran_out, equals: 3}
   - {label: lin_ucb, count: variation, at_least: 0.1}
 """

@@ -88,7 +88,6 @@ FEATURES: dict[str, tuple[float, Callable[[int], list[Any]]]] = {
     "schedule.duration": (0.2, lambda n: [3.0, 20.0]),
     "schedule.pace": (0.1, lambda n: [{"kind": "uniform", "low": 0.5, "high": 2}]),
     "problem.drift": (0.2, lambda n: [{"kind": "piecewise", "at": [5]}, {"kind": "walk", "step": 0.1}]),
-    "agents.restart": (0.2, lambda n: [{"kind": "badness", "noise": 0.02, "norm": 0.1, "window": 10}]),
 }
 GRAPHS = ["ring", "line", "complete", {"kind": "erdos_renyi", "p": 0.5}, {"kind": "star"}]
 

@@ -33,7 +33,7 @@ COUNTS = (
     "turns, regret, reward, messages, uplink_scalars, downlink_scalars, peer_scalars, scalars, "
     "scalars_broadcast_once, rounds, simulated_time, deliveries, transmissions, dictionary_size, stalled, "
     "regret_per_agent, energy, energy_turns, energy_up, energy_down, energy_idle, energy_charged, ran_out, "
-    "joined, left, changes_noticed, new_epochs, outstanding, dishonest, honest_regret, honest_regret_per_agent, "
+    "joined, left, outstanding, dishonest, honest_regret, honest_regret_per_agent, "
     "epsilon, clipped, "
     "uplink_scalars_per_agent, scalars_per_agent, closest_decision, mean_age, mean_age_time, bits, gram_bits, "
     "moment_bits, points_bits, "
@@ -63,7 +63,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
         [
             f"4:1: agents: count is missing: {COUNT}",
             "5:3: agents.coutn: unknown key; did you mean count? allowed: count, compute, handling, speed, "
-            "stragglers, reward_delay, availability, joins, leaves, restart, energy, population",
+            "stragglers, reward_delay, availability, joins, leaves, energy, population",
         ],
     ),
     (
@@ -656,7 +656,7 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal() -> None:
         (
             "agents.cout=3",
             "agents.cout: unknown key; did you mean count? allowed: count, compute, handling, speed, stragglers, "
-            "reward_delay, availability, joins, leaves, restart, energy, population",
+            "reward_delay, availability, joins, leaves, energy, population",
         ),
         ("agents.count=-3", "agents.count: -3 is not allowed: must be >= 1"),
         ("agents.count", "must be key.path=value, such as agents.count=20"),
