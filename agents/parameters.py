@@ -42,7 +42,8 @@ class Quorum(Config):
     """How long a synchronous server waits (ours; in the papers for everyone)."""
 
     quorum: float = Field(gt=0, le=1)
-    """Share of the agents, of those that are members, that must have answered before it goes on without the others."""
+    """Share of the agents that must have answered before it goes on without the others; agents that have not joined or
+    are down for good do not count."""
     timeout: Annotated[float, TIME] = Field(gt=0)
     """How long it waits for everyone before that, in each phase of a synchronisation."""
 

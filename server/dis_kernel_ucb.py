@@ -61,7 +61,7 @@ class DisKernelUCBServer(SynchronousServer):
             self.tell(agent, others)
             if self.context.is_there(agent):
                 self._told[agent] = self.version, self.distributed
-        if self.context.there is not None:
+        if self.context.gone:  # one of them may join, and is sent all points then
             self._log.extend(Observations(points, rewards))
         return True
 

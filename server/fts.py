@@ -45,7 +45,7 @@ class FtsServer(Talks, Server):
     def _heard_all(self) -> bool:
         """Whether everybody who is there has sent something new."""
         missing = self.context.agents - len(self._fresh)
-        if missing and self.context.there is not None:
+        if missing and self.context.gone:
             missing = sum(one not in self._fresh and self.context.is_there(one) for one in range(self.context.agents))
         return not missing
 

@@ -1,7 +1,7 @@
 """Servers of synchronous algorithms: one synchronisation after the other, at the request of any agent.
 
 With ``wait: {quorum: q, timeout: t}`` (ours) a phase of a synchronisation ends once the time t has passed and a share q
-of the agents that are members has answered. Data that arrive after their synchronisation has ended are late; they enter
+of the agents that are there has answered. Data that arrive after their synchronisation has ended are late; they enter
 the next one, exactly once. Agents that cannot be reached, or are silent for long, are left out; without any answer a
 synchronisation is abandoned, and all agents go on.
 """

@@ -18,7 +18,6 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import Recorded, Rounds
 from coband.simulator.core.hosts.absence import Absent
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
-from coband.simulator.core.hosts.members import Roll
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.making.hosts import HostAssembly
 from coband.simulator.core.network.direct import Direct
@@ -45,12 +44,11 @@ class Assembly(HostAssembly):
     def run_context(self, sink: tr.Sink | None) -> RunContext:
         """The clock and empty accounts; ``sink``: where trace batches go, if the plan keeps a trace."""
         plan, network, clock = self._plan, self._plan.network, Clock()
-        down = Absent(clock, plan.agents.count) if plan.agents.intermittent else Down()
+        down = Absent(clock, plan.agents.count, self._gone) if plan.agents.intermittent else Down(self._gone)
         audit = Audit(network.transport == "reliable", down)
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
         trace = Trace(sink if plan.trace != tr.OFF else None)
-        self._roll = None if plan.members is None else Roll(plan.members, clock)
-        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock), plan.members)
+        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock))
 
     def _batteries(self, clock: Clock) -> Batteries | None:
         energy, count = self._plan.agents.energy, self._plan.agents.count
@@ -59,7 +57,7 @@ class Assembly(HostAssembly):
         from coband.simulator.core.hosts.batteries import Batteries
 
         heals = math.inf if self._plan.network.heals is None else self._plan.network.heals
-        return Batteries(energy, count, self._streams, clock, self._plan.members, heals)
+        return Batteries(energy, count, self._streams, clock, self._plan.stays, heals)
 
     def progress(self, run: RunContext, on_pull: Callable[[int], None] | None) -> Progress:
         """What takes note of pulls."""
@@ -129,7 +127,7 @@ class Assembly(HostAssembly):
             self._graph,
             plan.server.aggregate,
             noising,
-            self._roll,
+            self._gone,
         )
 
     @property
@@ -169,7 +167,7 @@ class Assembly(HostAssembly):
         prepares = issubclass(agent, Agent) and agent.prepare_together is not Agent.prepare_together
         prepares = prepares and is_zero(plan.agents.compute) and not together
         preparing = prepares and plan.share and isinstance(plan.schedule, Rounds) and not plan.late_rewards
-        parts = (plan.agents.count, run.clock, self._streams, progress, preparing, cohort, plan.members)
+        parts = (plan.agents.count, run.clock, self._streams, progress, preparing, cohort, plan.stays)
         return Turns(plan.schedule, *parts)
 
     @property

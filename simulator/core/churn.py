@@ -21,6 +21,7 @@ from coband.simulator.core.clock.clock import STATE, Clock
 from coband.simulator.core.hosts.absence import Absent, Ahead
 from coband.simulator.core.hosts.availability import Always, BaseAvailability, Windows
 from coband.simulator.core.hosts.host import Host
+from coband.simulator.core.hosts.members import Stays
 from coband.simulator.core.hosts.powered import Powered
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.transport import Transport
@@ -54,7 +55,7 @@ class Churn:
         self._plan, self._run, self._hosts, self._has_server = plan, run, hosts, has_server
         self._transport, self._local = transport, local
         self._since: dict[Address, int] = {}  # seq of the event of going down
-        self._left: set[Address] = set()  # members no more, with whose work nobody goes on
+        self.lost: set[Address] = set()  # down for good
         self._ahead = 0
         self.heals = math.inf if plan.network.heals is None else plan.network.heals
 
@@ -69,8 +70,8 @@ class Churn:
             }
             for number, outage in enumerate(plan.network.outages)
         ]
-        for agent, joins in plan.members.later if plan.members is not None else ():
-            self.at(joins, agent, self._join, agent)
+        if plan.stays is not None:
+            self._await(plan.stays)
         switch = Switch(self)
         if self._run.energy is not None or not isinstance(availability, Always):
             times = partial(_times, self._run, availability, outages, streams)
@@ -79,7 +80,7 @@ class Churn:
             for agent in range(count):
                 leaves = availability.leaves(agent)
                 if self._run.energy is not None:
-                    last = math.inf if plan.members is None else float(plan.members.leaving[agent])
+                    last = math.inf if plan.stays is None else float(plan.stays.leaving[agent])
                     attendance.expect(agent, last if leaves is None else leaves)
                 elif leaves is None or agent in apart:
                     switch.follow(agent, availability.windows(agent, _stream(streams, agent)))
@@ -89,6 +90,15 @@ class Churn:
             for node, windows in nodes.items():
                 if node == SERVER or self._run.energy is None:
                     switch.follow(node, iter(windows))
+
+    def _await(self, stays: Stays) -> None:
+        """Nobody reckons with agents until they join."""
+        for agent in np.flatnonzero(stays.joins > 0.0).tolist():
+            self._run.down.gone.add(agent)
+            if stays.joins[agent] < stays.leaving[agent]:
+                self.at(float(stays.joins[agent]), agent, self._join, agent)
+            else:
+                self.lost.add(agent)
 
     # --- changes
 
@@ -129,21 +139,20 @@ class Churn:
 
     def _join(self, value: Any) -> None:
         agent = self.due(value)
-        if not self.idle:
-            self._run.trace.record(self._run.clock.now, tr.JOIN, agent)
+        if agent not in self.lost:
+            self._run.down.gone.discard(agent)
 
     def gone(self, node: Address) -> None:
-        """A node has gone down for good: all others notice, after a while, that nothing comes from it; without a graph
-        only the server waits for agents."""
-        others, members = self._hosts, self._run.members
-        if members is not None and not members.there(node, self._run.clock.now):
-            self._left.add(node)
-            self._transport.left(node)
-            if self._local is not None:
-                self._local.left(node)
-            self._since[node] = self._run.trace.record(self._run.clock.now, tr.LEAVE, node, cause=self._since[node])
-            others = self._hosts[-1:] if self._has_server else self._hosts
-        for host in others:
+        """A node is down for good: all others notice, after a while, that nothing comes from it; in a star agents wait
+        for the server only."""
+        if node in self.lost:
+            return
+        self.lost.add(node)
+        self._run.down.gone.add(node)
+        self._transport.went(node)
+        if self._local is not None:
+            self._local.went(node)
+        for host in self._hosts[-1:] if self._has_server and node != SERVER else self._hosts:
             if host.address != node:
                 host.on_silence(node, self._since[node])
 
@@ -159,7 +168,7 @@ class Churn:
         if clock.ahead > self._ahead + self._transport.idle_timers:
             return False
         postponed = self._transport.postponed or (self._local is not None and self._local.postponed)
-        return not postponed and not any(self._hosts[node].has_work for node in self._run.down - self._left)
+        return not postponed and not any(self._hosts[node].has_work for node in self._run.down - self._run.down.gone)
 
 
 class Switch:
@@ -209,7 +218,6 @@ class Attendance:
         assert isinstance(run.down, Absent)
         self._churn, self._clock, self._down, self._hosts, self._times = churn, run.clock, run.down, hosts, times
         self._ahead: dict[Address, Ahead | Powered] = {}
-        self._gone: set[Address] = set()
         self._down.catch_up, self._down.is_away = self._catch_up, self._is_away
         if run.energy is not None:
             run.energy.drained = self._drained
@@ -264,7 +272,7 @@ class Attendance:
         if math.isfinite(end):
             self._churn.at(end, agent, self._come_up, agent)
         elif isinstance(ahead, Powered):
-            self._leaves(agent)
+            self._churn.gone(agent)
 
     def _come_up(self, value: Any) -> None:
         agent = self._churn.due(value)
@@ -276,12 +284,7 @@ class Attendance:
         agent = self._churn.due(value)
         if self._churn.idle:
             self._down.until[agent] = math.inf
-        elif agent in self._down:
-            self._leaves(agent)
-
-    def _leaves(self, agent: Address) -> None:
-        if agent not in self._gone:
-            self._gone.add(agent)
+        elif agent not in self._churn.lost and agent in self._down:
             self._churn.gone(agent)
 
 

@@ -136,7 +136,6 @@ class Engine:
 
     def _ended(self) -> Ended:
         clients = [host for host in made(self._hosts) if isinstance(host, ClientHost)]
-        clients = [host for host in clients if not host.node.done and self._run.there(host.address)]
         return Ended(
             self._run,
             self.progress,
@@ -145,7 +144,7 @@ class Engine:
             self.agents,
             self.server,
             self._router.last_delivery,
-            stalled=sum(map(self._turns.never_taken, clients)),
+            stalled=sum(self._turns.never_taken(host) for host in clients if not host.node.done),
             declared=self._declared,
             dishonest=self._dishonest,
             noising=self._noising,

@@ -72,8 +72,6 @@ CORE: tuple[Metric, ...] = (
     Metric("energy_idle", "joules", "what idling has taken", title="energy idle (joules)"),
     Metric("energy_charged", "joules", "what chargers have put into batteries", title="energy charged (joules)"),
     Metric("ran_out", "agents", "agents that were below their reserve for want of energy at some time"),
-    Metric("joined", "agents", "agents that joined after the start"),
-    Metric("left", "agents", "agents that left before the end"),
     Metric("outstanding", "pulls", "pulls whose rewards have not reached their agents when the run ends"),
     Metric("dishonest", "agents", "agents that do not send what their protocol says"),
     Metric("honest_regret", "units of the reward", "regret of the honest agents"),

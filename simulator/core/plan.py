@@ -45,10 +45,10 @@ class Plan:
         return self.agents.intermittent or bool(self.network.outages)
 
     @property
-    def members(self) -> members.Membership | None:
-        """Who is there when, of a settled plan; None: all are always."""
+    def stays(self) -> members.Stays | None:
+        """When agents join and leave, of a settled plan; None: all are there from the start to the end."""
         found = self.agents.availability
-        return found if isinstance(found, members.Membership) else None
+        return found if isinstance(found, members.Stays) else None
 
     @property
     def late_rewards(self) -> bool:
@@ -106,13 +106,13 @@ class Plan:
 
 
 def settled(plan: Plan, streams: Streams) -> Plan:
-    """The plan with the devices of its population and its members, drawn once per replication; itself without these."""
+    """The plan with devices, joins and leaves drawn, once per replication; itself without these."""
     plan, agents = _with_devices(plan, streams), plan.agents
     if not agents.changing:
         return plan
     heals = np.inf if plan.network.heals is None else plan.network.heals
     moves, usual = (agents.joins, agents.leaves), plan.agents.availability
-    found = members.membership(moves, agents.count, usual, streams, heals)
+    found = members.stays(moves, agents.count, usual, streams, heals)
     return replace(plan, agents=plan.agents.model_copy(update={"availability": found}))
 
 

@@ -193,7 +193,6 @@ class Ended:
         audit, world = self.run.audit, self.world
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
         totals |= {"outstanding": self.progress.outstanding} if self.late_rewards else {}
-        totals |= {} if self.run.members is None else self.run.members.totals(self._end)
         totals |= {} if self.run.energy is None else self.run.energy.totals(len(self.agents))
         totals |= self._of_honest() | self._spent() | self._reported() | dict(getattr(world, "measures", {}))
         if in_batches(world):
@@ -309,7 +308,6 @@ class Ended:
             **self._score_of(index, agent),
             **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
             **self._spent_by(index),
-            **({} if self.run.members is None else self.run.members.by_agent(index, self._end)),
             **({} if self.run.energy is None else self.run.energy.by_agent(index)),
         }
 

@@ -106,12 +106,6 @@ class Router:
         if self._wire is not None:
             self._wire.heard(packet)
 
-    def refuse(self, packet: Packet, cause: int) -> None:
-        """A message is not sent, since its receiver is no member: its sender is told."""
-        if self._wire is not None:
-            self._wire.lost(packet)
-        self._hosts[packet.source].on_expiry(packet, cause)
-
     def give_up(self, packet: Packet, cause: int) -> None:
         """The transport has given up a packet: its sender is told and its receiver notices, unless it is of a flood."""
         if self._wire is not None:

@@ -13,11 +13,19 @@ from coband.simulator.core.nodes.node import Address
 
 if TYPE_CHECKING:
     from coband.simulator.core.hosts.batteries import Batteries
-    from coband.simulator.core.hosts.members import Membership
 
 
 class Down(set[Address]):
-    """The nodes that are down now."""
+    """The nodes that are down now.
+
+    Attributes:
+        gone: those with whom nobody reckons: down for good, or not joined yet. Nothing is sent to them or repeated for
+            them, nobody waits for them, and turns that would be theirs are lost.
+    """
+
+    def __init__(self, gone: set[Address] | None = None) -> None:
+        super().__init__()
+        self.gone = set[Address]() if gone is None else gone
 
     def peek(self, node: Address) -> bool:
         """Whether a node is down now; asking so has no consequences (``core.hosts.absence``)."""
@@ -35,7 +43,6 @@ class RunContext:
         audit: the fate of every copy.
         down: the nodes that are down now.
         energy: the batteries; None: agents have as much energy as it takes.
-        members: who is there when; None: all are always.
     """
 
     clock: Clock
@@ -44,8 +51,3 @@ class RunContext:
     audit: Audit
     down: Down = field(default_factory=Down)
     energy: Batteries | None = None
-    members: Membership | None = None
-
-    def there(self, node: Address) -> bool:
-        """Whether a node is a member now."""
-        return self.members is None or self.members.there(node, self.clock.now)

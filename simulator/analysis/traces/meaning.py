@@ -15,8 +15,6 @@ WITHOUT_NUMBER = {
     "resume": "goes on",
     "down": "is down, since {} ago",
     "up": "is up again, since {} ago",
-    "join": "joins",
-    "leave": "leaves for good",
     "violation": "an invariant does not hold",
     "expire": "given up after copy {}",
 }

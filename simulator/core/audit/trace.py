@@ -43,12 +43,10 @@ EVENTS = (
     "stop",
     "violation",
     "timer",
-    "join",
-    "leave",
 )
 TURN, CHOOSE, REWARD, TRIGGER, SEND, DELIVER, DROP, DUPLICATE, EXPIRE = range(9)
 RETRANSMIT, APPLY, MODEL, WAIT, RESUME, DOWN, UP = range(9, 16)
-VIOLATION, TIMER, JOIN, LEAVE = range(18, 22)
+VIOLATION, TIMER = range(18, 20)
 CODES = {name: code for code, name in enumerate(EVENTS)}
 NONE = -1
 EVERYONE, NOBODY = -2, -3  # peers: of a multicast, of an event that concerns one node only

@@ -24,7 +24,6 @@ from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import NONE
 from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
-from coband.simulator.core.hosts.members import Roll
 from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
@@ -45,7 +44,7 @@ class Step:
         answer: has the twin do the same.
         outbox: what the node sent, frozen when it was sent; ``sent``: the node's own messages.
         standing: what the node said of itself afterwards.
-        moment: when that was, where it matters.
+        gone: who took no part then.
     """
 
     address: Address
@@ -54,7 +53,7 @@ class Step:
     sent: Sequence[Message]
     standing: Standing
     cause: int
-    moment: float | None
+    gone: frozenset[Address]
 
 
 class Post:
@@ -88,10 +87,12 @@ class Twins:
         twins: by address, agents first, the server's, if there is one, last.
         honest: whether agents are; if not, what nodes say of their own statistics need not hold, and sums are those of
             what was sent.
+        gone: who takes no part now.
+        known: the same as twins know it, who do everything later than their nodes.
     """
 
-    def __init__(self, twins: Sequence[Node], honest: bool) -> None:
-        self._twins, self._honest = twins, honest
+    def __init__(self, twins: Sequence[Node], honest: bool, gone: set[Address], known: set[Address]) -> None:
+        self._twins, self._honest, self._gone, self._known = twins, honest, gone, known
         self._post = Post()
         self._uploads: list[tuple[Address, Message]] = []  # that the server was handed
         self._lag = len(twins) + 1  # steps between a node and its twin
@@ -240,8 +241,8 @@ class Twins:
             for recipient, message in outbox
         ]
         sent = [message for _, message in outbox]
-        moment = None if (roll := self._roll_of(node)) is None else roll.now
-        self._steps.append(Step(node.context.index, answer, copies, sent, standing_of(node), cause, moment))
+        gone = frozenset(self._gone)
+        self._steps.append(Step(node.context.index, answer, copies, sent, standing_of(node), cause, gone))
         while len(self._steps) > self._lag:
             self._take(self._steps.popleft())
         self._check(node, cause)
@@ -256,9 +257,8 @@ class Twins:
 
     def _take(self, step: Step) -> None:
         twin = self._twins[step.address]
-        roll = self._roll_of(twin)
-        if roll is not None:
-            roll.again = step.moment
+        self._known.clear()
+        self._known |= step.gone
         try:
             outbox = step.answer(twin)
         except InvariantViolation:
@@ -266,20 +266,12 @@ class Twins:
         except Exception as error:
             text = f"the twin of {_name(twin)}, which has only what was delivered, cannot go on: {error!r}"
             raise InvariantViolation(text, step.cause) from error
-        finally:
-            if roll is not None:
-                roll.again = None
         twin.notes = ()
         self._compare_outboxes(twin, outbox, step)
         found = standing_of(twin)
         if found != step.standing:
             text = f"{_unlike(twin)} has (waiting, done, pulls held or applied, rounds) = {found}, not {step.standing}"
             raise InvariantViolation(text, step.cause)
-
-    @staticmethod
-    def _roll_of(node: Node) -> Roll | None:
-        roll = node.context.there
-        return roll if isinstance(roll, Roll) else None
 
     def _compare_choice(self, twin: Agent, place: int, arm: int, cause: int) -> None:
         """Both must choose one arm; or arms whose scores, to the twin, differ by rounding alone."""

@@ -58,8 +58,8 @@ class Absent(Down):
     catch_up: Callable[[Address], None]
     is_away: Callable[[Address], bool]
 
-    def __init__(self, clock: Clock, agents: int) -> None:
-        super().__init__()
+    def __init__(self, clock: Clock, agents: int, gone: set[Address]) -> None:
+        super().__init__(gone)
         self._clock = clock
         self.until = [math.inf] * (agents + 1)  # the last one is the server's, whose address is -1
 

@@ -91,8 +91,7 @@ class AgentHost(ClientHost):
 
     def admits(self) -> bool:
         """Whether a turn that the schedule allows can start now; if not, it is kept."""
-        members = self._members
-        if self.node.done or (members is not None and not members.there(self.address, self._clock.now)):
+        if self.node.done:
             return False
         if self.busy or self.node.waiting or self.due or self.address in self._down:
             self.due += 1

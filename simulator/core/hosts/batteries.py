@@ -14,7 +14,7 @@ import numpy as np
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.energy import ROUNDING, Battery, EnergyConfig
-from coband.simulator.core.hosts.members import Membership
+from coband.simulator.core.hosts.members import Stays
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.streams import Streams
 
@@ -41,10 +41,10 @@ class Batteries:
         agents: int,
         streams: Streams,
         clock: Clock,
-        members: Membership | None = None,
+        stays: Stays | None = None,
         heals: float = math.inf,
     ) -> None:
-        self._config, self._clock, self._members, self.heals = config, clock, members, heals
+        self._config, self._clock, self._stays, self.heals = config, clock, stays, heals
         self.last: Callable[[], float] = lambda: math.inf
         self._capacity = np.maximum(config.capacity.draw(streams("faults", 0, "capacity"), agents), 0.0)
         self._share = np.clip(config.level.draw(streams("faults", 0, "level"), agents), 0.0, 1.0)
@@ -59,15 +59,15 @@ class Batteries:
         if found is None:
             parts = (float(column[agent]) for column in (self._capacity, self._share, self._offset))
             found = self._made[agent] = Battery(self._config, agent, *parts)
-            if self._members is not None:
-                found.time = float(self._members.joins[agent])
+            if self._stays is not None:
+                found.time = float(self._stays.joins[agent])
                 found.mark = (found.time, *found.mark[1:])
         return found
 
     def settle(self, agent: Address, now: float) -> None:
         """Bring an agent's battery up to now; `at_end` can go back if nothing happens in the run any more."""
         battery = self.of(agent)
-        last = self.last() if self._members is None else min(self.last(), float(self._members.leaving[agent]))
+        last = self.last() if self._stays is None else min(self.last(), float(self._stays.leaving[agent]))
         if battery.time <= last:
             battery.mark = battery.time, battery.level, battery.charged, battery.idled, self.spent_by(agent)
         battery.settle(now)
@@ -120,8 +120,8 @@ class Batteries:
         """
         for agent in range(agents):
             battery, end = self.of(agent), now
-            if self._members is not None:
-                end = min(now, float(self._members.leaving[agent]))
+            if self._stays is not None:
+                end = min(now, float(self._stays.leaving[agent]))
             if battery.time > end:
                 battery.back(self.spent_by(agent))
                 if self.ran_out.get(agent, 0.0) > end:

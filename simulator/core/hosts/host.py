@@ -69,7 +69,7 @@ class Host:
     ) -> None:
         self.node, self.address = node, node.context.index
         self._clock, self._trace, self._down, self._energy = run.clock, run.trace, run.down, run.energy
-        self._handling, self._send, self._check, self._members = handling, send, check, run.members
+        self._handling, self._send, self._check = handling, send, check
         self.busy = False  # in the middle of a turn or of handling a message
         self._inbox: deque[tuple[Packet, int]] | tuple[()] = ()  # until something queues up
         self._model = -1
@@ -102,14 +102,16 @@ class Host:
 
     def on_expiry(self, packet: Packet, seq: int) -> None:
         """The transport has given up a message that this node sent."""
-        self._take(packet, seq)
+        if self.address not in self._down.gone:
+            self._take(packet, seq)
 
     def on_silence(self, source: Address, cause: int) -> None:
         """The transport has given up a message to this node, which notices it after a while: by a timer, as everybody.
 
         On real sockets this is a connection whose other end is not heard of in time.
         """
-        self._set_timer(self.node.context.recovery.timeout, Silence(about=source), cause)
+        if self.address not in self._down.gone:
+            self._set_timer(self.node.context.recovery.timeout, Silence(about=source), cause)
 
     def _take(self, packet: Packet, seq: int) -> None:
         """Handle a packet now or, when busy, later."""

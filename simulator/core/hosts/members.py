@@ -1,4 +1,4 @@
-"""Who takes part when: agents that join after the start, and agents that leave for good."""
+"""Agents that join after the start, and agents that leave for good, as times at which they are down."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import COLUMNS, moment_of, recorded_rows
 from coband.simulator.core.config import TIME, Config, Unit, read_anew
 from coband.simulator.core.hosts.availability import BaseAvailability, Windows
@@ -100,44 +99,22 @@ Joins = Annotated[PoissonJoins | MovesAtTimes, Field(discriminator="kind")]
 Leaves = Annotated[PoissonLeaves | MovesAtTimes, Field(discriminator="kind")]
 
 
-class Membership(BaseAvailability):
-    """When agents are members, and up while they are.
+class Stays(BaseAvailability):
+    """Agents that are down until they join, and from leaving on.
 
     Attributes:
-        joins, leaves: by agent; a member is there from the one on and before the other.
-        usual: when agents are up while they are members.
+        joins, leaving: by agent; one that never joins leaves at that moment.
+        usual: when agents are up between the two.
     """
 
     joins: Any
     leaving: Any
     usual: Any
 
-    def there(self, agent: Address, now: float) -> bool:
-        """Whether a node is a member now; the server always is."""
-        return agent < 0 or bool(self.joins[agent] <= now < self.leaving[agent])
-
-    @property
-    def later(self) -> list[tuple[Address, float]]:
-        """Agents that join after the start, and when."""
-        found = np.flatnonzero((self.joins > 0.0) & (self.joins < self.leaving)).tolist()
-        return [(agent, float(self.joins[agent])) for agent in found]
-
-    def by_agent(self, agent: Address, end: float) -> dict[str, int | float | None]:
-        """When an agent joined and left, in a run that has ended; null: it was there from the start, or to the end."""
-        joined, left = float(self.joins[agent]), float(self.leaving[agent])
-        there = 0.0 < joined <= end and joined < left
-        return {"joined": joined if there else None, "left": left if left <= end and joined < left else None}
-
-    def totals(self, end: float) -> dict[str, int | float]:
-        """Numbers of the result."""
-        found = [self.by_agent(agent, end) for agent in range(len(self.joins))]
-        return {key: sum(one[key] is not None for one in found) for key in ("joined", "left")}
-
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
         return ((start, end) for block in self.blocks(agent, rng) for start, end in block.tolist())
 
     def blocks(self, agent: Address, rng: np.random.Generator) -> Iterator[FloatArray]:
-        """The absences of a member between its joining and its leaving, and before and after them nothing else."""
         first, last = float(self.joins[agent]), float(self.leaving[agent])
         start, end = 0.0, first  # an absence that may go on
         for block in self.usual.blocks(agent, rng):
@@ -163,38 +140,18 @@ class Membership(BaseAvailability):
         return None if found is None else min(found, float(self.leaving[agent]))
 
 
-class Roll:
-    """Says who is a member.
-
-    Attributes:
-        again: a moment that is gone over again, which counts as now; None: there is none (``core.checks``).
-    """
-
-    def __init__(self, members: Membership, clock: Clock) -> None:
-        self._members, self._clock = members, clock
-        self.again: float | None = None
-
-    @property
-    def now(self) -> float:
-        return self._clock.now if self.again is None else self.again
-
-    def __call__(self, node: Address) -> bool:
-        """Whether a node is a member now."""
-        return self._members.there(node, self.now)
-
-
-def membership(
+def stays(
     moves: tuple[BaseMoves | None, BaseMoves | None],
     count: int,
     usual: BaseAvailability,
     streams: Streams,
     heals: float,
-) -> Membership:
-    """The membership of so many agents.
+) -> Stays:
+    """Draw when so many agents join and leave.
 
     Args:
         moves: how they join, and how they leave; None: they do not.
-        usual: when members are up.
+        usual: when they are up in between.
         heals: from when on nobody leaves.
     """
     joins, leaves = moves
@@ -207,7 +164,7 @@ def membership(
     elif leaves is not None:
         last = leaves.draw(last, streams("faults", 0, "leaves"))
     last[last >= heals] = math.inf
-    return Membership.model_construct(joins=first, leaving=np.maximum(first, last), usual=usual)
+    return Stays.model_construct(joins=first, leaving=np.maximum(first, last), usual=usual)
 
 
 @lru_cache(maxsize=16)

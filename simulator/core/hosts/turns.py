@@ -13,7 +13,7 @@ from coband.simulator.core.clock.schedule import AnySchedule, BaseSchedule, Phas
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort
 from coband.simulator.core.hosts.host import ClientHost, Host
-from coband.simulator.core.hosts.members import Membership
+from coband.simulator.core.hosts.members import Stays
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.distributions import Draws
@@ -26,7 +26,7 @@ class Turns:
     Args:
         preparing: whether agents are shown their arms before a round.
         cohort: takes the turns of one instant; None: each turn has an event of its own.
-        members: who is there when; None: all are always.
+        stays: when agents join and leave, as turns before and after are lost; None: they do not.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class Turns:
         progress: Progress,
         preparing: bool,
         cohort: Cohort | None,
-        members: Membership | None,
+        stays: Stays | None,
     ) -> None:
         self._schedule, self._agents, self._clock, self._streams = schedule, agents, clock, streams
-        self._progress, self._preparing, self._cohort, self._members = progress, preparing, cohort, members
+        self._progress, self._preparing, self._cohort, self._stays = progress, preparing, cohort, stays
         self._hosts: Sequence[Host] = ()
         self._thinking: list[Draws] = []
         self._ticks: Iterator[tuple[float, int]] = iter(())
@@ -71,12 +71,12 @@ class Turns:
                 self._schedule_cohort()
 
     def _begin(self, agent: Address, start: Callable[[], None]) -> None:
-        """Start the turns of an agent, when it is there."""
-        joins = 0.0 if self._members is None else float(self._members.joins[agent])
-        if joins <= 0.0:
-            start()
-        elif self._members is not None and joins < self._members.leaving[agent]:
+        """Start the turns of an agent when it joins."""
+        joins = 0.0 if self._stays is None else float(self._stays.joins[agent])
+        if joins > 0.0:
             self._clock.at(joins, TURN, agent, lambda _: start())
+        else:
+            start()
 
     def host(self, agent: Address) -> AgentHost:
         host = self._hosts[agent]
@@ -99,8 +99,17 @@ class Turns:
     def _tick(self, agent: Address) -> None:
         if agent == 0 and self._preparing:
             self._prepare(map(self.host, range(self._agents)))
-        self.host(agent).tick()
+        self._allow(agent)
         self._schedule_tick()
+
+    def _allow(self, agent: Address) -> None:
+        """The schedule allows one more turn, which is lost before the agent joins and after it leaves."""
+        if self._is_there(agent):
+            self.host(agent).tick()
+
+    def _is_there(self, agent: Address) -> bool:
+        stays = self._stays
+        return stays is None or bool(stays.joins[agent] <= self._clock.now < stays.leaving[agent])
 
     def _schedule_cohort(self) -> None:
         time, agents = next(self._instants, (np.inf, []))
@@ -128,11 +137,13 @@ class Turns:
         if schedule.turns is None or host.turns < schedule.turns:
             time = self._clock.now + self._thinking[agent]()
             if self._progress.may_start(time):
-                self._clock.at(time, TURN, agent, lambda _: host.tick())
+                self._clock.at(time, TURN, agent, self._allow, agent)
 
     def never_taken(self, host: ClientHost) -> int:
-        """Turns of a client that the schedule has and that have not ended at the end of a run."""
+        """Turns of a client that the schedule has and that have not ended at the end of a run, unless it has left."""
         schedule = self._schedule
+        if not self._is_there(host.address):
+            return 0
         if isinstance(schedule, Renewal) and schedule.turns is not None and schedule.duration is None:
             left = schedule.turns - self.host(host.address).turns  # each would have allowed the next
             return left + host.unfinished

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,13 +12,12 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Phases, Renewal, Rounds
 from coband.simulator.core.formulas import evaluate
-from coband.simulator.core.hosts.members import Roll
 from coband.simulator.core.nodes.context import DeclaredContext, NodeContext
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import LazySequence
 from coband.simulator.core.nodes.node import Client, Node, Server, UnsupportedScenario
-from coband.simulator.core.nodes.outbox import SERVER
+from coband.simulator.core.nodes.outbox import SERVER, Address
 from coband.simulator.core.nodes.sharing import Sharing
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
@@ -56,13 +55,18 @@ class NodeAssembly:
 
     def __init__(self, plan: Plan, world: World, streams: Streams, graph: Graph | None) -> None:
         self._plan, self._world, self._streams, self._graph = plan, world, streams, graph
-        self._roll: Roll | None = None
+        self._gone = set[Address]()
         expect, turns = getattr(world, "expect", None), plan.schedule.total_turns(plan.agents.count)
         if expect is not None and turns is not None:
             expect(-(-turns // plan.agents.count))
 
     def nodes(
-        self, algorithm: Algorithm, config: BaseModel, made: int | None = None, share: bool | None = None
+        self,
+        algorithm: Algorithm,
+        config: BaseModel,
+        made: int | None = None,
+        share: bool | None = None,
+        gone: Set[Address] | None = None,
     ) -> tuple[Sequence[Client], Server | None]:
         """The agents and the server, if the algorithm has one.
 
@@ -71,6 +75,7 @@ class NodeAssembly:
             config: its parameters.
             made: how many agents are made, the first ones, to see whether it can be done; None for all.
             share: whether they share work; None: as the plan says.
+            gone: the nodes that take no part, as they know; None: those of the run.
 
         Raises:
             UnsupportedScenario: the algorithm cannot do what is asked of it.
@@ -80,7 +85,8 @@ class NodeAssembly:
         self._check_exact(algorithm)
         self._check_defence(algorithm, config)
         self._check_columns(config)
-        context_of = self._contexts(algorithm, config, self._plan.share if share is None else share)
+        share, gone = self._plan.share if share is None else share, self._gone if gone is None else gone
+        context_of = self._contexts(algorithm, config, share, gone)
 
         def agent(index: int) -> Client:
             return _prepared(algorithm.agent, context_of(index))
@@ -97,12 +103,14 @@ class NodeAssembly:
             server.defence = Defended(defence)
         return agents, server
 
-    def _contexts(self, algorithm: Algorithm, config: BaseModel, share: bool) -> Callable[[int], NodeContext]:
+    def _contexts(
+        self, algorithm: Algorithm, config: BaseModel, share: bool, gone: Set[Address]
+    ) -> Callable[[int], NodeContext]:
         full, count, world = self._plan.checks == "full", self._plan.agents.count, self._world
         sharing = Sharing(share, storage=not full or "storage" in algorithm.facts)
         domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
         least = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
-        count_turns = least if self._plan.members is None else lambda: None
+        count_turns = least if self._plan.stays is None else lambda: None
         knowledge = world.knowledge() if in_batches(world) else None
         contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
         closest, policy, delays = ClosestDecision(count), self._plan.network.retry_policy, self._plan.delays
@@ -132,7 +140,7 @@ class NodeAssembly:
                 closest,
                 policy,
                 self._plan.faulty,
-                self._roll,
+                gone,
             )
 
         return context_of
@@ -148,8 +156,10 @@ class NodeAssembly:
         """The nodes once more, each with all of its work to itself, to compare the others with."""
         from coband.simulator.core.checks.twins import Twins  # few runs need it
 
-        agents, server = self.nodes(algorithm, config, share=False)
-        return Twins([*agents, *([] if server is None else [server])], honest=not self._plan.distrusts)
+        known = set[Address]()
+        agents, server = self.nodes(algorithm, config, share=False, gone=known)
+        twins = [*agents, *([] if server is None else [server])]
+        return Twins(twins, not self._plan.distrusts, self._gone, known)
 
     def _check_direct(self) -> None:
         """Refuse to hand messages over at once where not all of them arrive at once."""

@@ -24,12 +24,11 @@ class HopByHop(Local):
             self._run.clock.at(self._next_trial(), TIMER, packet.destination, self._pass_on, packet)
 
     def _pass_on(self, packet: Packet) -> None:
-        if not self._run.there(packet.destination):
-            return
-        if packet.destination in self._run.down:
-            self._put_off.setdefault(packet.destination, []).append(packet)
-        else:
+        down, node = self._run.down, packet.destination
+        if node not in down:
             self._forward(packet)
+        elif node not in down.gone:
+            self._put_off.setdefault(node, []).append(packet)
 
     def _forward(self, packet: Packet) -> None:
         flood, node = packet.flood, packet.destination

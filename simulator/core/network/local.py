@@ -118,8 +118,8 @@ class Local(ABC):
         for packet in self._put_off.pop(node, ()):
             self._forward(packet)
 
-    def left(self, node: Address) -> None:
-        """A node has left: it passes on nothing more."""
+    def went(self, node: Address) -> None:
+        """A node is down for good: it passes on nothing more."""
         self._put_off.pop(node, None)
 
     def _forward(self, packet: Packet) -> None:

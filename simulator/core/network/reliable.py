@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +26,9 @@ class ReliableTransport(Transport):
 
     Each copy that arrives is acknowledged (an acknowledgement can be lost too); what is not acknowledged in time is
     sent again, each time after a longer wait; the receiver suppresses duplicates and holds what came too early. A node
-    that is down neither acknowledges nor retransmits; it resumes when it is up again. A message that is given up is
-    never delivered, even if a copy is still on its way, and its sender is told.
+    that is down neither acknowledges nor retransmits; it resumes when it is up again. Nothing is repeated to or by a
+    node that is down for good: it is given up instead. A message that is given up is never delivered, even if a copy is
+    still on its way, and its sender is told.
     """
 
     mends = True
@@ -39,8 +39,6 @@ class ReliableTransport(Transport):
         self._timeouts: dict[tuple[Address, Address], float] = {}
         self._put_off: dict[Address, list[Packet]] = {}  # repetitions that wait for their sender
         self._kept: dict[Address, list[Receiving]] = {}  # messages in order that wait for their receiver
-        self._flying: Counter[Packet] = Counter()  # on their way
-        self._forsaken: set[Packet] = set()  # of those that have left, as long as a copy is on its way
 
     @property
     def postponed(self) -> bool:
@@ -61,16 +59,16 @@ class ReliableTransport(Transport):
     def _overdue(self, packet: Packet) -> None:
         if packet.acknowledged:
             self.idle_timers -= 1
-        elif self._there is not None and not self._there(packet.source):
-            self._forsake(packet, "left")
-        elif packet.source in self._down:
-            self._put_off.setdefault(packet.source, []).append(packet)
-        else:
+        elif packet.source not in self._down:
             self._repeat(packet)
+        elif packet.source in self._gone:
+            self._give_up(packet, "gone")
+        else:
+            self._put_off.setdefault(packet.source, []).append(packet)
 
     def _repeat(self, packet: Packet) -> None:
-        if self._there is not None and not self._there(packet.destination):
-            self._give_up(packet, "left")
+        if packet.destination in self._gone:
+            self._give_up(packet, "gone")
         elif packet.attempts < self._network.config.retransmission.max_attempts and not packet.withheld:
             self._ledger.repetition(packet.scalars, self._ledger.bits_of(packet.message))
             self._event(tr.RETRANSMIT, packet)
@@ -96,54 +94,26 @@ class ReliableTransport(Transport):
         for packet in self._put_off.pop(node, ()):
             self._repeat(packet)
 
-    def close(self) -> None:
-        """Also lost is what has arrived behind a message that its sender, down for good, does not repeat."""
-        for packet in [packet for packets in self._put_off.values() for packet in packets]:
-            self._forsake(packet, "down")
-        for pair, receiving in self._receiving.items():
-            for packet in receiving.held.values() if self._down.intersection(pair) else ():
-                self._lost(packet, "down")
-                self._expire(packet, "down")
-
-    def left(self, node: Address) -> None:
-        """What a node that has left has sent is not repeated, and what waits for it is lost."""
+    def went(self, node: Address) -> None:
         self._kept.pop(node, None)
         for packet in self._put_off.pop(node, ()):
-            self._forsake(packet, "left")
+            self._give_up(packet, "gone")
 
-    def _forsake(self, packet: Packet, why: str) -> None:
-        """Its sender is gone and repeats it no more; a copy that is on its way arrives nevertheless."""
-        if self._flying[packet]:
-            self._forsaken.add(packet)
-            return
-        receiving = self._receiving.setdefault(packet.pair, Receiving())
-        if packet.number >= receiving.expected and packet.number not in receiving.held:
-            self._expire(packet, why)
+    def close(self) -> None:
+        """Lost is what has arrived at a node that went down for good before it was its turn."""
+        for (_, destination), receiving in self._receiving.items():
+            for packet in receiving.held.values() if destination in self._gone else ():
+                self._lost(packet, "down")
+                self._expire(packet, "gone")
 
     def _expire(self, packet: Packet, why: str) -> int:
         self._audit.gave_up(packet)
         return self._event(tr.EXPIRE, packet, reason=self._trace.names[why])
 
-    def _arrive_at(self, packet: Packet, arrival: float) -> None:
-        if self._there is not None:
-            self._flying[packet] += 1
-        super()._arrive_at(packet, arrival)
-
-    def _landed(self, packet: Packet, *, lost: bool) -> None:
-        """A copy has come to the end of its way, where it may be lost."""
-        if self._there is not None:
-            self._flying[packet] -= 1
-            if not self._flying[packet]:
-                del self._flying[packet]
-        if lost and packet in self._forsaken and not self._flying[packet]:
-            self._forsake(packet, "left")
-
     def _arrive(self, packet: Packet) -> None:
         if packet.destination in self._down:
             self._lost(packet, "down")
-            self._landed(packet, lost=True)
             return
-        self._landed(packet, lost=False)
         if self._energy is not None:
             self._energy.down(packet.destination, self._bits(packet))
         receiving = self._receiving.setdefault(packet.pair, Receiving())
@@ -157,10 +127,9 @@ class ReliableTransport(Transport):
 
     def _release(self, receiving: Receiving, node: Address) -> None:
         """Hand over to ``node`` all that is in order now; when it is down, later."""
-        if self._there is not None and not self._there(node):
-            return
         if node in self._down:
-            self._kept.setdefault(node, []).append(receiving)
+            if node not in self._gone:
+                self._kept.setdefault(node, []).append(receiving)
             return
         while receiving.expected in receiving.held or receiving.expected in receiving.skipped:
             packet = receiving.held.pop(receiving.expected, None)

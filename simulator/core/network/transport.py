@@ -33,9 +33,6 @@ class PacketHandler(Protocol):
     def give_up(self, packet: Packet, cause: int) -> None:
         """A packet will never reach its receiver; ``cause``: seq of the event."""
 
-    def refuse(self, packet: Packet, cause: int) -> None:
-        """A message is not sent, since its receiver is no member."""
-
 
 class Transport:
     """Sends each message once (``datagram``), in order per pair where ``ordered``.
@@ -52,7 +49,7 @@ class Transport:
     ) -> None:
         self._clock, self._trace, self._down = run.clock, run.trace, run.down
         self._ledger, self._audit, self._energy = run.ledger, run.audit, run.energy
-        self._there = None if run.members is None else run.there
+        self._gone = run.down.gone
         self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
         self._hindered = bool(network.config.partitions) or run.energy is not None
         self._ideal = network.config.ideal and network.ingress is None and network.egress is None
@@ -70,7 +67,7 @@ class Transport:
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         receivers = self._receivers(recipient)
-        if self._there is not None and not (receivers := self._members(source, receivers, message, cause, recipient)):
+        if self._gone and not (receivers := self._reached(source, receivers, message, cause, recipient)):
             return
         ledger, kind, scalars, round = self._ledger, message.kind, message.scalars, message.round
         if source == SERVER:
@@ -89,15 +86,15 @@ class Transport:
         self, source: Address, receivers: Sequence[Address], message: Message, cause: int, flood: Flood
     ) -> None:
         """Put a copy of a LOCAL message on the link to each of some neighbours of ``source``."""
-        if self._there is not None:
+        if self._gone:
             to = receivers[0] if flood.unicast else None
-            if not (receivers := self._members(source, receivers, message, cause, to, flood)):
+            if not (receivers := self._reached(source, receivers, message, cause, to, flood)):
                 return
         self._ledger.peer_copies(message.kind, len(receivers), message.scalars, message.round)
         self._ledger.carry(message, PEER, len(receivers))
         self._send(source, receivers[0] if flood.unicast else tr.EVERYONE, receivers, message, cause, flood)
 
-    def _members(
+    def _reached(
         self,
         source: Address,
         receivers: Sequence[Address],
@@ -106,16 +103,15 @@ class Transport:
         recipient: object,
         flood: Flood | None = None,
     ) -> list[Address]:
-        """Those of some receivers that are members; who writes to one that is none is told so at this moment."""
-        assert self._there is not None
-        there = [one for one in receivers if self._there(one)]
-        if isinstance(recipient, int) and not there:
+        """Return those of some receivers that take part; who writes to one that does not is told so at this moment."""
+        reached = [one for one in receivers if one not in self._gone]
+        if isinstance(recipient, int) and not reached:
             packet = Packet(message, -1, source, recipient, 0, cause, tr.NONE, 0, flood=flood, expired=True)
-            self._clock.at(self._clock.now, TIMER, source, self._refused, packet)
-        return there
+            self._clock.at(self._clock.now, TIMER, source, self._unsent, packet)
+        return reached
 
-    def _refused(self, packet: Packet) -> None:
-        self._handler.refuse(packet, packet.send)
+    def _unsent(self, packet: Packet) -> None:
+        self._handler.give_up(packet, packet.send)
 
     def number(self) -> int:
         """The number of a send; the copies of a multicast share it."""
@@ -247,8 +243,8 @@ class Transport:
     def came_up(self, node: Address) -> None:
         """A node is up again."""
 
-    def left(self, node: Address) -> None:
-        """A node has left for good."""
+    def went(self, node: Address) -> None:
+        """A node is down for good."""
 
     @property
     def postponed(self) -> bool:

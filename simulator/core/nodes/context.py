@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ class NodeContext:
         closest: takes note of how close decisions are; None: nobody does.
         recovery: waits and attempts after messages that were given up.
         gives_up: whether the transport can give a message up.
-        there: whether a node is a member now, of which everybody is told; None: all are always.
+        gone: the nodes that take no part now, as everybody knows: they have not joined yet, or are down for good.
     """
 
     index: Address
@@ -68,12 +68,12 @@ class NodeContext:
     closest: ClosestDecision | None = None
     recovery: RetryPolicy = NO_POLICY
     gives_up: bool = True
-    there: Callable[[Address], bool] | None = None
+    gone: Set[Address] = frozenset()
     _opened: dict[str, np.random.Generator] | None = field(default=None, init=False, repr=False)
 
     def is_there(self, node: Address) -> bool:
-        """Whether a node is a member now."""
-        return self.there is None or self.there(node)
+        """Whether a node takes part now: it has joined, and is not down for good."""
+        return node not in self.gone
 
     @property
     def rng(self) -> np.random.Generator:

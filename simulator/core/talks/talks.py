@@ -163,7 +163,7 @@ class Talks(Talking):
             The answers; to be awaited.
         """
         addressed = range(self.context.agents) if to is None else sorted(to)
-        members = [one for one in addressed if self.context.is_there(one)] if self.context.there else list(addressed)
+        members = [one for one in addressed if self.context.is_there(one)]
         needed, public = len(members) if quorum is None else quorum, message is None
         asked = Question((reply,), {*members}, Question.all, public, where, limit=timeout)
         asked.needed, asked.together, asked.taking = needed, together, taking

@@ -6,7 +6,7 @@ of the message among those that it sends. The node keeps its original: when the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -52,7 +52,7 @@ class Wire:
         graph: of the agents; None in a star.
         defence: what the server takes in place of sums, or agents of a graph of what others tell.
         noising: the noise of the run; None: there is none.
-        there: whether an agent is a member now; None: all are always.
+        gone: the agents that take no part now.
 
     Attributes:
         layout: how fields are written.
@@ -72,9 +72,9 @@ class Wire:
         graph: Graph | None = None,
         defence: BaseDefence = SUM,
         noising: Noising | None = None,
-        there: Callable[[Address], bool] | None = None,
+        gone: Set[Address] = frozenset(),
     ) -> None:
-        self._liars, self._graph, self.noising, self._there = liars, graph, noising, there
+        self._liars, self._graph, self.noising, self._gone = liars, graph, noising, gone
         self._defended = None if defence.sums or graph is not None else Defended(defence)
         self._listening = None if defence.sums or graph is None else Listening(defence)
         self.layout = Layout(config, limits, scalar_bits)
@@ -182,8 +182,8 @@ class Wire:
         passage = packet.message.passage
         if passage is None:
             return
-        if isinstance(passage.recipient, Multicast) and self._there is not None and not self._there(packet.destination):
-            self.heard(packet)  # of those that are still members
+        if isinstance(passage.recipient, Multicast) and packet.destination in self._gone:
+            self.heard(packet)  # of those that still take part
         elif passage.unheard == 1 and not passage.lost:
             passage.lost = True
             if self.noising is not None and "noised" in passage.done:
@@ -207,15 +207,12 @@ class Wire:
     def _receivers(self, recipient: Recipient) -> int:
         """How many nodes acknowledge a message; LOCAL messages are not acknowledged."""
         if isinstance(recipient, Multicast):
-            if self._there is not None:
-                return len(self._members(recipient))
-            return self._agents - (recipient.excluding is not None)
+            return len(self._audience_of(recipient))
         return 1 if isinstance(recipient, int) else 0
 
-    def _members(self, recipient: Multicast) -> set[Address]:
+    def _audience_of(self, recipient: Multicast) -> set[Address]:
         """To whom a broadcast goes."""
-        assert self._there is not None
-        return {agent for agent in range(self._agents) if agent != recipient.excluding and self._there(agent)}
+        return {one for one in range(self._agents) if one != recipient.excluding and one not in self._gone}
 
     # --- encoding
 
@@ -225,11 +222,11 @@ class Wire:
         """The values of fields that arrive otherwise than they are, the bits of all, and the codes of some."""
         values, bits, coded = dict[str, Any](), list[int](), dict[str, list[Encoded]]()
         layout, rng, link = self.layout, None, (source, recipient, type(message))
-        if isinstance(recipient, Multicast) and self._there is not None:
-            audience, members = self._audience.setdefault(link, set()), self._members(recipient)
-            for end in self._ends(*link) if members - audience else ():
+        if isinstance(recipient, Multicast):
+            before, now = self._audience.setdefault(link, set()), self._audience_of(recipient)
+            for end in self._ends(*link) if now - before else ():
                 end.joined()
-            audience |= members
+            before |= now
         for field in layout.of(type(message)):
             value = getattr(message, field.name)
             if field.encoding is None or value is None:

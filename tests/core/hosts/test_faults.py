@@ -30,6 +30,7 @@ from coband.simulator.core.network.bandwidth import Rate, Stage
 from coband.simulator.core.network.links import Matrix
 from coband.simulator.core.network.loss import BurstLoss, GilbertElliott
 from coband.simulator.core.network.network import Retransmission
+from coband.simulator.core.network.partitions import Outage
 from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.scenario_errors import BrokenOff
@@ -269,18 +270,40 @@ def test_availability_from_a_file(tmp_path: Path) -> None:
     assert result.stalled == 3
 
 
-def test_what_waits_for_a_node_that_has_gone_for_good_is_lost(tmp_path: Path) -> None:
-    file = tmp_path / "times.csv"
-    file.write_text("agent,up,down\n0,0,9.5\n")
-    agent = {"availability": {"kind": "trace", "file": str(file)}}
-    latency = {"kind": "uniform", "low": 0.1, "high": 1.5}
-    network = {"latency": latency, "loss": 0.4, "retransmission": {"max_attempts": 3}}
-    result, rows, engine = run(plan(agents=2, turns=20, agent=agent, network=network, checks="full"))
-    lost = [row for row in rows if row.reason == engine.trace.names["down"]]
-    dropped = {(row.message, row.peer) for row in lost if row.event == tr.DROP}
-    found = {(row.node, row.peer, (row.message, row.peer) in dropped) for row in lost if row.event == tr.EXPIRE}
-    # Agent 0 repeats nothing any more; what has come behind that waits in vain, and so does what waits for agent 0.
-    assert found == {(0, -1, False), (0, -1, True), (-1, 0, True)}
+END = 9.5
+WAYS_TO_GO: dict[str, dict[str, Any]] = {
+    "availability": {"availability": {"kind": "trace", "file": "times.csv"}},
+    "outage": {},
+    "leaves": {"leaves": {"kind": "times", "times": [[0, END]]}},
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_GO)
+@pytest.mark.parametrize("transport", ["reliable", "datagram"])
+def test_nobody_reckons_with_a_node_that_is_down_for_good(
+    way: str, transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is sent to it or repeated, what was to be repeated is given up, and what comes behind that arrives."""
+    monkeypatch.chdir(tmp_path)
+    Path("times.csv").write_text(f"agent,up,down\n0,0,{END}\n")
+    network = {"latency": {"kind": "uniform", "low": 0.1, "high": 1.5}, "loss": 0.4, "transport": transport}
+    if way == "outage":  # as those of plugins may be
+        network |= outage(0, start=END, end=1e9)
+        monkeypatch.setattr(Outage, "windows", lambda *_: {0: [(END, math.inf)]})
+    made = plan(agents=2, turns=20, agent=WAYS_TO_GO[way], network=network, checks="full")
+    result, rows, engine = run(made, seed=2)
+    gone = next(row for row in rows if (row.event, row.node) == (tr.DOWN, 0))
+    after = [row for row in rows if row.seq > gone.seq]
+    assert not [row for row in after if row.node == 0 and row.event in (tr.TURN, tr.SEND, tr.RETRANSMIT)]
+    assert not [row for row in after if row.peer == 0 and row.event in (tr.SEND, tr.RETRANSMIT)]
+    assert {row.value for row in after if row.event == tr.SEND and row.node == -1} <= {1}
+    name = engine.trace.names["gone"]
+    given_up = {(row.node, row.peer) for row in rows if row.event == tr.EXPIRE and row.reason == name}
+    assert given_up == ({(0, -1), (-1, 0)} if transport == "reliable" else set())
+    assert sum(row.event == tr.TURN and row.node == 1 for row in rows) == 20
+    assert result.stalled == (
+        0 if way == "leaves" else 20 - sum(row.event == tr.TURN and row.node == 0 for row in rows)
+    )
     assert result.totals["expired"] == sum(row.event == tr.EXPIRE for row in rows)
     assert engine.audit.dropped_copies == sum(row.event == tr.DROP for row in rows)
 

@@ -49,14 +49,11 @@ class Present(Talker):
             self.tell(server, Reply(number=self.context.index))
 
 
-def test_nobody_waits_for_an_agent_that_is_no_member() -> None:
-    def there(node: Address) -> bool:
-        return node != 1
-
-    head = Roll(replace(context(SERVER, 3), there=there))
+def test_nobody_waits_for_an_agent_that_takes_no_part() -> None:
+    head = Roll(replace(context(SERVER, 3), gone={1}))
     wire = Wire(head, *(Present(context(index, 3)) for index in range(3)))
     wire.post(SERVER, head.begin(head.call()))
-    wire.packets = [packet for packet in wire.packets if there(packet.to)]
+    wire.packets = [packet for packet in wire.packets if packet.to != 1]
     while wire.packets:
         wire.deliver()
     assert head.answers is not None

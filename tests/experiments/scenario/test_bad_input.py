@@ -33,7 +33,7 @@ COUNTS = (
     "turns, regret, reward, messages, uplink_scalars, downlink_scalars, peer_scalars, scalars, "
     "scalars_broadcast_once, rounds, simulated_time, deliveries, transmissions, dictionary_size, stalled, "
     "regret_per_agent, energy, energy_turns, energy_up, energy_down, energy_idle, energy_charged, ran_out, "
-    "joined, left, outstanding, dishonest, honest_regret, honest_regret_per_agent, "
+    "outstanding, dishonest, honest_regret, honest_regret_per_agent, "
     "epsilon, clipped, "
     "uplink_scalars_per_agent, scalars_per_agent, closest_decision, mean_age, mean_age_time, bits, gram_bits, "
     "moment_bits, points_bits, "
