@@ -38,7 +38,7 @@ def check_messages(name: str, run: Run) -> None:
     """Every message is declared, has the size that its formula says, and holds what it may."""
     for row, message in zip(run.events(tr.SEND), run.sent, strict=True):
         hidden, wrong = stowaway(message), unfinite(message)
-        text = f"{hidden!r} of a {message.kind!r} of node {row.node} is no payload and more than a header may be"
+        text = f"{hidden!r} of a {message.kind!r} of node {row.node} is not payload and more than a header may be"
         demand(hidden is None, text)
         demand(wrong is None, f"{type(message).__name__}.{wrong} of node {row.node} is not finite")
     entry, everywhere = algorithm(name), common(run)

@@ -69,13 +69,12 @@ class Assembly(HostAssembly):
         """What carries messages over links."""
         plan = self._plan
         reliable = plan.network.transport == "reliable"
-        mending = reliable and plan.faulty
-        network = Network(plan.network, self._streams)
-        if not mending:
-            return Transport(run, network, router, self._describes, reliable)
+        parts = (run, Network(plan.network, self._streams), router, self._describes, reliable)
+        if not (reliable and plan.faulty):
+            return Transport(*parts)
         from coband.simulator.core.network.reliable import ReliableTransport
 
-        return ReliableTransport(run, network, router, self._describes, reliable)
+        return ReliableTransport(*parts)
 
     def veil(self, algorithm: Algorithm, clock: Clock) -> tuple[World, Noising | None]:
         """The world as agents meet it, lied about or clipped, and the noise of the run; None: there is none."""

@@ -92,7 +92,7 @@ class Churn:
                     switch.follow(node, iter(windows))
 
     def _await(self, stays: Stays) -> None:
-        """Nobody reckons with agents until they join."""
+        """Nobody counts on agents until they join."""
         for agent in np.flatnonzero(stays.joins > 0.0).tolist():
             self._run.down.gone.add(agent)
             if stays.joins[agent] < stays.leaving[agent]:

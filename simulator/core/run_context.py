@@ -19,8 +19,8 @@ class Down(set[Address]):
     """The nodes that are down now.
 
     Attributes:
-        gone: those with whom nobody reckons: down for good, or not joined yet. Nothing is sent to them or repeated for
-            them, nobody waits for them, and turns that would be theirs are lost.
+        gone: nodes that nobody counts on: down for good, or not joined yet. Nothing is sent to them or repeated for
+            them, and nobody waits for them.
     """
 
     def __init__(self, gone: set[Address] | None = None) -> None:

@@ -64,7 +64,7 @@ class Lost(Teller):
 @pytest.mark.parametrize(
     ("agent", "sentence"),
     [
-        (Burdened, r"^'model' of a 'tally' of node \d is no payload and more than a header may be$"),
+        (Burdened, r"^'model' of a 'tally' of node \d is not payload and more than a header may be$"),
         (Lost, r"^Tally\.total of node \d is not finite$"),
     ],
 )

@@ -96,11 +96,6 @@ class Batteries:
             self.total += joules
             self.drained(agent, battery.level <= battery.floor)
 
-    def due(self, turns: int, up: int, down: int) -> float:
-        """What so many turns, and bits, take."""
-        config = self._config
-        return config.per_turn * turns + config.per_bit_up * up + config.per_bit_down * down
-
     def spent_by(self, agent: Address) -> float:
         """What an agent's turns and messages have taken so far."""
         return sum(self.spent.get(agent, {}).values())

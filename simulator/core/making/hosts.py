@@ -42,9 +42,8 @@ class HostAssembly(NodeAssembly):
 
     def hosts(self, agents: Sequence[Client], server: Server | None, around: HostContext) -> Sequence[Host]:
         """A host around every agent, by index, and around the server last."""
-        run = around.run
-        slowness = self._plan.agents.slowness(self._streams)
-        slow_periods = self._plan.agents.episodes(self._streams, around.run.clock)
+        run, config = around.run, self._plan.agents
+        slowness, slow_periods = config.slowness(self._streams), config.episodes(self._streams, run.clock)
 
         def host(index: int) -> Host:
             if index == len(agents):
@@ -52,7 +51,6 @@ class HostAssembly(NodeAssembly):
                 handling = self._draws(self._plan.server.handling, SERVER + len(agents) + 1, "handling", 1.0)
                 return Host(server, run, handling, around.send, around.check)
             agent, factor, slow_period = agents[index], slowness[index], slow_periods[index]
-            config = self._plan.agents
             handling = self._draws(config.handling.of(index), index, "handling", factor, slow_period)
             compute = self._draws(config.compute.of(index), index, "compute", factor, slow_period)
             parts = (agent, run, handling, around.send, around.check)

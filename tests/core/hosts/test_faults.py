@@ -280,7 +280,7 @@ WAYS_TO_GO: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("way", WAYS_TO_GO)
 @pytest.mark.parametrize("transport", ["reliable", "datagram"])
-def test_nobody_reckons_with_a_node_that_is_down_for_good(
+def test_nobody_counts_on_a_node_that_is_down_for_good(
     way: str, transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is sent to it or repeated, what was to be repeated is given up, and what comes behind that arrives."""
