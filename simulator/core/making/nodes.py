@@ -116,6 +116,8 @@ class NodeAssembly:
         closest, policy, delays = ClosestDecision(count), self._plan.network.retry_policy, self._plan.delays
         open_ties = self._streams.ties if self._plan.ties == "random" else None
         total_turns = self._plan.schedule.total_turns(count)
+        if algorithm.needs.ends_together:  # without one of its agents it ends, so it counts on all of them
+            gone = frozenset()
         told = partial(DeclaredContext, declared=algorithm.facts)
         make = told if full else NodeContext
 

@@ -47,7 +47,8 @@ class NodeContext:
         closest: takes note of how close decisions are; None: nobody does.
         recovery: waits and attempts after messages that were given up.
         gives_up: whether the transport can give a message up.
-        gone: the nodes that take no part now, as everybody knows: they have not joined yet, or are down for good.
+        gone: the nodes that take no part now, as everybody knows: they have not joined yet, or are down for good; empty
+            where agents end together (`Needs.ends_together`), and miss one that is gone as one that is silent.
     """
 
     index: Address

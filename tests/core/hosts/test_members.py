@@ -245,3 +245,20 @@ def test_who_joins_late_learns_from_the_others(name: str, config: dict[str, Any]
     first = next(row for row in run.events(tr.SEND, tr.DELIVER, tr.DROP) if 1 in (row.node, row.peer))
     assert first.time >= 120
     assert run.result.totals["wire_messages"] < 2.5 * run.result.totals["messages"]
+
+
+@every("name", sorted(filter(_ends_together, runs.registry().algorithms)))
+def test_those_that_need_all_agents_end_when_one_of_them_is_gone(name: str, tmp_path: Path) -> None:
+    """They are not told to go on with the others, but miss it as one that is silent; nobody else waits at the end."""
+    batches, config = runs.batches(name), dict(FIRST).get(name, {})
+    (tmp_path / "up.csv").write_text(f"agent,up,down\n0,0,{0.05 if batches else 4.5}\n")
+    agent = {"availability": {"kind": "trace", "file": str(tmp_path / "up.csv")}}
+    schedule = {"kind": "phases", "pull_time": 1e-3} if batches else {"kind": "rounds", "turns": 40}
+    run = graphs.run_anywhere(name, dict(config), agent=agent, schedule=schedule, network={"latency": 0.01}, seed=1)
+    others = run.engine.agents[1:]
+    assert [row.node for row in run.events(tr.DOWN)] == [0]
+    assert not any(one.waiting for one in others)
+    if batches:
+        assert all(one.done for one in others)
+    else:
+        assert [one["turns"] for one in run.result.by_agent[1:]] == [40, 40]
