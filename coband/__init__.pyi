@@ -36,7 +36,6 @@ from coband.simulator.core.hosts.detectors import BaseDetector as BaseDetector
 from coband.simulator.core.hosts.detectors import Watch as Watch
 from coband.simulator.core.hosts.energy import BaseRecharge as BaseRecharge
 from coband.simulator.core.hosts.speed import BaseStragglers as BaseStragglers
-from coband.simulator.core.memory import Memory as Memory, RunSize as RunSize
 from coband.simulator.core.network.bandwidth import BaseBandwidth as BaseBandwidth
 from coband.simulator.core.network.links import BaseLatency as BaseLatency
 from coband.simulator.core.network.loss import BaseLoss as BaseLoss

@@ -28,7 +28,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
     """
     request = Request(**options)
     study = request.study()
-    progress.announce(study, request.workers, out=out or Path())
+    progress.announce(study)
     with progress.Bar(study.name) as bar:
         report = request.execute(study, out, bar)
     progress.warn(report)

@@ -77,7 +77,7 @@ def sweep(
     if not study.gridded and place["cluster"] is None and not resume:
         raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
     with pool(**place) as workers_found:
-        progress.announce(study, workers_found.size(), out=out or Path(), elsewhere=not workers_found.children)
+        progress.announce(study)
         report = driven(request, study, workers_found, resume, out)
     if as_json:
         tables.show_json(report.object)
@@ -108,13 +108,10 @@ def _load(request: Request, trace: Level) -> Sweep:
 
 def driven(request: Request, study: Study, pool: WorkerPool, resume: bool, out: Path | None) -> Report:
     """Run a study in a directory of a sweep, a new one or the one to go on with, and show how far it is."""
-    from coband.simulator.experiments.runs import memory
     from coband.simulator.experiments.runs.driver import drive
     from coband.simulator.experiments.runs.reporting import Commands
     from coband.simulator.experiments.sweep import directory
 
-    for sentence in memory.before(study, pool.size()) if pool.children or pool.in_process else ():
-        click.echo(f"warning: {sentence}", err=True)
     place = (directory.earlier if resume else directory.new)(study.name, out)
     if (other := place.other_hardware()) is not None:
         click.echo(f"warning: {other}", err=True)

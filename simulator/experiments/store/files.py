@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,9 +101,3 @@ def writing_to(file: Path, advice: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(f"{file} cannot be written: {error.strerror}. {advice}") from error
-
-
-def free_bytes(place: Path) -> float:
-    """Room on the disk on which a directory is, or will be."""
-    whole = place.absolute()
-    return shutil.disk_usage(next(one for one in (whole, *whole.parents) if one.exists())).free

@@ -58,10 +58,6 @@ class Sweep(Study):
             return self.replications
         return self.tuning.replications if self.tuning.halving is None else self.tuning.halving.first
 
-    @property
-    def goes_on(self) -> bool:
-        return self.until is not None or self.tuning is not None
-
     def factors(self) -> tuple[str, str]:
         """What runs to begin with, and what follows; variants are fewer than points × algorithms if some are alike."""
         size = counted(len(self.entries), "algorithm")
@@ -107,7 +103,7 @@ def load_study(
     path: str | Path | ScenarioText,
     overrides: Sequence[str] = (),
     *,
-    trace: Level | None = "off",
+    trace: Level = "off",
     registry: Registry | None = None,
 ) -> Sweep:
     """Read a scenario file as a sweep; without a grid it has one point.
@@ -115,8 +111,7 @@ def load_study(
     Args:
         path: the file, or the name of a scenario that comes with coband, or the text itself.
         overrides: ``key.path=value``, as given to ``--set``; one of a key of the grid fixes that key.
-        trace: how much of their traces jobs keep, whatever the file says; None for none of many points, and of one as
-            much as the file says.
+        trace: how much of their traces jobs keep, whatever the file says.
         registry: what the scenario can name; None for what is installed.
 
     Raises:
@@ -130,16 +125,14 @@ def load_study(
         message = f"{len(grid):,} points are too many: at most {MOST_POINTS:,}; make several sweeps of it"
         raise ScenarioError([*problems, grid.axes[0].keys[0].mark.problem(("grid",), message)])
     found = _Points(rest, grid, registry, base, problems)
-    tuning, until, limit = (found.last.sweep_sections[key] for key in ("tuning", "until", "limit"))
+    tuning, until = (found.last.sweep_sections[key] for key in ("tuning", "until"))
     tuned = _tuned_axes(root, grid, tuning)
     files = Files(base)
     scenario = next(iter(found.scenarios.values()))
-    if trace is None:
-        trace = scenario.trace if len(grid) == 1 and tuning is None else "off"
     variants = _variants(grid, found.scenarios, tuned, files, trace)
     numbers = tuple(range(scenario.replications))
     gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
-    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, limit, len(grid), tuning, gridded)
+    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning, gridded)
 
 
 def divided(
