@@ -21,6 +21,10 @@ class StorageError(RequestError):
     """Results cannot be written; the text says why."""
 
 
+class StoreError(RequestError):
+    """Not a run, or not one that this version can read; the text says what to do."""
+
+
 @contextmanager
 def writing(where: Path) -> Iterator[None]:
     """Turn what may go wrong with files into one error, which names the file, or ``where`` it lies.

@@ -72,7 +72,6 @@ class Manifest(TypedDict, total=False):
     hardware: dict[str, str]
     platform: dict[str, str]
     metrics: list[dict[str, Any]]
-    scenario_sha256: str
     code: str | None
     points: int
     variants: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 from coband.simulator.experiments.runs.results import Results
@@ -21,23 +20,15 @@ def summary(run: StoredRun) -> Results:
     """The results of a run from its store; those of a sweep, which has chosen the best of them, from its results.json.
 
     Raises:
-        StoreError: that file cannot be read, or is not what the sweep wrote at its end.
+        StoreError: that file cannot be read.
     """
     if not is_sweep(run):
         return run.results()
     file = run.file.parent / RESULTS
-    again = f"`coband sweep FILE --resume --out {file.parent}` writes it anew."
     try:
-        content = file.read_bytes()
-        found: Results = json.loads(content)
+        found: Results = json.loads(file.read_bytes())
         _ = found["results"]
     except (OSError, ValueError, KeyError, TypeError) as error:
+        again = f"`coband sweep FILE --resume --out {file.parent}` writes it anew."
         raise StoreError(f"{file} cannot be read ({error}); {again}") from error
-    if is_changed(run, content):
-        raise StoreError(f"{file} was changed after its sweep had ended, so its numbers are not shown; {again}")
     return found
-
-
-def is_changed(run: StoredRun, results: bytes) -> bool:
-    """Whether the content of results.json is not what the run wrote when it ended; False for one that has not ended."""
-    return run.meta("results") not in (None, hashlib.sha256(results).hexdigest())

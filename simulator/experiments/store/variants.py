@@ -61,9 +61,7 @@ def variants(run: StoredRun) -> dict[str, StoredVariant]:
 
 
 def _read(run: StoredRun) -> dict[str, StoredVariant]:
-    part = run.jobs[0].part if run.jobs else None
-    if part is None or not part.execute("SELECT 1 FROM sqlite_schema WHERE name = 'variants'").fetchone():
-        return {}
+    part = run.connection
     parameters: dict[str, list[Parameter]] = {}
     for label, *rest in part.execute("SELECT label, key, name, text, number FROM parameters"):
         parameters.setdefault(label, []).append(Parameter(*rest))

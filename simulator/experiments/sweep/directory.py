@@ -18,10 +18,9 @@ from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
-from coband.simulator.experiments.store import damage, places, recording, schema
+from coband.simulator.experiments.store import opening, places, recording, schema
 from coband.simulator.experiments.store.directory import RunDirectory
-from coband.simulator.experiments.store.errors import StoreError
-from coband.simulator.experiments.store.files import DATABASE, OutputError, replace_bytes
+from coband.simulator.experiments.store.files import DATABASE, OutputError, StoreError, replace_bytes
 from coband.simulator.experiments.store.finding import manifest_of
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
@@ -124,7 +123,7 @@ class SweepDirectory(RunDirectory):
                     "same kind; choose another --out DIR."
                 )
         file = self.path / DATABASE
-        with suppress(sqlite3.Error, StoreError), closing(damage.connect(file)) as store:
+        with suppress(sqlite3.Error, StoreError), closing(opening.connect(file)) as store:
             rows = store.execute("SELECT fingerprint FROM jobs WHERE status = 'finished'")
             self._unseen = {fingerprint for (fingerprint,) in rows}
         recording.remove(file)
@@ -209,7 +208,7 @@ class SweepDirectory(RunDirectory):
                     if rows:
                         places = ", ".join("?" * len(rows[0]))
                         self._store.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({job.id}, {places})", rows)
-                self._replace(row)
+                self._end_job(row)
         finally:
             if part is not None:
                 recording.remove(part)
