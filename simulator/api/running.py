@@ -114,6 +114,7 @@ def sweep(
     cluster: str | None = None,
     cluster_options: Mapping[str, Any] | None = None,
     resume: bool = False,
+    again: bool = False,
     out: str | PathLike[str] | None = None,
     progress: bool = True,
     callbacks: Iterable[Callback] = (),
@@ -135,6 +136,7 @@ def sweep(
             system of a queue: ``slurm``, ``pbs``, ``sge``, ``lsf``, ``htcondor`` or ``oar``.
         cluster_options: with a queue, ``{"jobs": 10, "cores": 4, "memory": "8GB", "queue": "short"}`` and others.
         resume: go on with the sweep in ``out``, or with the latest of this name: what has finished does not run again.
+        again: go on with it, and run again what has finished.
         out: the sweep's directory; None for ``runs/NAME-NUMBER`` in the working directory.
         progress: show bars, on a terminal or in a notebook.
         callbacks: told of every job and point that ends; they may stop the sweep (`Callback`).
@@ -155,7 +157,7 @@ def sweep(
     with asked.errors():
         labels, callbacks = several("only", only), checked(callbacks)
         study = load_study(asked.source, asked.settings, trace=trace).selected(labels)
-        place = Place(workers, cluster, cluster_options, resume, out)
+        place = Place(workers, cluster, cluster_options, resume, out, again)
         report = swept("sweep", asked, study, place, _only(labels), progress=progress, callbacks=callbacks)
     return Sweep(report.directory)
 
@@ -169,6 +171,7 @@ class Place:
     cluster_options: Mapping[str, Any] | None = None
     resume: bool = False
     out: str | PathLike[str] | None = None
+    again: bool = False
 
     def pool(self) -> WorkerPool:
         """Who runs the jobs."""
@@ -200,12 +203,14 @@ def swept(
         callbacks: told of jobs that end.
     """
     with closing(place.pool()) as pool:
-        folder = (sweep_directory.earlier if place.resume else sweep_directory.new)(study.name, _path(place.out))
+        where = study.name, _path(place.out)
+        goes_on = place.resume or place.again
+        folder = sweep_directory.earlier(*where, again=place.again) if goes_on else sweep_directory.new(*where)
         if (other := folder.other_hardware()) is not None:
             warnings.warn(other, RunWarning, stacklevel=3)
         again = [*_command(name, asked, folder), *words]
-        goes_on = shlex.join([*again, "--resume", "--out", str(folder.path)])
-        commands = Commands(_command("run", asked, folder), again, goes_on)
+        onwards = shlex.join([*again, "--resume", "--out", str(folder.path)])
+        commands = Commands(_command("run", asked, folder), again, onwards)
         return drive_study(study, folder, pool, commands, View(study.name) if progress else None, callbacks)
 
 

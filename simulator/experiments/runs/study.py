@@ -44,6 +44,7 @@ class Study:
         numbers: of the replications, from 0; more follow them where ``until`` asks for more.
         until: when the mean of a variant is known well enough; None for the given replications alone.
         missing: a data set that is not there, if that is known; such a study cannot run.
+        unknown: why finished jobs are never used again, a sentence for each reason.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Study:
     numbers: tuple[int, ...]
     until: Until | None = None
     missing: DataError | None = None
+    unknown: tuple[str, ...] = ()
 
     bad_input_ends: ClassVar[bool] = True
     """Whether bad input, found by a job, is that of all jobs."""

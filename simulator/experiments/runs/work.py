@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from coband.simulator.core.engine import RunResult
 from coband.simulator.experiments.runs.code_version import code_version, sha256
 from coband.simulator.experiments.runs.job import DriverGone, Job, OnPull, Outcome, Runner, attempt, check_driver
-from coband.simulator.experiments.runs.openings import openings
 from coband.simulator.experiments.runs.under_way import ProgressFile
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store import recording
@@ -109,7 +108,6 @@ def work(item: Work, on_pull: OnPull | None = None, run: Runner | None = None) -
             f"the worker on {socket.gethostname()} (process {os.getpid()}) has another coband than this one, or other "
             "versions of its libraries; install the same on both and start the worker again"
         )
-    openings()
     if item.progress is not None:
         on_pull = ProgressFile(item.progress)
     try:
@@ -148,8 +146,7 @@ def _packed(job: Job, scenario: Scenario, on_pull: OnPull | None) -> JobResult:
 
 def _done(outcome: Outcome, tables: Mapping[str, Rows]) -> bytes:
     """The content of its done-file; empty if it has none."""
-    seen = openings()
-    return b"" if outcome.record is None else packed(outcome.record, tables, seen.digests(), seen.unknown)
+    return b"" if outcome.record is None else packed(outcome.record, tables)
 
 
 def _traced(job: Job, scenario: Scenario, on_pull: OnPull | None) -> JobResult:

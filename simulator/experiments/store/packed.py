@@ -6,7 +6,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any
 
@@ -24,23 +24,16 @@ class CachedResult:
 
     Attributes:
         tables: rows of the store by table.
-        read: file -> digest of its content, of those that the user's code has read.
-        unknown: what that code did besides, so that nobody knows whether its results would be the same again.
     """
 
     record: Record
     tables: Mapping[str, Rows]
-    read: Mapping[str, str] = field(default_factory=dict)
-    unknown: str = ""
 
 
-def packed(
-    record: Record, tables: Mapping[str, Rows], read: Mapping[str, str] | None = None, unknown: str = ""
-) -> bytes:
+def packed(record: Record, tables: Mapping[str, Rows]) -> bytes:
     """The content of a done-file: JSON, compressed by gzip; the rows come without the number of the job."""
     rows = {table: [row[1:] for row in rows] for table, rows in tables.items()}
-    beside = {"read": dict(read or {}), "unknown": unknown} if read or unknown else {}
-    content = {"record": record, "tables": rows, **beside}
+    content = {"record": record, "tables": rows}
     text = json.dumps(content, allow_nan=False, default=methodcaller("item")).encode()
     return compressed(text)
 
@@ -56,10 +49,7 @@ def unpacked(content: bytes) -> CachedResult:
         record, rows = found["record"], found["tables"]
         if not isinstance(record, dict) or not set(rows) <= set(schema.OF_RESULTS):
             raise ValueError("not a done-file: no record, or other tables than those of a job")
-        read, unknown = found.get("read", {}), found.get("unknown", "")
-        if not isinstance(read, dict) or not isinstance(unknown, str):
-            raise ValueError("not a done-file: what the job has read is of another form")
-        return CachedResult(record, rows, read, unknown)
+        return CachedResult(record, rows)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a done-file: {error}") from error
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
-from coband.simulator.experiments.runs.openings import openings
 from coband.simulator.experiments.runs.study import Study, check_known, counted
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
@@ -117,7 +116,6 @@ def load_study(
     Raises:
         ScenarioError: with everything that is wrong at any point.
     """
-    openings()  # what plugins and functions read while the scenario is read counts
     text, base = read_scenario(path)
     registry = registry or Registry.installed()
     root, rest, grid, problems = divided(text, str(path), overrides, registry)
@@ -127,12 +125,23 @@ def load_study(
     found = _Points(rest, grid, registry, base, problems)
     tuning, until = (found.last.sweep_sections[key] for key in ("tuning", "until"))
     tuned = _tuned_axes(root, grid, tuning)
-    files = Files(base)
+    files = Files(base, path if isinstance(path, Path) else None)
     scenario = next(iter(found.scenarios.values()))
     variants = _variants(grid, found.scenarios, tuned, files, trace)
     numbers = tuple(range(scenario.replications))
     gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
-    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning, gridded)
+    return Sweep(
+        scenario.name,
+        text,
+        tuple(variants),
+        numbers,
+        until,
+        files.missing,
+        tuple(files.code.unknown),
+        len(grid),
+        tuning,
+        gridded,
+    )
 
 
 def divided(
