@@ -1,4 +1,4 @@
-"""What was registered in one session of Python, such as a notebook: how it travels to workers.
+"""What was registered in a session of Python, such as a notebook: how it travels to workers, what a run names of it.
 
 Workers cannot import what a cell of a notebook defines. It goes to them by value, pickled by cloudpickle.
 """
@@ -6,9 +6,11 @@ Workers cannot import what a cell of a notebook defines. It goes to them by valu
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from coband.simulator.plugins.kinds import adopt, registered
+from coband.simulator.plugins.functions import SESSION
+from coband.simulator.plugins.kinds import LISTS, adopt, registered
 
 
 def pickled(content: object) -> bytes:
@@ -27,3 +29,26 @@ def unpickled(packed: bytes) -> Any:
     content, found = pickle.loads(packed)
     adopt(found)
     return content
+
+
+def not_installed(documents: Iterable[Any]) -> list[str]:
+    """The names in documents of what was registered in this session, so that no other one knows it.
+
+    Args:
+        documents: sections of scenarios, in JSON types.
+    """
+    names = {name for one in LISTS.values() for name in one.registered}
+    return sorted(names.intersection(_words(list(documents)))) if names else []
+
+
+def _words(part: Any) -> Iterator[str]:
+    """The names of kinds, algorithms and functions in a document."""
+    if isinstance(part, Mapping):
+        for key, value in part.items():
+            if key in ("kind", "algorithm", "function") and isinstance(value, str):
+                yield value.removeprefix(f"{SESSION}:")
+            else:
+                yield from _words(value)
+    elif isinstance(part, (list, tuple)):
+        for item in part:
+            yield from _words(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -83,6 +84,8 @@ def test_what_a_session_defines_runs_here_and_in_workers(tmp_path: Path) -> None
     assert list(dict.fromkeys(runs[0].results["label"].tolist())) == ["served", "stubborn", "n_kernel_ucb"]
     graphs = [coband.load(tmp_path / f"graph-{workers}").results["graph"][0] for workers in (1, 2)]
     assert graphs == ["given; 4 nodes, 3 edges, diameter 3", "given; 4 nodes, 3 edges, diameter 2"]
+    manifest = json.loads((tmp_path / "star-2" / "manifest.json").read_text())
+    assert manifest["not_installed"] == ["brightness", "function_1", "served", "stubborn"]
     with pytest.raises(coband.ScenarioError, match="'brightness' was given in a session of Python that is over"):
         coband.run(tmp_path / "star-1" / "scenario.yaml", out=tmp_path / "again")
 

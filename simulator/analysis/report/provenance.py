@@ -12,7 +12,7 @@ from coband.simulator.analysis.report.data import as_given, name_of
 from coband.simulator.experiments.runs.expectations import ROUNDING
 from coband.simulator.experiments.store.store import StoredRun
 
-ELSEWISE = {"whatif", "live"}
+ELSEWISE = {"whatif", "live", "not_installed"}
 """Keys that only manifests of runs have which the scenario alone does not repeat."""
 
 

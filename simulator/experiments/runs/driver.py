@@ -28,6 +28,7 @@ from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import StorageError, writing
 from coband.simulator.experiments.store.manifest import manifest
 from coband.simulator.metrics import by_name
+from coband.simulator.plugins.session import not_installed
 
 LOOK_SECONDS = 0.5
 
@@ -131,6 +132,8 @@ class _Driver:
         facts = manifest(study.name, study.seed, self._commands.given, study.jobs, self._pool.size(), metrics)
         if self._pool.cluster is not None:
             facts["cluster"] = self._pool.cluster
+        if names := not_installed(variant.scenario.resolved() for variant in study.variants):
+            facts["not_installed"] = names
         with writing(self._place.path):
             self._place.begin(facts | study.facts())
         tasks = self._planner.begin()

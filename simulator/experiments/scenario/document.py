@@ -55,16 +55,6 @@ class Expectation(Config):
         return self
 
 
-class Halving(Config):
-    """Successive halving (Jamieson and Talwalkar 2016): all candidates run a few replications, the best of them go on
-    with more, and so on."""
-
-    first: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    """Replications of all candidates before the first ones are stopped."""
-    keep: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """Share of the candidates that go on; their replications become so many times as many: 1 / keep."""
-
-
 class Tuning(Config):
     """Best parameters for each algorithm: chosen on separate replications, reported on fresh ones."""
 
@@ -76,14 +66,6 @@ class Tuning(Config):
     """Whether the lowest or the highest mean is best."""
     over: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Keys of the grid whose values are tuned; null: all keys that begin with ``algorithms.``."""
-    halving: Halving | None = None
-    """Stop hopeless candidates early, on replications that choose; null: all candidates run all replications."""
-
-    @model_validator(mode="after")
-    def _begins_with_fewer(self) -> Tuning:
-        if self.halving is not None and self.halving.first >= self.replications:
-            raise ValueError(f"halving.first(={self.halving.first}) must be < replications(={self.replications})")
-        return self
 
 
 class Until(Config):

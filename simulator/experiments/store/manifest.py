@@ -54,7 +54,7 @@ def _git(directory: Path, *arguments: str) -> str | None:
 
 
 class Manifest(TypedDict, total=False):
-    """What manifest.json says; from ``code`` on of sweeps, clusters, live runs and what-if runs alone."""
+    """What manifest.json says; from ``code`` on of sweeps, clusters, sessions, live runs and what-if runs alone."""
 
     scenario: str
     status: str
@@ -78,6 +78,7 @@ class Manifest(TypedDict, total=False):
     objectives: list[str]
     budget: int
     cluster: str
+    not_installed: list[str]
     live: Mapping[str, Json]
     whatif: Mapping[str, Json]
 

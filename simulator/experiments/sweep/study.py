@@ -55,7 +55,7 @@ class Sweep(Study):
     def first_replications(self) -> int:
         if self.tuning is None:
             return self.replications
-        return self.tuning.replications if self.tuning.halving is None else self.tuning.halving.first
+        return self.tuning.replications
 
     def factors(self) -> tuple[str, str]:
         """What runs to begin with, and what follows; variants are fewer than points × algorithms if some are alike."""
@@ -65,9 +65,6 @@ class Sweep(Study):
         if self.tuning is None:
             return f"{size} × {self.replications_in_words()}", ""
         tuned = f"{size} × {counted(self.first_replications, 'replication')}"
-        if self.tuning.halving is not None:
-            tuned_on = f", of which the best go on to {self.tuning.replications:,}"
-            return tuned, f"{tuned_on} for tuning, then the best × {self.replications_in_words()}"
         return tuned, f" for tuning, then the best × {self.replications_in_words()}"
 
     def selected(self, only: Sequence[str]) -> Sweep:
