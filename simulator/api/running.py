@@ -225,7 +225,8 @@ def swept(
 def _stored(given: Given | Run) -> Repeated | None:
     """The stored run that is meant; None for a scenario."""
     place = given.path if isinstance(given, Run) else given
-    if isinstance(place, (Scenario, Mapping)) or "\n" in str(place) or str(place).lstrip().startswith("{"):
+    text = isinstance(place, str) and ("\n" in place or place.lstrip().startswith("{"))
+    if text or not isinstance(place, (str, PathLike)):
         return None
     with translated():
         return repeated(Path(place))

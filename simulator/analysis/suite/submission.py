@@ -24,8 +24,8 @@ from coband.simulator.experiments.store.files import SCENARIO, replace_bytes, wr
 from coband.simulator.experiments.sweep.address import address
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 from coband.simulator.experiments.sweep.foreign_code import ForeignCode
+from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.experiments.sweep.study import Sweep
-from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
 from coband.simulator.scenario_errors import RequestError
 
 MEASURED = ("bits", "scalars", "simulated_time")

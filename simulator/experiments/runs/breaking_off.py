@@ -7,7 +7,7 @@ import traceback
 from types import TracebackType
 
 from coband.simulator.core.nodes.mistakes import NodeMistake
-from coband.simulator.experiments.sweep.foreign_code import of_a_plugin
+from coband.simulator.plugins.entry_points import of_a_plugin
 
 
 def told(error: Exception) -> str:

@@ -11,7 +11,7 @@ from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.store.files import DATABASE, SCENARIO, StoreError
 from coband.simulator.experiments.store.finding import LATEST, called
 from coband.simulator.experiments.store.store import open_run
-from coband.simulator.experiments.store.summaries import is_sweep
+from coband.simulator.experiments.store.variants import is_sweep
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ from coband.simulator.experiments.store.files import (
     RESULTS,
     SCENARIO,
     OutputError,
+    address,
     replace_text,
 )
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.places import new_place
-from coband.simulator.experiments.store.uri import address
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study

@@ -7,10 +7,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote_from_bytes
 
 from coband.simulator.scenario_errors import RequestError
 
 SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
+LONGEST = 480
+"""Bytes of the longest path of a run directory: SQLite takes 512, with its own endings for journals."""
 
 
 class OutputError(RequestError):
@@ -105,3 +108,18 @@ def writing_to(file: Path, advice: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(f"{file} cannot be written: {error.strerror}. {advice}") from error
+
+
+def address(file: Path, mode: str = "ro") -> str:
+    """The URI of a database file.
+
+    Args:
+        file: its name, in any bytes that the file system allows.
+        mode: "ro", "rw" or "rwc" (which makes the file), as in SQLite's documentation.
+    """
+    return f"file:{quote_from_bytes(bytes(file.absolute()))}?mode={mode}"
+
+
+def is_too_long(path: Path) -> bool:
+    """Whether SQLite cannot open stores in a directory, because its path is too long."""
+    return len(bytes(path.absolute())) > LONGEST

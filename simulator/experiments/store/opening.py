@@ -10,8 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from coband.simulator.experiments.store import schema
-from coband.simulator.experiments.store.files import StoreError
-from coband.simulator.experiments.store.uri import address
+from coband.simulator.experiments.store.files import StoreError, address
 
 CHECKED_AT_ONCE = 16 * 2**20
 """Bytes: SQLite checks files up to this size whenever they are opened, larger ones for ``coband trace verify``."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.metrics import ALWAYS
-from coband.simulator.experiments.store.uri import address
+from coband.simulator.experiments.store.files import address
 
 VERSION = 2
 PAGE_SIZE = 16384  # fewer, larger pages: bulk copies take half the time that they take with SQLite's default

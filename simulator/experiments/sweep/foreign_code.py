@@ -11,17 +11,15 @@ import os
 import sys
 import uuid
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
 from coband.simulator.experiments.runs.code_version import file_sha256, sha256
 from coband.simulator.experiments.store.files import DATABASE, MANIFEST
 from coband.simulator.experiments.store.places import RUNS
-from coband.simulator.plugins.entry_points import offering
+from coband.simulator.plugins.entry_points import distributions, foreign
 from coband.simulator.plugins.functions import SESSION
 
-OURS = "coband"
 MOST_BYTES, MOST_FILES = 50_000_000, 10_000
 NOT_CODE = {MANIFEST, DATABASE, "pyvenv.cfg"}
 """What runs and virtual environments have, which are left out."""
@@ -29,18 +27,6 @@ NOT_CODE = {MANIFEST, DATABASE, "pyvenv.cfg"}
 
 class UnknownCode(Exception):
     """Nobody knows what some code is; the text says why."""
-
-
-def foreign(module: str) -> bool:
-    """Whether a module belongs neither to coband nor to Python."""
-    top = module.partition(".")[0]
-    return top != OURS and top not in sys.stdlib_module_names
-
-
-def of_a_plugin(module: str) -> bool:
-    """Whether a module is of a plugin, or of the user's, and not of a library that is installed."""
-    top = module.partition(".")[0]
-    return foreign(module) and (top not in _distributions() or top in offering())
 
 
 class ForeignCode:
@@ -101,7 +87,7 @@ def _place_of(module: str) -> str | Path | None:
         return None
     folders = [Path(place).resolve() for place in spec.submodule_search_locations or ()]
     file = Path(spec.origin).resolve() if spec.origin is not None else None
-    for name in _distributions().get(top, ()):
+    for name in distributions().get(top, ()):
         if any(one == file for _, one in _installed(name)):
             return name
     return folders[0].parent if folders else None if file is None else file.parent
@@ -141,8 +127,3 @@ def _few(files: Iterable[tuple[str, Path]], place: str | Path) -> Iterator[tuple
                 most = f"{MOST_BYTES // 10**6} MB, or {MOST_FILES:,} files"
                 raise UnknownCode(f"{place} has code of this scenario among more than {most}")
             yield name, file
-
-
-@lru_cache(maxsize=1)
-def _distributions() -> dict[str, list[str]]:
-    return dict(metadata.packages_distributions())

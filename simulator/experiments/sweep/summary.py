@@ -10,8 +10,7 @@ from coband.simulator.experiments.runs.results import Best, Entry, Failure, Resu
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.statistics import estimates as statistics
-from coband.simulator.experiments.sweep.planner import TUNING, TuningPlanner
-from coband.simulator.experiments.sweep.tuning import Choice
+from coband.simulator.experiments.sweep.planner import TUNING, Choice, TuningPlanner
 from coband.simulator.metrics import Metric
 
 

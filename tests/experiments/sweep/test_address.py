@@ -102,7 +102,7 @@ def test_what_is_no_code_of_the_folder_does_not_count(plugin: Path, file: str) -
 def test_of_an_installed_package_the_files_of_its_distribution_count(
     plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreign_code, "_distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
+    monkeypatch.setattr(foreign_code, "distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
     installed(plugin, *(f"plug_in_of_a_test/{name}.py" for name in ("__init__", "agent", "unused")), "data.csv")
     digests = [code_of("plug_in_of_a_test.agent")]
     for file in ("plug_in_of_a_test/unused.py", "data.csv", "helper_of_a_test.py"):
@@ -116,7 +116,7 @@ def test_a_package_that_is_used_where_its_sources_are_counts_by_its_folder(
     plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = code_of("plug_in_of_a_test.agent")
-    monkeypatch.setattr(foreign_code, "_distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
+    monkeypatch.setattr(foreign_code, "distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
     installed(plugin, "plug_in.pth")
     assert code_of("plug_in_of_a_test.agent") != before  # the metadata lies in the folder
     before = code_of("plug_in_of_a_test.agent")

@@ -22,7 +22,7 @@ from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.sweep import directory as files_module
 from coband.simulator.experiments.sweep import lock, status
 from coband.simulator.experiments.sweep.directory import ResultCache
-from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
+from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
