@@ -152,7 +152,7 @@ class StoredRun:
         self.jobs = [job for _, job in sorted({**known, **newer}.items())]
 
     def meta(self, key: str) -> str | None:
-        """What the run has noted of itself: ``scenario``, ``manifest``, and when it has ended, ``results``."""
+        """What the run has noted of itself: ``scenario`` and ``manifest``."""
         row = self._parts[0].execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
