@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: venv check lint types test slow attacks mutants hunt-long bench golden docs pictures evidence
+.PHONY: venv check lint types test slow mutants hunt-long bench golden docs pictures evidence
 
 venv:
 	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[dev]'
@@ -20,9 +20,6 @@ test:
 
 slow:
 	$(PYTHON) -m pytest -q -m slow
-
-attacks:
-	$(PYTHON) -m tests.attacks
 
 mutants:
 	$(PYTHON) -m tests.mutants

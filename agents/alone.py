@@ -9,7 +9,6 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Bound, Needs
 from coband.simulator.core.config import Config
-from coband.simulator.core.memory import Memory
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, Outbox
 from coband.simulator.maths.posteriors.observations import Observations
@@ -55,7 +54,6 @@ def single(
     summary: str,
     reference: str,
     cite: str,
-    memory: Memory,
     metrics: tuple[Metric, ...] = (),
     bounds: tuple[Bound, ...] = (),
     search: Mapping[str, str] | None = None,
@@ -72,7 +70,6 @@ def single(
         counts=SILENT,
         metrics=metrics,
         cites=(cite,),
-        memory=(memory,),
         bounds=bounds,
         search=search or {},
     )

@@ -19,7 +19,6 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.lin_ucb import OfulConfig
-from coband.agents.memory import LINEAR
 from coband.agents.messages.linear import CountedUpload, Download, PartialDownload, PartialUpload
 from coband.agents.theorems import ASYNC_LIN_UCB
 from coband.simulator.arms import ArmSet
@@ -170,7 +169,6 @@ ALGORITHM = Algorithm(
     search={"gamma_u": "1.01..100", "gamma_d": "1.01..100"},
     bounds=ASYNC_LIN_UCB,
     always={"gamma_u": 1.0, "gamma_d": 1.0},
-    memory=(LINEAR,),
     undefended={
         "1": "it sends what an agent lacks, a difference of sums; that of robust sums is in general no sum of squares"
     },

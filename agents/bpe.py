@@ -39,7 +39,6 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
-from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
 from coband.simulator.maths.exploration.bpe import Batch, batch_lengths
 from coband.simulator.maths.exploration.duets import theoretical_width
@@ -159,14 +158,6 @@ class Bpe(InStepClient, Agent):
         return {"batches": self.batch + 1, "points_left": len(self.active)}
 
 
-def _first_batch(run: RunSize) -> float | None:
-    """P*M for the P pulls of the first batch, M^2 where that is less."""
-    if run.turns is None or not run.fixed:
-        return None
-    first = batch_lengths(run.config.horizon or run.turns // run.agents)[0]
-    return float(min(first * (run.agents if run.config.share == "rewards" else 1), run.fixed) * run.fixed)
-
-
 ALGORITHM = Algorithm(
     name="bpe",
     agent=Bpe,
@@ -195,5 +186,4 @@ ALGORITHM = Algorithm(
     ),
     bounds=BPE,
     cites=("li2022gaussian",),
-    memory=(Memory("the posterior of a batch", _first_batch, "fewer points of the domain or agents (agents.count)"),),
 )

@@ -19,7 +19,6 @@ from pydantic import Field
 from coband.agents.coop_kernel_ucb import COUNTS, REACH
 from coband.agents.cooperation import Hops
 from coband.agents.local import LocalAgent
-from coband.agents.memory import LINEAR
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, MessageSize, Needs
@@ -74,5 +73,4 @@ def central(
         counts=COUNTS,
         metrics=(*REACH, *own),
         cites=(cite,),
-        memory=(LINEAR,),
     )

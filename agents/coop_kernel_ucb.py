@@ -24,9 +24,8 @@ import numpy as np
 
 from coband.agents import theorems
 from coband.agents.cooperation import Cooperative, NaiveCoop, WithCliques, WithTasks
-from coband.agents.factors import FACTORS, check_memory
 from coband.agents.kernel_ucb import igp_beta
-from coband.agents.knowledge import Knowledge, OnTasks, learn_together, scores_together
+from coband.agents.knowledge import Knowledge, OnTasks, learn_together, require_room_for_factors, scores_together
 from coband.agents.local import Groups, LocalAgent
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
@@ -89,7 +88,7 @@ class EagerKernelUCB(LocalAgent):
 
     def _knowledge(self, groups: Groups) -> Knowledge:
         if self.context.index == 0:
-            check_memory(self.context, groups, self.hops)
+            require_room_for_factors(self.context, groups, self.hops)
         return Knowledge(self.context, self.members)
 
     def choose(self, arms: ArmSet) -> int:
@@ -223,7 +222,6 @@ EAGER = replace(
     reference="Dubey and Pentland 2020 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 2",
     metrics=REACH,
     bounds=(),
-    memory=(FACTORS,),
 )
 NAIVE = replace(
     EAGER,

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from coband.agents.parameters import AnyKernel
 from coband.simulator.arrays import IntArray
-from coband.simulator.core.config import REWARD, Config, Unit
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.maths.graphs.covers import CoverMethod, half_diameter
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian
@@ -39,8 +39,6 @@ class Exact(Config):
     """The posterior of equation 9 itself, with a growing factor; with few fixed arms from their counts."""
 
     kind: Literal["exact"]
-    memory: Annotated[float, Unit("GiB")] = Field(default=12.0, gt=0)
-    """GiB that the factors of all agents may take together; a scenario that needs more is refused."""
 
 
 class Nystrom(Config):

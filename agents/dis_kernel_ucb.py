@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.memory import EXACT_IN_COMMON
 from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncStart
 from coband.agents.parameters import KernelBandit, Synchronous
 from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
@@ -141,5 +140,4 @@ ALGORITHM = Algorithm(
     cites=("li2022communication",),
     search={"threshold": "0.1..1000"},
     always={"threshold": 0.0},
-    memory=(EXACT_IN_COMMON,),
 )

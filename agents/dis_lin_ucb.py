@@ -7,7 +7,6 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.agents.messages.synchronisation import SyncStart
 from coband.agents.parameters import Synchronous
@@ -99,5 +98,4 @@ ALGORITHM = Algorithm(
     cites=("wang2020distributed",),
     search={"threshold": "0.1..1000"},
     always={"threshold": 0.0},
-    memory=(LINEAR_IN_COMMON,),
 )

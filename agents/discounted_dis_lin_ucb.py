@@ -18,7 +18,6 @@ from coband.agents.messages.synchronisation import SyncStart
 from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.memory import Memory
 from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.posteriors.discounted import DiscountedSums
 
@@ -127,5 +126,4 @@ ALGORITHM = Algorithm(
     cites=("russac2019weighted", "wang2020distributed"),
     search={"threshold": "0.1..1000", "gamma": "0.9..0.9999"},
     always={"threshold": 0.0},
-    memory=(Memory("two matrices d x d for each agent", "2*N*d^2", "fewer agents (agents.count)"),),
 )

@@ -25,7 +25,6 @@ from annotated_types import Len
 from pydantic import Field, model_validator
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages.linear import Gradient, Iterate, PointsUpload, RegressionModel
 from coband.agents.messages.synchronisation import SyncAbandoned, SyncStart
 from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
@@ -195,5 +194,4 @@ ALGORITHM = Algorithm(
     cites=("li2022generalized",),
     search={"threshold": "0.1..1000"},
     always={"threshold": 0.0},
-    memory=(LINEAR_IN_COMMON,),
 )

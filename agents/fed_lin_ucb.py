@@ -14,7 +14,6 @@ from pydantic import Field
 
 from coband.agents.episode import Episode
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.memory import LINEAR
 from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.agents.theorems import FED_LIN_UCB
 from coband.simulator.arms import ArmSet
@@ -112,5 +111,4 @@ ALGORITHM = Algorithm(
     cites=("he2022simple",),
     search={"threshold": "0.01..100"},
     always={"threshold": 0.0},
-    memory=(LINEAR,),
 )

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from coband.agents.memory import LINEAR
 from coband.agents.messages.linear import PrivateModel, PrivateSums
 from coband.agents.messages.synchronisation import SyncStart
 from coband.agents.parameters import Synchronous
@@ -116,6 +115,5 @@ ALGORITHM = Algorithm(
     search={"threshold": "0.1..1000"},
     unbounded=FED_UCB_DISPUTED,
     always={"threshold": 0.0},
-    memory=(LINEAR,),
     private=noise_of,
 )

@@ -25,7 +25,6 @@ from coband.agents.private_estimator import Estimator, PrivateConfig, State, Tre
 from coband.agents.theorems import FED_UCB_DISPUTED
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, NodeContext, Outbox
 from coband.simulator.core.nodes.own_noise import OwnNoise
@@ -142,14 +141,6 @@ def noise_of(context: NodeContext) -> OwnNoise:
     return TreeNoise(context.config.calibration(context, gamma(context)))
 
 
-def _of_estimators(run: RunSize) -> float | None:
-    """N*gamma*(300 + 2*d^2), with the objects that hold them; gamma = 1 before the graph is known."""
-    if run.dimension is None:
-        return None
-    hops = 1 if run.graph is None else hops_of(run.config.hops, run.graph.distances)
-    return run.agents * hops * (300.0 + 2.0 * run.dimension**2)
-
-
 ALGORITHM = Algorithm(
     name="fed_ucb_graph",
     agent=FedUcbGraph,
@@ -168,9 +159,6 @@ ALGORITHM = Algorithm(
     metrics=(CLIPPED, Metric("sums_sent", "messages", "sums that agents have sent, each flooded")),
     cites=("dubey2020differentially", "shariff2018differentially"),
     search={"threshold": "0.1..1000"},
-    memory=(
-        Memory("an estimator for each agent and hop", _of_estimators, "fewer hops, or fewer agents (agents.count)"),
-    ),
     unbounded=FED_UCB_DISPUTED,
     private=noise_of,
 )

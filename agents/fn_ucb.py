@@ -26,7 +26,6 @@ import numpy as np
 from coband.agents import theorems
 from coband.agents.fn_ucb_parameters import FnUcbConfig
 from coband.agents.fn_ucb_training import Training
-from coband.agents.memory import NEURAL
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
 from coband.agents.messages.synchronisation import SyncStart
 from coband.agents.neural_parameters import enter
@@ -220,7 +219,6 @@ ALGORITHM = Algorithm(
     search={"threshold": "0.1..1000", "nu": "0.001..3"},
     bounds=theorems.FN_UCB,
     always={"threshold": 0.0},
-    memory=(NEURAL,),
     knows=("storage",),  # with networks: shared_storage alone
     undefended={"average == 'best'": "its server takes one agent's network as it was sent, and no mean of all"},
 )

@@ -19,7 +19,6 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Assumption, Bound
 from coband.simulator.core.config import REWARD
-from coband.simulator.core.memory import Memory
 from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.linalg.matrices import definite
 from coband.simulator.maths.linalg.quadratic_forms import quadratic
@@ -149,7 +148,6 @@ SLIDING = single(
     "Linear UCB on the last pulls, every agent alone: for worlds that drift.",
     "Cheung et al. 2019, algorithm 1 (SW-UCB)",
     "cheung2019learning",
-    Memory("a matrix d x d and a window of pulls for each agent", "N*d*(d + min(t, window))", "a smaller window"),
     bounds=(Bound("regret", "d*T/sqrt(min(window, T/N))", "Cheung et al. 2019, theorem 3", assumes=(STATIC,)),),
     search={"window": "20..5000"},
 )
@@ -160,7 +158,6 @@ DISCOUNTED = single(
     "Linear UCB with discounted pulls, every agent alone: for worlds that drift.",
     "Russac et al. 2019, algorithm 1 (D-LinUCB)",
     "russac2019weighted",
-    Memory("two matrices d x d for each agent", "2*N*d^2", "fewer agents (agents.count)"),
     bounds=(Bound("regret", "d*sqrt(N*T*(1 - T/N*log(gamma)))", "Russac et al. 2019, theorem 2", assumes=(STATIC,)),),
     search={"gamma": "0.9..0.9999"},
 )

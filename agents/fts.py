@@ -32,7 +32,6 @@ from coband.agents.theorems import DP_FTS_UNSTATED, FTS_UNSTATED
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.memory import Memory
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.core.nodes.own_noise import OwnNoise, Spent
 from coband.simulator.core.talks import Talks, on
@@ -183,7 +182,6 @@ def federated(config: type[FtsConfig], source: str, summary: str) -> Algorithm:
         undefended={"1": "its agents send weights that each has drawn, which it mixes by region"},
         search={"features": "20..500", "length_scale": "0.05..5"},
         unbounded=FTS_UNSTATED if source.startswith("2020") else DP_FTS_UNSTATED,
-        memory=(Memory("a matrix M x M of features for each agent", "N*features^2", "fewer features"),),
         private=ServerNoise if private else None,
     )
 

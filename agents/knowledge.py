@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from coband.agents.messages.sharing import Pull
 from coband.agents.pulls import PullObservations, SomePulls
 from coband.agents.similarities import BY_TRIAL, Similarities
 from coband.simulator.arms import ArmSet
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, require_room
 from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
-from coband.simulator.maths.posteriors.choose_multitask import Multitask, multitask
+from coband.simulator.maths.posteriors.choose_multitask import Multitask, factor_entries, multitask
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
 from coband.simulator.maths.posteriors.together import learn, scores
@@ -161,7 +160,8 @@ def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:
     Raises:
         UnsupportedScenario: agents have no network contexts, which K_z is a function of.
     """
-    network = network_kernel(context.config)
+    config: Cooperative = context.config
+    network = network_kernel(config)
     task = np.array([float(context.index)]) if isinstance(network, Mmd) else np.empty(0)
     if network is not None and not isinstance(network, Mmd):
         if context.network_context is None:
@@ -170,21 +170,6 @@ def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:
                 "use network_kernel: mmd, or null"
             )
         task = context.network_context
-    return setting(
-        context.config,
-        task,
-        dimension=context.dimension,
-        agents=context.agents,
-        members=members,
-        own=context.index,
-        domain=None if context.domain is None else len(context.domain),
-        horizon=context.horizon,
-    )
-
-
-def setting(config: Cooperative, task: FloatArray, **sizes: Any) -> Multitask:
-    """What an algorithm's parameters decide about posteriors; ``sizes``: the other fields of `Multitask`."""
-    network = network_kernel(config)
     return Multitask(
         kernel=config.kernel,
         network=None if isinstance(network, Mmd) else network,
@@ -192,7 +177,38 @@ def setting(config: Cooperative, task: FloatArray, **sizes: Any) -> Multitask:
         composition=config.composition if isinstance(config, WithTasks) else "product",
         arm_similarity=config.arm_similarity,
         lam=config.lam,
+        dimension=context.dimension,
+        agents=context.agents,
+        members=members,
+        own=context.index,
         task=task,
         dictionary=config.posterior.size if isinstance(config.posterior, Nystrom) else None,
-        **sizes,
+        domain=None if context.domain is None else len(context.domain),
+        horizon=context.horizon,
     )
+
+
+def require_room_for_factors(context: NodeContext, groups: Sequence[tuple[int, ...]], hops: int) -> None:
+    """Refuse exact factors that this machine cannot hold.
+
+    Agents with the same group share a factor, but not where they estimate K_z from arms that reach them at different
+    trials: then their kernels differ.
+
+    Args:
+        context: of any of the agents.
+        groups: whose observations each agent accepts.
+        hops: how far messages go.
+
+    Raises:
+        TooLarge: there is no room for them.
+    """
+    if context.horizon is None or isinstance(context.config.posterior, Nystrom):
+        return
+    known = setting_of(context, groups[context.index])
+    entries, rows = factor_entries(known, groups, context.sharing.on and (hops == 1 or not known.estimated))
+    if rows:
+        require_room(
+            f"exact posteriors of {len(rows)} groups of agents with up to {max(rows):,} observations",
+            entries,
+            instead="use posterior: {kind: nystrom, size: 512}, fewer turns, or a sparser graph",
+        )

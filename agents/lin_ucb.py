@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.alone import EXPLORATION, Alone, single
-from coband.agents.memory import LINEAR
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
@@ -109,7 +108,6 @@ LIN_UCB = single(
     "Linear UCB with a constant factor, every agent alone.",
     "Li et al. 2010; baseline of Dai et al. 2023 and Dubey and Pentland 2020",
     "li2010contextual",
-    LINEAR,
 )
 OFUL_ENTRY = single(
     "oful",
@@ -118,7 +116,6 @@ OFUL_ENTRY = single(
     "Linear UCB with the self-normalised radius, every agent alone.",
     "Abbasi-Yadkori et al. 2011; baseline of Dubey and Pentland 2020",
     "abbasi2011improved",
-    LINEAR,
 )
 LIN_TS = single(
     "lin_ts",
@@ -127,6 +124,5 @@ LIN_TS = single(
     "Linear Thompson sampling, every agent alone.",
     "Agrawal and Goyal 2013; baseline of Dai et al. 2023",
     "agrawal2013thompson",
-    LINEAR,
     search=EXPLORATION,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from coband.agents.alone import Alone
 from coband.agents.domains import domain_of
-from coband.agents.memory import EXACT_ALONE
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
@@ -40,5 +39,4 @@ ALGORITHM = Algorithm(
     needs=Needs(topologies=("star", "graph"), reliable=False),
     counts=SILENT,
     cites=("li2023asynchronous", "valko2013finite"),
-    memory=(EXACT_ALONE,),
 )

@@ -8,7 +8,7 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, require_room
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.maths.neural.network import Init, Network
@@ -55,23 +55,22 @@ class NeuralBandit(Config):
 
         Raises:
             UnsupportedScenario: ``init: paper`` with an odd number of inputs, which have no equal halves.
+            TooLarge: no machine like this one holds a matrix of all pairs of its weights.
         """
         inputs = 2 * dimension if self.doubles_input else dimension
         try:
-            return Network(inputs, self.width, self.layers, self.init)
+            network = Network(inputs, self.width, self.layers, self.init)
         except ValueError as error:
             raise UnsupportedScenario(str(error)) from None
+        if not self.diagonal:
+            what = f"a matrix for the gradients of {network.size:,} weights"
+            require_room(what, network.size, network.size, instead="choose a smaller width, or diagonal: true")
+        return network
 
     @property
     def doubles_input(self) -> bool:
         """Whether inputs are made of two equal halves."""
         return self.init == "paper" if self.duplicate_input is None else self.duplicate_input
-
-    def weights(self, dimension: int) -> int:
-        """Number of weights of the network for arms of a dimension, without making it."""
-        inputs = 2 * dimension if self.doubles_input else dimension
-        biases = (self.layers - 1) * self.width + 1 if self.init == "normal" else 0
-        return self.width * inputs + (self.layers - 2) * self.width**2 + self.width + biases
 
     def descent(self, network: Network) -> Descent:
         """How networks are trained."""

@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.alone import EXPLORATION, Alone, single
-from coband.agents.memory import NEURAL
 from coband.agents.neural_parameters import NeuralBandit, enter
 from coband.agents.restarts import METRICS, Restarts
 from coband.simulator.arms import ArmSet
@@ -100,7 +99,6 @@ NEURAL_UCB = single(
     "Neural UCB, every agent alone.",
     "Zhou et al. 2020; baseline of Dai et al. 2023",
     "zhou2020neural",
-    NEURAL,
     METRICS,
     search=EXPLORATION,
 )
@@ -111,7 +109,6 @@ NEURAL_TS = single(
     "Neural Thompson sampling, every agent alone.",
     "Zhang et al. 2021; baseline of Dai et al. 2023",
     "zhang2021neural",
-    NEURAL,
     METRICS,
     search=EXPLORATION,
 )

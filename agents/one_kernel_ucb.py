@@ -17,7 +17,6 @@ from dataclasses import replace
 import numpy as np
 
 from coband.agents.domains import domain_of
-from coband.agents.memory import EXACT_IN_COMMON
 from coband.agents.messages.sharing import LostPoints, LostPointsRequest, Point
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
@@ -168,5 +167,4 @@ ALGORITHM = Algorithm(
     ),
     counts=(ClosedForm("uplink_scalars", "T*(d + 1)"), ClosedForm("downlink_scalars", "T*(N - 1)*(d + 1)")),
     cites=("li2023asynchronous", "valko2013finite"),
-    memory=(EXACT_IN_COMMON,),
 )

@@ -15,7 +15,6 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.memory import EXACT_ALONE
 from coband.agents.messages.sharing import Point
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
@@ -94,5 +93,4 @@ ALGORITHM = Algorithm(
         ClosedForm("peer_scalars", "transmissions * (d + 1)"),
     ),
     cites=("demers1987epidemic", "szorenyi2013gossip"),
-    memory=(EXACT_ALONE,),
 )

@@ -33,7 +33,6 @@ from coband.simulator.core.fleet.table import Fleet as Fleet, Windows as Windows
 from coband.simulator.core.hosts.availability import BaseAvailability as BaseAvailability
 from coband.simulator.core.hosts.energy import BaseRecharge as BaseRecharge
 from coband.simulator.core.hosts.speed import BaseStragglers as BaseStragglers
-from coband.simulator.core.memory import Memory as Memory, RunSize as RunSize
 from coband.simulator.core.network.bandwidth import BaseBandwidth as BaseBandwidth
 from coband.simulator.core.network.links import BaseLatency as BaseLatency
 from coband.simulator.core.network.loss import BaseLoss as BaseLoss

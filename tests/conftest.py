@@ -53,7 +53,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Prepare the programs that tests start, which inherit the environment and what is done with signals."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell's background jobs inherit that Ctrl-C is ignored
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ["COBAND_COSTS"] = ""  # no estimate depends on what this user has run, and nothing is written there
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise hundreds of starts compile all sources each
     hide_plugins()
     gc.disable()  # until all tests are collected: nothing of that is garbage

@@ -185,7 +185,6 @@ def outputs() -> Iterator[tuple[str, Facts]]:
             **os.environ,
             "COLUMNS": "120",
             "NO_COLOR": "1",
-            "COBAND_COSTS": "",
             "PYTHONPATH": str(golden.ROOT),
         }
         for command in COMMANDS:

@@ -109,10 +109,6 @@ class Following:
         if self._bar is not None:
             self._bar.failed(failure)
 
-    def warned(self, sentence: str) -> None:
-        if self._bar is not None:
-            self._bar.warned(sentence)
-
     def ended(self, end: JobEnd) -> str | None:
         """Tell all callbacks; the first reason to stop counts."""
         if self._bar is not None:

@@ -10,11 +10,11 @@ from contextlib import AbstractContextManager, nullcontext
 import coband
 from coband.simulator.api.arguments import fits
 from coband.simulator.api.callbacks import Callback, Following
-from coband.simulator.api.errors import RunError, RunWarning, in_python
+from coband.simulator.api.errors import RunError, RunWarning
 from coband.simulator.cli import progress as sentences
 from coband.simulator.cli.progress import Bar
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import executors, memory
+from coband.simulator.experiments.runs import executors
 from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
@@ -34,16 +34,14 @@ def drive_study(
     """Run a study, and say in Python's ways how it ended."""
     for sentence in Registry.installed().warnings:
         warnings.warn(sentence, RunWarning, stacklevel=3)
-    for sentence in memory.before(study, pool.size()) if isinstance(pool, InProcess | Local) else ():
-        warnings.warn(in_python(sentence), RunWarning, stacklevel=3)
     if bar is not None and bar.visible():
-        sentences.announce(study, pool.size(), out=place.path, elsewhere=not (pool.children or pool.in_process))
+        sentences.announce(study)
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
     with shown as listener:
         told = list(callbacks)
         following = Following(listener, told) if told else listener
         report = drive(study, place, workers=pool, commands=commands, listener=following)
-    if (early := sentences.early_end(report)) is not None and report.status.limited:
+    if (early := sentences.early_end(report)) is not None and report.status.called_off:
         warnings.warn(early, RunWarning, stacklevel=3)
     elif early is not None:
         text = early if report.gone else f"{early}; coband.load({str(report.directory)!r}) reads them"

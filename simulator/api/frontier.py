@@ -18,7 +18,7 @@ from coband.simulator.api.stored import Sweep
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.store.finding import called
 from coband.simulator.experiments.store.store import open_run
-from coband.simulator.experiments.store.summaries import summary
+from coband.simulator.experiments.store.variants import summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -222,13 +222,6 @@ def best(lines: Iterable[Mapping[str, Any]]) -> Table:
     return Table.from_dicts(rows, ("entry", "label", "on"))
 
 
-def stopped(lines: Iterable[Mapping[str, Any]]) -> Table:
-    """Candidates that halving has stopped."""
-    names = ("label", "entry", "on", "replications", "mean", "bound")
-    found = ({**{name: line[name] for name in names}, **line["parameters"]} for line in lines)
-    return Table.from_dicts(found, names[:3], first=names)
-
-
 def parameter_names(run: StoredRun) -> list[str]:
     """Names of the parameters of a sweep's grid; none for a run."""
     return list(dict.fromkeys(one.name for variant in variants(run).values() for one in variant.parameters))

@@ -15,12 +15,13 @@ import coband
 from coband.simulator.api.arguments import check, several
 from coband.simulator.api.callbacks import Callback, checked
 from coband.simulator.api.driving import drive_study, pool_of
-from coband.simulator.api.errors import RunWarning
+from coband.simulator.api.errors import RunWarning, translated
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
 from coband.simulator.cli.progress import Bar
 from coband.simulator.cli.sweep_view import View
 from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs.repeating import Repeated, repeated
 from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.runs.study import Study, load_run
 from coband.simulator.experiments.runs.workers import WorkerPool
@@ -38,7 +39,7 @@ Trace = Literal["off", "protocol", "full"]
 
 
 def run(
-    scenario: Given,
+    scenario: Given | Run,
     *,
     algorithms: Entries | None = None,
     problem: coband.Problem | None = None,
@@ -60,7 +61,9 @@ def run(
     finished, and nothing is ever overwritten.
 
     Args:
-        scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
+        scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`; or a
+            stored run, its directory or ``latest``, which is run again with the changes that the other arguments say,
+            on the same arms, noise and draws of links: ``coband.run(run, set=...).compare(run)``.
         algorithms: in the place of the scenario's: names, `coband.Algorithm` objects, which need not be installed, and
             mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``; or one of these alone.
         problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
@@ -87,10 +90,15 @@ def run(
     """
     check(run, algorithms=algorithms, only=only, replication=replication, out=out)
     changed = given(problem=problem, replications=replications, seed=seed, trace=trace, checks=checks)
-    asked = Scenario.of(scenario).with_(set).with_(given(algorithms=_entries(algorithms)) | changed)
+    before = _stored(scenario)
+    source: Any = scenario if before is None else before.file
+    asked = Scenario.of(source).with_(set).with_(given(algorithms=_entries(algorithms)) | changed)
     with asked.errors():
         labels, callbacks = several("only", only), checked(callbacks)
         numbers = tuple(map(int, several("replication", replication)))
+        if before is not None:
+            labels = labels or (() if algorithms else before.labels)
+            numbers = numbers or (() if replications else before.replications)
         study = load_run(asked.source, asked.settings, labels, numbers)
         with closing(pool_of(workers, study.jobs)) as pool:
             place = directory.create(study.name, _path(out))
@@ -114,6 +122,7 @@ def sweep(
     cluster: str | None = None,
     cluster_options: Mapping[str, Any] | None = None,
     resume: bool = False,
+    again: bool = False,
     out: str | PathLike[str] | None = None,
     progress: bool = True,
     callbacks: Iterable[Callback] = (),
@@ -135,6 +144,7 @@ def sweep(
             system of a queue: ``slurm``, ``pbs``, ``sge``, ``lsf``, ``htcondor`` or ``oar``.
         cluster_options: with a queue, ``{"jobs": 10, "cores": 4, "memory": "8GB", "queue": "short"}`` and others.
         resume: go on with the sweep in ``out``, or with the latest of this name: what has finished does not run again.
+        again: go on with it, and run again what has finished.
         out: the sweep's directory; None for ``runs/NAME-NUMBER`` in the working directory.
         progress: show bars, on a terminal or in a notebook.
         callbacks: told of every job and point that ends; they may stop the sweep (`Callback`).
@@ -155,7 +165,7 @@ def sweep(
     with asked.errors():
         labels, callbacks = several("only", only), checked(callbacks)
         study = load_study(asked.source, asked.settings, trace=trace).selected(labels)
-        place = Place(workers, cluster, cluster_options, resume, out)
+        place = Place(workers, cluster, cluster_options, resume, out, again)
         report = swept("sweep", asked, study, place, _only(labels), progress=progress, callbacks=callbacks)
     return Sweep(report.directory)
 
@@ -169,6 +179,7 @@ class Place:
     cluster_options: Mapping[str, Any] | None = None
     resume: bool = False
     out: str | PathLike[str] | None = None
+    again: bool = False
 
     def pool(self) -> WorkerPool:
         """Who runs the jobs."""
@@ -200,13 +211,25 @@ def swept(
         callbacks: told of jobs that end.
     """
     with closing(place.pool()) as pool:
-        folder = (sweep_directory.earlier if place.resume else sweep_directory.new)(study.name, _path(place.out))
+        where = study.name, _path(place.out)
+        goes_on = place.resume or place.again
+        folder = sweep_directory.earlier(*where, again=place.again) if goes_on else sweep_directory.new(*where)
         if (other := folder.other_hardware()) is not None:
             warnings.warn(other, RunWarning, stacklevel=3)
         again = [*_command(name, asked, folder), *words]
-        goes_on = shlex.join([*again, "--resume", "--out", str(folder.path)])
-        commands = Commands(_command("run", asked, folder), again, goes_on)
+        onwards = shlex.join([*again, "--resume", "--out", str(folder.path)])
+        commands = Commands(_command("run", asked, folder), again, onwards)
         return drive_study(study, folder, pool, commands, View(study.name) if progress else None, callbacks)
+
+
+def _stored(given: Given | Run) -> Repeated | None:
+    """The stored run that is meant; None for a scenario."""
+    place = given.path if isinstance(given, Run) else given
+    text = isinstance(place, str) and ("\n" in place or place.lstrip().startswith("{"))
+    if text or not isinstance(place, (str, PathLike)):
+        return None
+    with translated():
+        return repeated(Path(place))
 
 
 def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:

@@ -19,13 +19,13 @@ from coband.simulator.api.arguments import check, fits
 from coband.simulator.api.comparing import Causes, Comparison
 from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.plots import Plots
-from coband.simulator.api.rows import StoredTables, best, parameter_names, stopped
+from coband.simulator.api.rows import StoredTables, best, parameter_names
 from coband.simulator.api.scenario import Scenario
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.store.files import SCENARIO, keep_file
 from coband.simulator.experiments.store.finding import called
 from coband.simulator.experiments.store.store import open_run
-from coband.simulator.experiments.store.summaries import summary
+from coband.simulator.experiments.store.variants import summary
 
 REPORT = "report.html"
 MOST_LABELS = 5
@@ -222,13 +222,6 @@ class Sweep(Run):
         if lines is None:
             raise RunError(f"{self.path}: nothing was tuned; the summary has all variants.")
         return best(lines)
-
-    @cached_property
-    def stopped(self) -> Table:
-        """Candidates that successive halving has stopped: after how many replications, their mean, and the worst mean
-        that went on (``bound``); empty if nothing was stopped."""
-        with self._opened() as run:
-            return stopped(summary(run).get("stopped", []))
 
     @property
     def parameters(self) -> list[str]:

@@ -43,7 +43,8 @@ def figures(
     """
     ready, left_out = _studies(_chosen(names, quick))
     if listed:
-        _show_costs(ready, left_out, place["workers"])
+        _show_costs(ready)
+        _show_left_out(left_out)
         return
     with extra():
         from coband.simulator.analysis.report import contents  # noqa: F401 - without it nothing could be drawn later
@@ -102,17 +103,9 @@ def _studies(names: Sequence[str]) -> tuple[dict[str, Sweep], dict[str, str]]:
     return ready, left_out
 
 
-def _show_costs(ready: dict[str, Sweep], left_out: dict[str, str], workers: int | None) -> None:
-    """A row for each figure, and the sum of what is known."""
-    from coband.simulator.experiments.runs.forecast import estimate, span
-
-    rows, total = list[list[str]](), [0.0, 0.0]
-    for name, study in ready.items():
-        found = estimate(study, workers).seconds
-        total = [a + b for a, b in zip(total, found or (0.0, 0.0), strict=True)]
-        rows.append([name, f"{study.jobs:,}", "not known before" if found is None else span(*found)])
-    tables.show(["figure", "jobs", "time"], [*rows, ["together", "", span(total[0], total[1])]], left=1)
-    _show_left_out(left_out)
+def _show_costs(ready: dict[str, Sweep]) -> None:
+    """A row for each figure."""
+    tables.show(["figure", "jobs"], [[name, f"{study.jobs:,}"] for name, study in ready.items()], left=1)
 
 
 def _show_left_out(left_out: dict[str, str]) -> None:
@@ -125,7 +118,7 @@ def _run(name: str, study: Sweep, workers: WorkerPool, where: Path) -> Report:
     from coband.simulator.experiments.runs.reporting import Commands
     from coband.simulator.experiments.sweep import directory
 
-    progress.announce(study, workers.size(), elsewhere=not workers.children)
+    progress.announce(study)
     place = directory.earlier(study.name, where)
     commands = Commands(Request(Path(name)).replay(), sys.argv, f"coband figures {name} --out {where}")
     with sweep_view.View(study.name) as view:

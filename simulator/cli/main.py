@@ -1,7 +1,7 @@
 """The program ``coband``: finds commands without importing them, and reports errors in the input with one message.
 
-Exit status: 0 success; 1 a check or a job failed; 2 bad input; 70 a defect of coband; 75 a limit of the scenario was
-reached, so that there is more to do; 130 interrupted; 141 the reader of the output has closed the pipe.
+Exit status: 0 success; 1 a check or a job failed; 2 bad input; 70 a defect of coband; 130 interrupted; 141 the reader
+of the output has closed the pipe.
 """
 
 from __future__ import annotations
@@ -59,9 +59,6 @@ COMMANDS: Mapping[str, str] = {
 }
 """Command -> its help in one line, which is here so that ``--help`` imports nothing."""
 
-COMPUTING = frozenset(COMMANDS) - {"init", "list", "describe", "schema", "cite", "data"}
-"""The commands that import numpy and scipy."""
-
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
@@ -86,12 +83,6 @@ def cli(ctx: click.Context) -> None:
     """A discrete-event simulator for collaborative bandits: regret, communication and time on one clock."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-    elif ctx.invoked_subcommand in COMPUTING:
-        from coband.simulator.experiments.runs.free_memory import too_little
-        from coband.simulator.scenario_errors import RequestError
-
-        if (sentence := too_little()) is not None:
-            raise RequestError(sentence)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -160,9 +151,6 @@ def _status(arguments: Sequence[str] | None) -> int:
     except terminal.OutputLostError as error:
         terminal.discard(sys.stdout)
         return _complain(str(error), BAD_INPUT)
-    except MemoryError as error:
-        reason = f" ({error})" if str(error) else ""
-        return _complain(f"out of memory{reason}; what is finished is kept", BAD_INPUT)
     except Exception as error:
         return _explain(error)
 
@@ -187,8 +175,12 @@ def _explain(error: Exception) -> int:
         return _complain(f"{error.strerror}; what is finished is kept", BAD_INPUT)
     from coband.simulator.experiments.runs.breaking_off import mistake
 
+    said = mistake(error)
+    if isinstance(error, MemoryError) and not said:
+        reason = f" ({error})" if str(error) else ""
+        return _complain(f"out of memory{reason}; what is finished is kept", BAD_INPUT)
     traceback.print_exception(error)
-    if said := mistake(error):
+    if said:
         return _complain(f"this is no defect of coband's own code: {said}", DEFECT)
     return _complain("this is a defect of coband, not of your input; please report it with the lines above", DEFECT)
 

@@ -13,8 +13,6 @@ from coband.simulator.cli import terminal
 from coband.simulator.experiments.visible import visible
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
     from rich.progress import Progress
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from coband.simulator.metrics import Metric
 
 EXIT_CODES = {"interrupted": 130, "stopped": 2}
-AT_A_LIMIT = 75
 VERBOSITY = "coband.verbosity"
 
 
@@ -90,10 +87,6 @@ class Bar:
         self._shown.add(gist)
         self._print(f"  to see it again: {failure.replay}")
 
-    def warned(self, sentence: str) -> None:
-        """Say it now, as it would be too late at the end."""
-        self._print(f"warning: {sentence}")
-
     def _print(self, text: str) -> None:
         if self._progress is not None:
             self._progress.console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
@@ -130,43 +123,12 @@ def verbosity() -> str:
     return "usual" if context is None else str(context.meta.get(VERBOSITY, "usual"))
 
 
-def announce(study: Study, workers: int | None = None, *, out: Path | None = None, elsewhere: bool = False) -> None:
-    """Say on standard error how much there is to run, and what that takes.
-
-    Args:
-        workers: processes; None for one per job, at most one per core.
-        out: where the run directory is or will be; None if nobody knows.
-        elsewhere: whether the processes are on other machines.
-    """
+def announce(study: Study) -> None:
+    """Say on standard error how much there is to run."""
     from coband.simulator.experiments.runs.workload import workload
 
     if verbosity() != "quiet" and (sentence := workload(study)):
-        click.echo("\n".join([sentence, *expected(study, workers, out=out, elsewhere=elsewhere)]), err=True)
-
-
-def expected(
-    study: Study, workers: int | None = None, *, out: Path | None = None, elsewhere: bool = False
-) -> list[str]:
-    """What a study takes, and which limit it will meet: a line, or none for what takes little.
-
-    Args:
-        workers: as for `announce`.
-        out: as for `announce`.
-        elsewhere: as for `announce`.
-    """
-    from coband.simulator.experiments.runs.forecast import estimate
-    from coband.simulator.experiments.runs.memory import in_bytes
-    from coband.simulator.experiments.store.files import free_bytes
-
-    found, limit = estimate(study, workers, elsewhere=elsewhere), study.limit
-    parts = [str(found)]
-    if limit is not None and found.seconds is not None and found.seconds[0] > limit.seconds:
-        parts.append(f"limit.wall_time ends it after {limit.wall_time}")
-    if limit is not None and found.most > limit.bytes:
-        parts.append(f"limit.disk ends it at {limit.disk}")
-    if out is not None and found.most > (free := free_bytes(out)):
-        parts.append(f"but {out} has room for {in_bytes(free)} only")
-    return ["; ".join(parts)] if found.notable or len(parts) > 1 or limit is not None else []
+        click.echo(sentence, err=True)
 
 
 def time_left(status: Status) -> str:
@@ -255,9 +217,7 @@ def early_end(report: Report) -> str | None:
 
 
 def exit_code(report: Report) -> int:
-    """130 after Ctrl-C, 75 at a limit, 2 when it had to stop otherwise, 1 when a job broke off, 0 otherwise."""
-    if report.status.limited:
-        return AT_A_LIMIT
+    """130 after Ctrl-C, 2 when it had to stop otherwise, 1 when a job broke off, 0 otherwise."""
     if report.status.state in EXIT_CODES:
         return EXIT_CODES[report.status.state]
     return 1 if report.failures else 0

@@ -12,7 +12,7 @@ import click
 from coband.simulator.cli import tables
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.results import Best, Entry, Results, Spread, Stopped
+    from coband.simulator.experiments.runs.results import Best, Entry, Results, Spread
     from coband.simulator.metrics import Metric
 
 WITH_SERVER = {
@@ -120,7 +120,6 @@ def show_sweep(found: Results, directory: Path, *, several_sizes: bool) -> None:
     """
     if "best" in found:
         _show_best(found["best"])
-        _show_stopped(found.get("stopped", []))
     else:
         _show_variants(found["results"], COLUMNS | (PER_AGENT if several_sizes else {}))
     _show_broken(found)
@@ -160,15 +159,6 @@ def _show_best(lines: Sequence[Best]) -> None:
     tables.show(header, rows, left=len(contexts) + 2, keys=len(contexts) + 1)
     click.echo("mean ± half the width of the 95 % confidence interval (number of replications)")
     click.echo("the best of many looks better on the seeds that chose it than it is; compare fresh seeds")
-
-
-def _show_stopped(stopped: Sequence[Stopped]) -> None:
-    """How many candidates were stopped early, and after how many replications."""
-    if stopped:
-        after = Counter(one["replications"] for one in stopped)
-        parts = ", ".join(f"{count:,} after {made:,}" for made, count in sorted(after.items()))
-        key = stopped[0]["on"]
-        click.echo(f"stopped early, with the worse mean {key} on tuning replications: {parts} (results.json: stopped)")
 
 
 def _estimate(found: Spread | None) -> str:

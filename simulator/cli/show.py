@@ -25,7 +25,7 @@ def show(path: Path, as_json: bool) -> None:
     Of a run that goes on, or that was ended, what is finished is shown.
     """
     with opened(path) as run:
-        from coband.simulator.experiments.store.summaries import is_sweep, summary
+        from coband.simulator.experiments.store.variants import is_sweep, summary
 
         found = summary(run)
         if as_json:

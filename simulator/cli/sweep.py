@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 @placed
 @click.option("--status", type=RunPath(), metavar="DIR", help="Say how far the sweep in DIR is, and do nothing else.")
 @RESUME
+@click.option("--again", is_flag=True, help="Go on in a directory, and run its finished jobs again.")
 @out_directory("Sweep directory; by default runs/<name>-<number>.")
 @JSON
 @click.pass_context
@@ -58,6 +59,7 @@ def sweep(
     trace: Level,
     status: Path | None,
     resume: bool,
+    again: bool,
     out: Path | None,
     as_json: bool,
     **place: Any,
@@ -74,11 +76,11 @@ def sweep(
         raise BadInput("give a scenario FILE, or --status DIR.")
     request = Request(file, settings, replications, seed=seed, only=only)
     study = _load(request, trace)
-    if not study.gridded and place["cluster"] is None and not resume:
+    if not study.gridded and place["cluster"] is None and not (resume or again):
         raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
     with pool(**place) as workers_found:
-        progress.announce(study, workers_found.size(), out=out or Path(), elsewhere=not workers_found.children)
-        report = driven(request, study, workers_found, resume, out)
+        progress.announce(study)
+        report = driven(request, study, workers_found, resume, out, again=again)
     if as_json:
         tables.show_json(report.object)
         click.echo(f"sweep directory: {report.directory}", err=True)
@@ -94,11 +96,9 @@ def sweep(
 
 def _load(request: Request, trace: Level) -> Sweep:
     from coband.simulator.cli.plugins import warn_of_plugins
-    from coband.simulator.experiments.runs.openings import openings
     from coband.simulator.experiments.runs.study import SelectionError
     from coband.simulator.experiments.sweep.study import load_study
 
-    openings()  # before plugins are imported
     warn_of_plugins()
     try:
         return load_study(request.file, request.overrides(), trace=trace).selected(request.only)
@@ -106,16 +106,16 @@ def _load(request: Request, trace: Level) -> Sweep:
         raise BadInput(str(error)) from error
 
 
-def driven(request: Request, study: Study, pool: WorkerPool, resume: bool, out: Path | None) -> Report:
+def driven(
+    request: Request, study: Study, pool: WorkerPool, resume: bool, out: Path | None, *, again: bool = False
+) -> Report:
     """Run a study in a directory of a sweep, a new one or the one to go on with, and show how far it is."""
-    from coband.simulator.experiments.runs import memory
     from coband.simulator.experiments.runs.driver import drive
     from coband.simulator.experiments.runs.reporting import Commands
     from coband.simulator.experiments.sweep import directory
 
-    for sentence in memory.before(study, pool.size()) if pool.children or pool.in_process else ():
-        click.echo(f"warning: {sentence}", err=True)
-    place = (directory.earlier if resume else directory.new)(study.name, out)
+    go_on = resume or again
+    place = directory.earlier(study.name, out, again=again) if go_on else directory.new(study.name, out)
     if (other := place.other_hardware()) is not None:
         click.echo(f"warning: {other}", err=True)
     commands = Commands(request.replay(), sys.argv, _resume(place.path))
@@ -131,7 +131,7 @@ def _resume(where: Path) -> str:
     given, words = sys.argv[1:], ["coband"]
     skip = False
     for word in given:
-        if not skip and word not in ("--resume", "--out") and not word.startswith("--out="):
+        if not skip and word not in ("--resume", "--again", "--out") and not word.startswith("--out="):
             words.append(word)
         skip = word == "--out"
     return shlex.join([*words, "--resume", "--out", str(where)])

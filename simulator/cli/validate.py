@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli import progress
 from coband.simulator.cli.options import SHIPPED, files, settings
 from coband.simulator.cli.plugins import warn_of_plugins
 
@@ -30,7 +29,7 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
     wrong = False
     for file in files:
         try:
-            study = load_study(file, settings, trace=None)
+            study = load_study(file, settings)
         except ScenarioError as error:
             click.echo(str(error), err=True)
             wrong = True
@@ -43,6 +42,4 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
             wrong = wrong or bool(found.problems)
             if not found.problems:
                 click.echo(f"{file}: ok ({'; '.join([workload(study), *found.left_out])})")
-                for line in progress.expected(study):
-                    click.echo(f"  {line}")
     ctx.exit(2 if wrong else 0)

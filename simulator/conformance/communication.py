@@ -17,7 +17,6 @@ from coband.simulator.core.algorithm import ClosedForm, MessageSize, attributes
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
 from coband.simulator.core.formulas import Values, evaluate, names_in
-from coband.simulator.core.memory import RunSize
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, BatchAgent, Server
 from coband.simulator.core.talks import Declined
@@ -70,18 +69,6 @@ def check_closed_forms(name: str, run: Run, schedule: str) -> None:
             known = ", ".join(sorted(totals))
             demand(form.count in totals, f"Algorithm.counts of {name} names {form.count!r}; there is {known}")
             _check_form(f"the run counts {form.count} =", totals[form.count], form, values)
-
-
-def check_memory(name: str, run: Run) -> None:
-    """What the algorithm says it keeps has a value once all sizes are known, and is not negative."""
-    entry, world = algorithm(name), run.engine.world
-    arms = len(world.arms(0, max(1, run.result.turns)))
-    fixed = arms if world.fixed_arms else 0
-    agents, config = len(run.engine.agents), run.engine.agents[0].context.config
-    found = dict(entry.memory_of(RunSize(config, agents, run.result.turns, world.dimension, arms, fixed)))
-    for part in entry.memory:
-        demand(part in found, f"Algorithm.memory of {name}: {part.what}: {part.words} has no value")
-        demand(found[part] >= 0.0, f"Algorithm.memory of {name}: {part.what}: {part.words} is negative")
 
 
 def check_sums(run: Run) -> None:

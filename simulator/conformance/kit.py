@@ -20,7 +20,6 @@ from coband.simulator.conformance import graphs, runs
 from coband.simulator.conformance.coins import own_coins_only
 from coband.simulator.conformance.communication import (
     check_closed_forms,
-    check_memory,
     check_messages,
     check_metrics,
     check_sums,
@@ -160,7 +159,6 @@ class AsDeclared(Case):
         horizon = {"horizon": 15} if "horizon" in algorithm(self.algorithm).config.model_fields else {}
         for cut in CUT.get(self.schedule, ()):
             check_closed_forms(self.algorithm, self._run({**horizon, **self.config}, cut), self.schedule)
-        check_memory(self.algorithm, result)
         small = problem_of if on_graph(self.algorithm) else runs.problem_of
         check_metrics(self.algorithm, result, str(small(self.algorithm)["kind"]))
 

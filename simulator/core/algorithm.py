@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from coband.simulator.core.formulas import FormulaError, Values, evaluate
-from coband.simulator.core.memory import Memory, RunSize
+from coband.simulator.core.formulas import Values, evaluate
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import BatchAgent, Client, NodeContext, Server, UnsupportedScenario
 from coband.simulator.core.nodes.own_noise import OwnNoise
@@ -210,7 +208,6 @@ class Algorithm:
         counts: closed forms of the communication.
         where: formulas that name a quantity of other formulas, such as the number of weights of a network.
         metrics: the numbers that its nodes report (``report``, ``report_own``).
-        memory: what its nodes keep that may be large; a run that needs more than is free is refused.
         cites: what ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries.
         search: parameter -> what ``coband frontier`` tries where nothing else is said, such as ``"0.01..100"``: the
             parameters that trade communication against regret.
@@ -236,7 +233,6 @@ class Algorithm:
     where: Mapping[str, str] = field(default_factory=dict, hash=False)
     metrics: tuple[Metric, ...] = ()
     cites: tuple[str, ...] = ()
-    memory: tuple[Memory, ...] = ()
     search: Mapping[str, str] = field(default_factory=dict, hash=False)
     bounds: tuple[Bound, ...] = ()
     unbounded: str = ""
@@ -290,15 +286,6 @@ class Algorithm:
             wanted = 'give Algorithm.server "module:Class", or the class itself'
             raise UnsupportedScenario(f"server={self.server!r} cannot be imported: {error}; {wanted}") from error
         return found
-
-    def memory_of(self, run: RunSize) -> list[tuple[Memory, float]]:
-        """(what, bytes) of what its nodes keep, as far as the sizes that decide are known before the run."""
-        values = self.parameters(run.config) | run.quantities
-        for name, formula in self.where.items():
-            with suppress(FormulaError):
-                values[name] = evaluate(formula, values)
-        found = [(part, part.size(run, values)) for part in self.memory]
-        return [(part, size) for part, size in found if size is not None]
 
     @staticmethod
     def parameters(config: BaseModel) -> dict[str, object]:

@@ -6,6 +6,7 @@ import traceback
 from pathlib import Path
 from typing import NoReturn
 
+from coband.simulator.arrays import TooLarge
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.mistakes import NodeMistake
@@ -16,7 +17,7 @@ from coband.simulator.live.codec import WireError
 from coband.simulator.live.terms import LiveError
 from coband.simulator.scenario_errors import BrokenOff
 
-TELLING: tuple[type[Exception], ...] = (InvariantViolation, JobFailure, BrokenOff, MemoryError, WireError, *BAD_INPUT)
+TELLING: tuple[type[Exception], ...] = (InvariantViolation, JobFailure, BrokenOff, TooLarge, WireError, *BAD_INPUT)
 """Errors whose text says all that a user needs."""
 LIBRARIES = {"numpy", "scipy"}
 

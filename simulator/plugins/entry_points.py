@@ -6,10 +6,18 @@ Entry points of other packages are loaded at once, so that warnings about them c
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from importlib.metadata import Distribution, EntryPoint, EntryPoints, PathDistribution, entry_points
+from importlib.metadata import (
+    Distribution,
+    EntryPoint,
+    EntryPoints,
+    PathDistribution,
+    entry_points,
+    packages_distributions,
+)
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -81,6 +89,24 @@ def installed(group: str) -> EntryPoints:
 def offering() -> set[str]:
     """The top-level modules of what packages offer to coband."""
     return {point.module.partition(".")[0] for point in _all_installed() if point.group.startswith("coband.")}
+
+
+def foreign(module: str) -> bool:
+    """Whether a module belongs neither to coband nor to Python."""
+    top = module.partition(".")[0]
+    return top != OWN_DISTRIBUTION and top not in sys.stdlib_module_names
+
+
+def of_a_plugin(module: str) -> bool:
+    """Whether a module is of a plugin, or of the user's, and not of a library that is installed."""
+    top = module.partition(".")[0]
+    return foreign(module) and (top not in distributions() or top in offering())
+
+
+@lru_cache(maxsize=1)
+def distributions() -> Mapping[str, list[str]]:
+    """Top-level module -> names of the distributions that have it."""
+    return packages_distributions()
 
 
 @lru_cache(maxsize=1)

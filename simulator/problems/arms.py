@@ -14,9 +14,9 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, require_room
 from coband.simulator.core.config import Config
-from coband.simulator.problems.world import FIRST_BLOCK, Extent, Streams, longest_block, read_only
+from coband.simulator.problems.world import Streams, read_only
 
 Shape = Literal["ball", "sphere", "box"]
 
@@ -198,6 +198,8 @@ class PoolArms(Config):
         else:
             assert self.dimension is not None  # ensured by _check
             assert self.size is not None
+            what = f"a pool of {self.size:,} points of dimension {self.dimension:,}"
+            require_room(what, self.size, self.dimension, instead="change problem.arms (dimension, size)")
             points = _draw_pool(self.shape, streams("world", 0, "pool"), self.size, self.dimension)
         return Pool(read_only(points), self.count)
 
@@ -251,20 +253,3 @@ def _shuffle_start(size: int, uniforms: list[float]) -> list[int]:
 
 
 ArmSpec = Annotated[BallArms | SphereArms | BoxArms | NormalisedCubeArms | PoolArms, Field(discriminator="kind")]
-
-
-def extent_of(spec: ArmSpec, agents: int, further: float = 0.0) -> Extent:
-    """The sizes of a world with such arms, of which each agent has those of a turn at hand.
-
-    Args:
-        further: numbers that the world keeps beside arms.
-    """
-    if not isinstance(spec, PoolArms):
-        turns = min(FIRST_BLOCK, longest_block(agents, spec.count * spec.dimension))
-        held, change = turns * agents * spec.count * spec.dimension, "problem.arms (dimension, count)"
-        return Extent(spec.dimension, spec.count, False, held + further, change)
-    points = spec.points or ()
-    size, dimension = (len(points), len(points[0])) if points else (spec.size or 1, spec.dimension or 1)
-    held, arms = 2 * size * dimension, spec.count or size  # twice while it is drawn
-    held += 0 if spec.count is None else agents * arms * dimension
-    return Extent(dimension, arms, spec.count is None, held + further, "problem.arms (dimension, size, count)")

@@ -15,11 +15,11 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import JsonObject
 from coband.simulator.core.world import World
 from coband.simulator.metrics import Metric
-from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of
+from coband.simulator.problems.arms import ArmSource, ArmSpec
 from coband.simulator.problems.drift import AnyDrift
 from coband.simulator.problems.drift import Path as Drifting
 from coband.simulator.problems.positions import GoingOn, position
-from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams
+from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import (
     AnyReward,
     LinearReward,
@@ -249,10 +249,6 @@ class ContextualProblem(Problem):
         if misplaced := self.reward.misplaced(self.arms, "arms"):
             raise ValueError(misplaced)
         return self
-
-    def extent(self, agents: int) -> Extent:
-        """Arms of a turn of each agent, or the pool; the kernel matrix of the reward's centres."""
-        return extent_of(self.arms, agents, float(getattr(self.reward, "centres", 0)) ** 2)
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw pool and reward function from the streams (world, 0, pool) and (world, 0, reward)."""

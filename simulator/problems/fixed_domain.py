@@ -14,11 +14,11 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, require_room
 from coband.simulator.core.config import Config, JsonObject
 from coband.simulator.problems.arms import Pool, uniform_ball, uniform_sphere
 from coband.simulator.problems.rewards import AnyReward, NoiseSpec, as_noise, means_of
-from coband.simulator.problems.world import Extent, FixedArmsWorld, Problem, ProblemEntry, Streams, World, read_only
+from coband.simulator.problems.world import FixedArmsWorld, Problem, ProblemEntry, Streams, World, read_only
 
 _OPEN = 2.0**-40
 """Distance from 0 and 1 that keeps normal quantiles finite."""
@@ -35,6 +35,8 @@ class _RegionPoints(Config, abc.ABC):
     """sobol: a scrambled Sobol sequence, which leaves no gaps; uniform: independent points."""
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
+        what = f"{self.points:,} points of dimension {self.dimension:,}"
+        require_room(what, self.points, self.dimension, instead="change problem.domain (dimension, points)")
         if self.method == "uniform":
             return self.independent(rng)
         from scipy.stats import qmc  # takes half as long to import as all of coband
@@ -145,12 +147,6 @@ class FixedDomainProblem(Problem):
         if misplaced := self.reward.misplaced(self.domain, "domain"):
             raise ValueError(misplaced)
         return self
-
-    def extent(self, agents: int) -> Extent:
-        """The points, and the kernel matrix of the reward's centres."""
-        d, points = self.domain.dimension, self.domain.points
-        held = float(points) * d + float(getattr(self.reward, "centres", 0)) ** 2
-        return Extent(d, points, True, held, "problem.domain (dimension, points)")
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw the points from the stream (world, 0, domain), the reward function from (world, 0, reward)."""

@@ -28,10 +28,10 @@ from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.multitask import Augmented, augmented
 from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.metrics import Metric
-from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of, uniform_ball, uniform_sphere
+from coband.simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
 from coband.simulator.problems.contextual import ContextualWorld
 from coband.simulator.problems.data_error import DataError
-from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams, check_columns
+from coband.simulator.problems.problem import Problem, ProblemEntry, Streams, check_columns
 from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise, means_of
 from coband.simulator.problems.rkhs import RkhsFunction
 from coband.simulator.problems.world import FixedArmsWorld, Noise, read_only
@@ -178,11 +178,6 @@ class NetworkProblem(Problem):
     those of clusters; of others it is shift ||sum_i z_i u_i||, with random unit vectors u_i."""
     noise: NoiseSpec = Field(default=0.1)
     """Noise of a reward; a number is the standard deviation of Gaussian noise."""
-
-    def extent(self, agents: int) -> Extent:
-        """Arms of a turn of each agent, or the pool; contexts, and the kernel matrix of the centres of F."""
-        contexts = agents * (self.contexts.dimension if isinstance(self.contexts, RandomContext) else 1)
-        return extent_of(self.arms, agents, float(self.centres) ** 2 + contexts)
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         return self._world(None, streams, agents)

@@ -9,11 +9,11 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, require_room
 from coband.simulator.core.config import Config
 from coband.simulator.core.world import World
 from coband.simulator.problems.arms import ArmSpec, BoxArms, PoolArms, uniform_ball, uniform_sphere
-from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams
+from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.world import OwnArmsWorld
 
@@ -54,13 +54,11 @@ class OwnArmsProblem(Problem):
             raise ValueError(f"theta has {len(self.theta)} numbers but arms.dimension is {self.arms.dimension}.")
         return self
 
-    def extent(self, agents: int) -> Extent:
-        """The arms of all agents."""
-        d, count = self.arms.dimension or 0, self.arms.count or 0
-        return Extent(d, count, False, float(agents) * count * (d + 1), "problem.arms (dimension, count)")
-
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Arms from the stream (world, agent, arms), parameters from (world, 0, reward)."""
+        shape = agents, self.arms.count or 0, self.arms.dimension or 0
+        what = "the arms of {:,} agents, {:,} each of dimension {:,}".format(*shape)
+        require_room(what, *shape, instead="change problem.arms (dimension, count)")
         arms = np.stack([self._drawn(streams("world", agent, "arms"), streams) for agent in range(agents)])
         theta = self._parameters(streams("world", 0, "reward"), arms.shape[1])
         truth = {"theta": theta.tolist()}

@@ -47,31 +47,8 @@ def check_columns(kernel: KernelSpec, coordinates: int, place: str) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Extent:
-    """The sizes of a world, as the `problem:` section says them.
-
-    Attributes:
-        dimension: d.
-        arms: K of a turn.
-        fixed: whether all turns have the same arms.
-        held: float64 numbers that the world keeps at least.
-        change: the keys that make it smaller.
-    """
-
-    dimension: int
-    arms: int
-    fixed: bool
-    held: float
-    change: str
-
-
 class Problem(Config, abc.ABC):
     """The `problem:` section of a scenario: what to draw a world from."""
-
-    def extent(self, agents: int) -> Extent | None:
-        """The sizes of the world, without drawing it; None where data say them."""
-        return None
 
     def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
         """(key path, what is wrong) of every part that does not fit the number of agents."""

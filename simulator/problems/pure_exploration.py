@@ -19,14 +19,14 @@ import numpy.typing as npt
 import pydantic
 from pydantic import Field
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, require_room
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.world import World
 from coband.simulator.maths.exploration.conditions import smallest_norm
 from coband.simulator.maths.kernels.library import Kernel, Linear
 from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.metrics import Metric
-from coband.simulator.problems.problem import Extent, InstanceError, Problem, ProblemEntry, Streams, check_columns
+from coband.simulator.problems.problem import InstanceError, Problem, ProblemEntry, Streams, check_columns
 from coband.simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
 from coband.simulator.problems.world import Blocks, FixedArmsWorld, Noise, read_only
 
@@ -60,8 +60,11 @@ class TableFeatures(Config):
         blocks = self.blocks(agents)
         if len(blocks) != agents:
             raise InstanceError(f"problem.features.tasks {self.count_error(agents)}")
+        shape = agents, math.comb(self.size, self.ones), self.size * (max(blocks) + 1)
+        what = "the arms of {:,} agents, {:,} each of dimension {:,}".format(*shape)
+        require_room(what, *shape, instead="change problem.features (size, ones)")
         chosen = list(combinations(range(self.size), self.ones))
-        pairs = np.zeros((agents, len(chosen), self.size * (max(blocks) + 1)))
+        pairs = np.zeros(shape)
         for agent, block in enumerate(blocks):
             for arm, places in enumerate(chosen):
                 pairs[agent, arm, [self.size * block + place for place in places]] = 1.0
@@ -125,6 +128,8 @@ class KernelFeatures(Config):
         parts = [np.broadcast_to(part, (*shape, part.shape[2])) for part in (tasks, arms)]
         pairs = np.concatenate(parts, axis=2)
         points = np.ascontiguousarray(pairs.reshape(-1, pairs.shape[2]))
+        what = f"the kernel of {self.count:,} arms of {agents:,} agents"
+        require_room(what, len(points), len(points), instead="change problem.features.count, or agents.count")
         K = self.kernel(points, points)
         for _ in range(ATTEMPTS):
             means = (K @ rng.standard_normal(len(K))).reshape(shape)
@@ -230,17 +235,6 @@ class PureExplorationProblem(Problem):
         wrong = self.features.count_error(agents) if isinstance(self.features, TableFeatures) else None
         if wrong is not None:
             yield ("features", "tasks"), wrong
-
-    def extent(self, agents: int) -> Extent:
-        features = self.features
-        if isinstance(features, KernelFeatures):
-            d, arms, change = features.task_dimension + features.arm_dimension, float(features.count), "count"
-        else:
-            d = features.size * (max(features.blocks(agents), default=0) + 1)
-            size, ones = features.size + 1.0, features.ones + 1.0
-            log = math.lgamma(size) - math.lgamma(ones) - math.lgamma(size - ones + 1.0)
-            arms, change = round(math.exp(min(log, 300.0))), "size, ones"
-        return Extent(d, int(arms), True, float(agents) * arms * d, f"problem.features ({change})")
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw pairs and means from the stream (world, 0, tasks).

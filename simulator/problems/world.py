@@ -15,7 +15,6 @@ import numpy as np
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import JsonObject
 from coband.simulator.core.world import World as World
-from coband.simulator.problems.problem import Extent as Extent
 from coband.simulator.problems.problem import InstanceError as InstanceError
 from coband.simulator.problems.problem import Problem as Problem
 from coband.simulator.problems.problem import ProblemEntry as ProblemEntry

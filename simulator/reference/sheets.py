@@ -9,7 +9,6 @@ from typing import Any
 from coband.simulator.reference.values import in_yaml
 
 Item = dict[str, Any]
-MEMORY = "Memory (in numbers of 8 bytes; N agents, T pulls in all, t of each agent, d dimensions, M fixed arms)"
 PLACE = " place"
 """What the kind of an item ends with that is a mere place of a name."""
 
@@ -116,9 +115,6 @@ def _sections(item: Item) -> Iterator[Section]:
         yield Section("Liars", (Text((item["liars"],)),))
     if item.get("counts"):
         yield Section("Communication", (Text(tuple(_count(form) for form in item["counts"])),))
-    if item.get("memory"):
-        lines = tuple(f"{part['what']}: {part['numbers']}" for part in item["memory"])
-        yield Section(MEMORY, (Text(lines),))
     if item.get("where"):
         yield Section("where", (Text(tuple(_quantity(*pair) for pair in item["where"].items())),))
     if item.get("bounds"):

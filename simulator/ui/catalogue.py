@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
-from coband.simulator.experiments.store import damage
-from coband.simulator.experiments.store.files import DATABASE
+from coband.simulator.experiments.store import opening
+from coband.simulator.experiments.store.files import DATABASE, StoreError
 from coband.simulator.experiments.store.finding import runs_below
 from coband.simulator.ui.entries import DAMAGED, KILLED, RUNNING, Entry, Signature, read, signature
 
 PATIENCE = 0.25
-"""Seconds that one look spends on seals; stores for which there was no time are checked at the next looks."""
+"""Seconds that one look spends on checks; stores for which there was no time are checked at the next looks."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Catalogue:
 
     @property
     def unchecked(self) -> bool:
-        """Whether some stores have not been compared with their seals yet."""
+        """Whether some stores have not been checked yet."""
         with self._lock:
             return any(not known.checked for known in self._known.values())
 
@@ -64,23 +64,24 @@ class Catalogue:
         self._check(time.monotonic() + PATIENCE)
 
     def _check(self, end: float) -> None:
-        """Compare stores with their seals, as long as there is time."""
+        """Check stores, as long as there is time."""
         for known in self._known.values():
             if not known.checked and time.monotonic() < end:
                 known.checked = True
-                ended = known.entry.status != RUNNING  # others have no seal yet
+                ended = known.entry.status != RUNNING
                 if ended and not known.entry.trouble and (found := _trouble(known.entry.path / DATABASE)):
                     known.entry = replace(known.entry, trouble=found)
 
 
 def _trouble(file: Path) -> str:
-    """What the seal of a store says is wrong with it; empty if nothing, or if it has none."""
+    """What is wrong with a store; empty if nothing."""
     try:
-        state = damage.sealed(file)
+        opening.require_sound(file)
+    except StoreError:
+        return f"{DATABASE} is damaged"
     except OSError as error:
         return f"{DATABASE} cannot be read ({error.strerror})"
-    said = {"damaged": "is damaged", "changed": "was changed after its run had ended"}
-    return f"{DATABASE} {said[state]}" if state in said else ""
+    return ""
 
 
 def _current(entry: Entry) -> Entry:

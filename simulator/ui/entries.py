@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.experiments.runs.status import ENDED
-from coband.simulator.experiments.store import damage
-from coband.simulator.experiments.store.files import DATABASE, JOBS, MANIFEST, SCENARIO
+from coband.simulator.experiments.store import opening
+from coband.simulator.experiments.store.files import DATABASE, JOBS, MANIFEST, SCENARIO, StoreError
 from coband.simulator.experiments.store.finding import manifest_of
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.sweep.status import FILE as STATUS
@@ -150,11 +150,14 @@ def _jobs(path: Path, root: Path) -> tuple[dict[str, int], tuple[str, ...], tupl
         return {}, (), (), f"there is no {DATABASE}"
     query = "SELECT label, algorithm, status, count(*) FROM jobs GROUP BY label, algorithm, status ORDER BY min(job)"
     try:
-        with closing(damage.connect(file)) as connection:
+        with closing(opening.connect(file)) as connection:
+            opening.require_version(connection, Path(DATABASE))
             rows = [
                 (str(label), str(name), str(status), int(n)) for label, name, status, n in connection.execute(query)
             ]
-    except damage.UNUSUAL as error:
+    except StoreError as error:
+        return {}, (), (), str(error).rstrip(".")
+    except opening.UNUSUAL as error:
         return {}, (), (), f"{DATABASE} cannot be read ({error})"
     jobs: dict[str, int] = {}
     for _, _, status, count in rows:

@@ -10,7 +10,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from coband.simulator import arrays
 from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import TooLarge
 from coband.simulator.conformance.graphs import POOL, check_conservation, graph_of, run, world
 from coband.simulator.conformance.runs import Run
 from coband.simulator.core.nodes.node import UnsupportedScenario
@@ -479,6 +481,12 @@ def test_message_sizes(name: str) -> None:
         assert totals["transmissions"] == totals["deliveries"] == 5 * 8 * 2
 
 
+def machine_of(gib: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run on a machine of so little memory."""
+    monkeypatch.setattr(arrays, "SMALL", 0.0)
+    monkeypatch.setattr(arrays, "machine_memory", lambda: gib * arrays.GIB)
+
+
 @pytest.mark.parametrize(
     ("name", "kernel", "refused"),
     [
@@ -488,7 +496,10 @@ def test_message_sizes(name: str) -> None:
         ("naive_coop", "linear", False),
     ],
 )
-def test_exact_posteriors_that_do_not_fit_are_refused_with_an_estimate(name: str, kernel: str, refused: bool) -> None:
+def test_exact_posteriors_that_do_not_fit_are_refused_with_their_size(
+    name: str, kernel: str, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine_of(5e-3, monkeypatch)
     problem = {
         "kind": "network",
         "arms": {"kind": "ball", "dimension": 3, "count": 2},
@@ -496,7 +507,7 @@ def test_exact_posteriors_that_do_not_fit_are_refused_with_an_estimate(name: str
     }
     config = {
         "kernel": {"kind": kernel, **({"gamma": 1.0} if kernel == "gaussian" else {})},
-        "posterior": {"kind": "exact", "memory": 5e-3},
+        "posterior": "exact",
     }
     plan: Any = {
         "topology": {"kind": "erdos_renyi", "p": 0.7},
@@ -506,23 +517,26 @@ def test_exact_posteriors_that_do_not_fit_are_refused_with_an_estimate(name: str
     if not refused:
         assert run(name, config, problem, **plan).result.turns == 200
         return
-    with pytest.raises(
-        UnsupportedScenario, match=r"up to 1\d\d observations need about .* GiB.*use posterior: \{kind: nystrom"
-    ):
-        run(name, {**config, "posterior": {"kind": "exact", "memory": 1e-4}}, problem, **plan)
+    machine_of(1e-4, monkeypatch)
+    with pytest.raises(TooLarge, match=r"up to 1\d\d observations: about .* GiB.*use posterior: \{kind: nystrom"):
+        run(name, config, problem, **plan)
     assert run(name, {**config, "posterior": "nystrom"}, problem, **plan).result.turns == 200
 
 
-def test_an_exact_posterior_of_one_agent_that_does_not_fit_is_refused() -> None:
+def test_an_exact_posterior_of_one_agent_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine_of(2e-7, monkeypatch)
     problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
-    config = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "posterior": {"kind": "exact", "memory": 1e-9}}
-    with pytest.raises(UnsupportedScenario, match="exact posteriors of 1 groups of agents with up to 8 observations"):
+    config = {"kernel": {"kind": "gaussian", "gamma": 1.0}}
+    with pytest.raises(TooLarge, match="exact posteriors of 1 groups of agents with up to 8 observations"):
         run("eager_kernel_ucb", config, problem, topology="complete", agents=1)
 
 
 @pytest.mark.parametrize(("hops", "kind", "refused"), [(1, "mmd", False), (2, "mmd", True), (2, "gaussian", False)])
-def test_agents_with_kernels_of_their_own_share_no_factor(hops: int, kind: str, refused: bool) -> None:
+def test_agents_with_kernels_of_their_own_share_no_factor(
+    hops: int, kind: str, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At two hops arms reach agents at different trials, so that they estimate K_z differently: 12 factors for one."""
+    machine_of(4.0 * 60**2 * 4 / 2**30, monkeypatch)
     gaussian = {"kind": "gaussian", "gamma": 1.0}
     problem = {
         "kind": "network",
@@ -535,14 +549,13 @@ def test_agents_with_kernels_of_their_own_share_no_factor(hops: int, kind: str, 
         "kernel": gaussian,
         "network_kernel": {**gaussian, "kind": kind} if kind != "mmd" else "mmd",
         "hops": hops,
-        "posterior": {"kind": "exact", "memory": 4.0 * 60**2 * 4 / 2**30},
     }
     schedule = {"kind": "rounds", "turns": 5}
     plan: Any = {"topology": "complete", "agents": 12, "schedule": schedule, "checks": "cheap"}  # twins share nothing
     if not refused:
         assert run("coop_kernel_ucb", config, problem, **plan).result.turns == 60
         return
-    with pytest.raises(UnsupportedScenario, match="12 groups of agents with up to 60 observations"):
+    with pytest.raises(TooLarge, match="12 groups of agents with up to 60 observations"):
         run("coop_kernel_ucb", config, problem, **plan)
 
 

@@ -1,6 +1,6 @@
 """What algorithms declare beside their parameters, and what records promise: changed on purpose alone.
 
-Needs, sizes of messages, closed forms, metrics, memory and bounds are shown by ``coband describe`` and decide what is
+Needs, sizes of messages, closed forms, metrics and bounds are shown by ``coband describe`` and decide what is
 refused. Records are instances of dataclasses: frozen ones are not changed by whoever is given them, those with slots
 have no other attributes, those without ``eq`` are told apart by identity. ``python -m tests.agents.test_declarations``
 writes the file anew.

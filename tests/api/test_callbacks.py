@@ -1,4 +1,4 @@
-"""Callbacks, pulls, exporters, and halving, from Python."""
+"""Callbacks, pulls and exporters, from Python."""
 
 from __future__ import annotations
 
@@ -68,33 +68,6 @@ def test_pulls_in_batches_have_the_regret_of_their_arms(tmp_path: Path) -> None:
     assert table["pulls"].sum() == row["turns"]
     assert table["regret"].sum() == pytest.approx(row["regret"])
     assert (table["reward"] * table["pulls"]).sum() == pytest.approx(row["reward"])
-
-
-GRID = {
-    **STUDY,
-    "replications": 2,
-    "grid": {"algorithms.*.alpha": [0.1, 30, 100, 300]},
-    "tuning": {"replications": 4, "halving": {"first": 1}},
-}
-
-
-def test_halving_stops_the_worse_and_the_good_one_survives(tmp_path: Path) -> None:
-    """alpha = 0.1 is far better than the others; what is reported has replications that nothing was chosen on."""
-    halved = coband.sweep(GRID, workers=1, out=tmp_path / "halved")
-    whole = coband.sweep(GRID, set={"tuning.halving": None}, workers=1, out=tmp_path / "whole")
-    assert halved.best["alpha"].tolist() == whole.best["alpha"].tolist() == ["0.1", "0.1"]
-    assert halved.best["fresh_mean"].tolist() == whole.best["fresh_mean"].tolist()
-    for entry in ("Async", "Alone"):
-        stopped = [(row["replications"], row["mean"], row["bound"]) for row in halved.stopped if row["entry"] == entry]
-        assert sorted(made for made, _, _ in stopped) == [1, 1, 2]
-        assert all(mean >= bound for _, mean, bound in stopped)
-        rows = halved.results.where(entry=entry)
-        counts = [rows.where(phase="tuning", alpha=alpha)["replication"].tolist() for alpha in (0.1, 30, 100, 300)]
-        assert sorted(map(len, counts)) == [1, 1, 2, 4]
-        fresh = rows.where(phase="fresh")["replication"].tolist()
-        assert (fresh, min(map(min, counts))) == ([0, 1], 1_000_000)
-    again = coband.sweep(GRID, workers=1, out=tmp_path / "halved", resume=True)
-    assert list(again.stopped) == list(halved.stopped)
 
 
 def test_only_some_labels_of_a_sweep(tmp_path: Path) -> None:

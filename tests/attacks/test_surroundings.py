@@ -15,7 +15,7 @@ import pytest
 from coband.simulator.cli import terminal
 from coband.simulator.cli.main import exit_status
 from coband.simulator.experiments.store import directory, store
-from coband.simulator.experiments.store.uri import LONGEST
+from coband.simulator.experiments.store.files import LONGEST
 from coband.simulator.experiments.visible import visible
 
 ROOT = Path(__file__).parents[2]

@@ -18,10 +18,14 @@ problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: 
 algorithms: [{algorithm: async_kernel_ucb}]
 """
 
+OTHER_ALGORITHMS = {"algorithms.posterior.memory": {"algorithm": "eager_kernel_ucb", "posterior": {"kind": "exact"}}}
+"""Keys of parameters that the algorithm above never had."""
+
 
 def test_a_key_that_is_gone_says_what_serves_instead() -> None:
     for key, instead in gone.KEYS.items():
         document = place = yaml.safe_load(SCENARIO)
+        document["algorithms"] = [OTHER_ALGORITHMS.get(key, *document["algorithms"])]
         *outer, last = key.split(".")
         for name in outer:
             place = place[name][0] if name == "algorithms" else place.setdefault(name, {})

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from coband.simulator.cli.progress import expected, warnings
-from coband.simulator.experiments.runs.study import load_run
-from coband.simulator.experiments.store import files
-from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.cli.progress import warnings
 
 
 def report_of(algorithm: str, label: str, replications: list[dict[str, int]]) -> Any:
@@ -33,14 +27,3 @@ def test_a_small_dictionary_is_warned_of_once() -> None:
     assert said.startswith("Eager: the dictionary has less than 3 points for each task")
     assert "in 3 of 3 replications" in said
     assert not list(warnings(report_of("eager_kernel_ucb", "Eager", [{"dictionary_suffices": 1}, {}])))
-
-
-def test_too_little_room_is_said_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study, out = load_run("quickstart"), tmp_path / "not" / "there"
-    assert files.free_bytes(out) > 0
-    (usual,) = expected(study, 1, out=out)
-    assert usual.endswith(" of disk")
-    monkeypatch.setattr(files, "free_bytes", lambda place: 2 << 20 if place == out else 0)
-    assert expected(study, 1, out=out) == [f"{usual}; but {out} has room for 2.0 MiB only"]
-    assert expected(load_study("quickstart", trace=None), 1) == [usual], "as `coband validate` reads it"
-    assert expected(load_study("quickstart"), 1) != [usual], "a sweep keeps no traces"

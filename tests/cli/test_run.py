@@ -242,7 +242,9 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setenv("TERM", "xterm")
     with progress.Bar("study") as bar:
         bar.changed(Status("study", entries={"A": EntryStatus(total=4, done=1)}))
-        bar.changed(Status("study", entries={"A": EntryStatus(total=4, done=1)}, under_way=1.0, left=75.0))
+        bar.changed(
+            Status("study", entries={"A": EntryStatus(total=4, done=1, seconds=75.0)}, under_way=1.0, elapsed=75.0)
+        )
     shown = capsys.readouterr().err
     assert "study" in shown
     assert "50%" in shown

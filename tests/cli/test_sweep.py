@@ -197,6 +197,9 @@ def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     status.failures = [{"label": "A", "replication": 3, "kind": "failed", "error": "x\ny\n", "replay": "coband run"}]
     assert status.rate == 0.5
     assert status.seconds_left == pytest.approx((3 * 2 + 4 * 2) * 10 / 8)
+    status.under_way = 1.5
+    assert status.seconds_left == pytest.approx((3 * 2 + 4 * 2 - 1.5 * 2) * 10 / (8 + 1.5 * 2))
+    status.under_way = 0.0
     sweep_view.show_status(status)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "s was killed, or had no room to write how it ended: 7 of 14 jobs, 0.5/s, 1 failed"

@@ -29,7 +29,6 @@ NODE_SIDE = (
     "simulator.core.nodes",
     "simulator.core.talks",
     "simulator.core.algorithm",
-    "simulator.core.memory",
     "simulator.core.config",
     "simulator.maths",
 )

@@ -5,7 +5,7 @@ import pydantic
 import pytest
 from scipy import stats
 
-from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of, uniform_ball, uniform_sphere
+from coband.simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
 from tests.every import every
 from tests.problems.helpers import ARMS, BALL, BOX, POOL, SPHERE, named_streams
 
@@ -92,14 +92,6 @@ def test_pool_draw_of_everything_is_a_permutation() -> None:
     drawn = source({"kind": "pool", "points": points, "count": 5}).draw(rng(), 50)[..., 0]
     assert all(sorted(turn) == [0, 1, 2, 3, 4] for turn in drawn.tolist())
     assert len({tuple(turn) for turn in drawn.tolist()}) > 30
-
-
-def test_the_sizes_of_a_pool() -> None:
-    """A pool is held twice while it is drawn, and offered anew to each agent unless all of it is."""
-    sizes = ({"size": 7, "dimension": 2}, {"points": [[0.0, 1.0]] * 5}, {"size": 7, "dimension": 2, "count": 3})
-    extents = [extent_of(ADAPTER.validate_python({"kind": "pool", **size}), 10, 0.5) for size in sizes]
-    assert [(one.dimension, one.arms, one.fixed) for one in extents] == [(2, 7, True), (2, 5, True), (2, 3, False)]
-    assert [one.held for one in extents] == [2 * 7 * 2 + 0.5, 2 * 5 * 2 + 0.5, 2 * 7 * 2 + 10 * 3 * 2 + 0.5]
 
 
 def test_given_points_are_the_pool() -> None:

@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
+from coband.simulator.arrays import TooLarge
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.problems.pure_exploration import (
     PureExplorationProblem,
@@ -47,13 +48,12 @@ def test_the_tables_of_the_paper(tasks: str, dimension: int) -> None:
     assert smallest_gap(means) == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize("tasks", ["same", "similar", "different", (1, 0, 2, 0, 2)])
-def test_the_sizes_that_memory_is_estimated_from(tasks: str | tuple[int, ...]) -> None:
-    features = {"kind": "table", "tasks": tasks, "size": 5, "ones": 2}
-    problem = PureExplorationProblem.model_validate({"kind": "pure_exploration", "features": features})
-    pairs = build(features=features).knowledge()
-    extent = problem.extent(5)
-    assert (extent.arms, extent.dimension, extent.held) == (*pairs.shape[1:], pairs.size)
+@pytest.mark.parametrize(("tasks", "dimension"), [("same", 60), ("different", 300)])
+def test_a_table_with_too_many_arms_is_refused_before_it_is_made(tasks: str, dimension: int) -> None:
+    features = {"kind": "table", "tasks": tasks, "size": 60, "ones": 30}
+    words = f"the arms of 5 agents, 118,264,581,564,861,424 each of dimension {dimension}: about "
+    with pytest.raises(TooLarge, match=rf"{words}.* GiB of memory; change problem.features \(size, ones\)"):
+        build(agents=5, features=features)
 
 
 def test_two_fifths_of_the_agents_have_the_first_block() -> None:

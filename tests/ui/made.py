@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from coband.simulator.experiments.store import seal
 from coband.simulator.ui.server import RunServer
 from tests.experiments.runs.fake_runs import perform
 
@@ -38,14 +37,13 @@ def changed(run: Path, **facts: Any) -> None:
     file.write_text(text)
     with closing(sqlite3.connect(run / "run.sqlite")) as connection, connection:
         connection.execute("UPDATE meta SET value = ? WHERE key = 'manifest'", (text,))
-    seal.seal(run / "run.sqlite")
 
 
 def damage(run: Path) -> None:
-    """Overwrite a piece of a run's store."""
+    """Overwrite a page of a run's store."""
     file = run / "run.sqlite"
     content = bytearray(file.read_bytes())
-    content[40_000:40_040] = b"x" * 40
+    content[-16_384:] = b"x" * 16_384
     file.write_bytes(content)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
@@ -89,7 +88,7 @@ def test_links_in_a_circle_and_endless_manifests_break_no_list(root: Path) -> No
     assert [found[number].status for number in "125"] == ["unknown", "finished", "finished"]
 
 
-def test_seals_have_a_time_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_have_a_time_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     damage(root / "study0/run-0000")
     monkeypatch.setattr(module, "PATIENCE", -1.0)
     runs = Catalogue(root)
@@ -181,11 +180,3 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     (entry,) = Catalogue(tmp_path).entries()
     assert entry.place == name
     assert entry.id == entries.id_of(name)
-
-
-def test_a_store_that_sql_has_changed_is_listed_as_damaged(root: Path) -> None:
-    with sqlite3.connect(root / "study0/run-0000/run.sqlite") as connection:
-        connection.execute("UPDATE jobs SET regret = 1")
-    connection.close()
-    found = {entry.trouble: entry.status for entry in Catalogue(root).entries()}
-    assert found == {"": "finished", "run.sqlite was changed after its run had ended": "damaged"}

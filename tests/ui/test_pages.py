@@ -147,7 +147,7 @@ def test_a_damaged_run_breaks_no_page(visitor: Visitor) -> None:
     for path in ("/scenario", "/compare", "/report"):
         status, _, text = visitor.raw(f"{path}?id={id}&id={visitor.id('fake')}", Cookie=visitor.cookie)
         assert status == 422
-        assert "Choose one run" in text or "the store is damaged (its content" in text
+        assert "Choose one run" in text or "run.sqlite is damaged (" in text
 
 
 def test_the_comparison_is_that_of_the_command(

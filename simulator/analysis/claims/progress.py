@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Literal
 
 from coband.simulator.analysis.claims.samples import Sample, StudySamples
 from coband.simulator.analysis.claims.studies import Needed
-from coband.simulator.experiments.runs.costs import Memories
 from coband.simulator.experiments.sweep.directory import ResultCache
 
 Seconds = Literal["wall_seconds", "cpu_seconds"]
@@ -25,14 +22,12 @@ class StudyProgress:
         starts: replications from which on claims need it; those before are known from results files.
         failures: why variants cannot go on, by their numbers.
         samples: what is finished.
-        usual: seconds that replications of variants usually take, as far as they were asked for.
     """
 
     study: Needed
     starts: set[int] = field(default_factory=lambda: {0})
     failures: dict[int, str] = field(default_factory=dict)
     samples: StudySamples | None = None
-    usual: dict[int, float] = field(default_factory=dict)
 
     def read(self, cache: ResultCache) -> None:
         self.samples = self.study.samples(cache, self.starts, self.samples)
@@ -48,16 +43,9 @@ class StudyProgress:
         return start
 
     def seconds(self, number: int, key: Seconds = "cpu_seconds") -> float:
-        """Seconds of one replication of a variant; before the first what its algorithm usually takes, if known."""
+        """Seconds of one replication of a variant; 0 before the first, when nobody knows."""
         found = self.found(number).values()
-        return sum(float(one.record[key] or 0.0) for one in found) / len(found) if found else self._usual(number)
-
-    def _usual(self, number: int) -> float:
-        if number not in self.usual:
-            variant = self.study.sweep.variants[number]
-            found = _memories().predict(variant.scenario, variant.configured)
-            self.usual[number] = 0.0 if found is None else math.exp(min(found[0], 700.0))
-        return self.usual[number]
+        return sum(float(one.record[key] or 0.0) for one in found) / max(1, len(found))
 
     def left(self, numbers: Iterable[int], end: int, start: int = 0, key: Seconds = "cpu_seconds") -> float:
         """Seconds until some variants have the replications from a start to an end."""
@@ -66,8 +54,3 @@ class StudyProgress:
     def behind(self, numbers: Iterable[int], end: int, start: int = 0) -> list[int]:
         """Which of some variants do not have the replications from a start to an end."""
         return [number for number in sorted(numbers) if self.done(number, start) < end]
-
-
-@cache
-def _memories() -> Memories:
-    return Memories()

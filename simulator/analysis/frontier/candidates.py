@@ -26,16 +26,19 @@ class Candidates:
     Args:
         root: the document, with one value for each key of its grid.
         settings: for ``--set``, before those of a point: the values of the grid's keys.
+        file: that the document comes from, if it is one.
 
     Attributes:
         made: the variants so far, in the order of their numbers.
         files: digests of the files that scenarios name.
     """
 
-    def __init__(self, root: Node, base: Path, registry: Registry, settings: Sequence[str]) -> None:
+    def __init__(
+        self, root: Node, base: Path, registry: Registry, settings: Sequence[str], file: Path | None = None
+    ) -> None:
         self._root, self._base, self._registry, self._settings = root, base, registry, tuple(settings)
         self.made: list[Variant] = []
-        self.files = Files(base)
+        self.files = Files(base, file)
 
     def scenario(self, space: Space, point: Point) -> Scenario:
         """The scenario at a point.

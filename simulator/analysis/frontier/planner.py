@@ -14,8 +14,7 @@ from coband.simulator.analysis.frontier.space import Point, Space
 from coband.simulator.experiments.runs.planner import Planner, Task
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import Variant
-from coband.simulator.experiments.sweep.planner import TUNING
-from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
+from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION, TUNING
 from coband.simulator.metrics import Metric
 
 

@@ -126,7 +126,7 @@ def load_search(
     if more:
         raise ScenarioError(more)
     settings = [f"{key.path}={value.text}" for key, value in grid.chosen(point)]
-    candidates = Candidates(first, base, registry, settings)
+    candidates = Candidates(first, base, registry, settings, path if isinstance(path, Path) else None)
     scenario = candidates.scenario(Space(0, ""), ())  # which finds what is wrong without regard to ranges
     configuration_digest(scenario, candidates.files)  # which finds out whether data sets are there
     found = spaces(rest, grid, asked.vary, asked.only, registry)
@@ -140,6 +140,7 @@ def load_search(
         candidates.made,
         tuple(range(fresh)),
         missing=candidates.files.missing,
+        unknown=tuple(candidates.files.code.unknown),
         request=asked,
         spaces=tuple(candidates.checked(space) for space in found),
         candidates=candidates,

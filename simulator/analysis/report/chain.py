@@ -10,7 +10,7 @@ import numpy as np
 
 from coband.simulator.analysis.report.events import Events
 from coband.simulator.arrays import IntArray
-from coband.simulator.experiments.store.errors import StoreError
+from coband.simulator.experiments.store.files import StoreError
 
 AT_NODE, TRANSFER, RETRANSMISSION = "at node", "transfer", "retransmission"
 

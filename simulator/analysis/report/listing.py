@@ -14,7 +14,7 @@ def listed(analysis: Analysis) -> dict[str, object]:
         "remarks": list(analysis.comparison.remarks()),
         "rankings": [{**_place(each), **_ranking(one)} for each in analysis.within for one in each.rankings],
         "differences": [
-            {**_place(each), **_difference(one)}
+            {**_place(each), **difference(one)}
             for each in analysis.within
             for measure in each.measures
             for one in each.shown(measure)
@@ -38,7 +38,8 @@ def _ranking(ranking: Ranking) -> dict[str, object]:
     }
 
 
-def _difference(one: Difference) -> dict[str, object]:
+def difference(one: Difference) -> dict[str, object]:
+    """A difference with all its intervals."""
     return {
         "measure": one.measure.name,
         "first": one.first,

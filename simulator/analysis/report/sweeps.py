@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from coband.simulator.analysis.report.data import parsed
 from coband.simulator.analysis.report.drawing import (
     NARROW,
     TITLES,
@@ -64,7 +63,6 @@ class ResponseSurface:
         self._order = order
         self._sign = -1.0 if highest else 1.0
         self._found = variants(run)
-        self._sequential = "until" in parsed(run)
         self._values: dict[str, list[float]] = {}
         for job in run.jobs:
             value = None if job.record is None else job.record.get(key)
@@ -107,24 +105,18 @@ class ResponseSurface:
     def best(self, entry: str, faced: Mapping[str, str], **values: str) -> Estimate | None:
         """The best mean of an algorithm in one environment; None if there is no such variant.
 
-        Where halving has stopped some, those that met fewer worlds count only if no others have these values; with
-        `until:` all count, since those that vary most have the most replications.
-
         Args:
             faced: the environment, whole.
             values: values of its parameters; the others may have any.
         """
-        there = [
-            cell for cell in self.cells if cell.variant.entry == entry and cell.variant.faced.items() <= faced.items()
-        ]
-        most = max((cell.estimate.count for cell in there), default=0)
         found = [
             cell.estimate
-            for cell in there
-            if all(cell.variant.choices.get(name) == text for name, text in values.items())
+            for cell in self.cells
+            if cell.variant.entry == entry
+            and cell.variant.faced.items() <= faced.items()
+            and values.items() <= cell.variant.choices.items()
         ]
-        means = [estimate for estimate in found if self._sequential or estimate.count == most] or found
-        return min(means, key=lambda estimate: self._sign * estimate.mean) if means else None
+        return min(found, key=lambda estimate: self._sign * estimate.mean, default=None)
 
 
 def _several(found: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:

@@ -23,9 +23,9 @@ from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store.files import SCENARIO, replace_bytes, writing_to
 from coband.simulator.experiments.sweep.address import address
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
-from coband.simulator.experiments.sweep.foreign_code import code_of
+from coband.simulator.experiments.sweep.foreign_code import ForeignCode
+from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.experiments.sweep.study import Sweep
-from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
 from coband.simulator.scenario_errors import RequestError
 
 MEASURED = ("bits", "scalars", "simulated_time")
@@ -339,7 +339,7 @@ def code_here() -> str:
 def origin_of(name: str) -> str:
     """What an algorithm comes from: coband and its version, or a distribution with a digest of its code.
 
-    However it was installed; libraries that it uses do not count.
+    Libraries that it uses do not count.
     """
     if is_own(name):
         return f"coband {VERSION}"
@@ -347,4 +347,4 @@ def origin_of(name: str) -> str:
     offered = algorithm.agent.__module__ if point is None else point.module
     package = None if point is None else point.dist
     origin = offered.partition(".")[0] if package is None else f"{package.name} {package.version}"
-    return f"{origin} {code_of([offered, *algorithm.modules], used=False)[:16]}"
+    return f"{origin} {ForeignCode().digest([offered, *algorithm.modules])[:16]}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.experiments.store.damage import connect
+from coband.simulator.experiments.store.opening import connect
 from coband.simulator.experiments.store.store import StoreError
 
 STEPS = 5_000

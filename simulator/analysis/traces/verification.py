@@ -1,17 +1,23 @@
-"""Verification of a stored trace: it must be consistent, and agree with the run's fingerprint and ledger."""
+"""Verification of a stored run: fingerprint, ledger and results, computed again from the stored events.
+
+A trace must also be consistent: what arrives has been sent, nothing arrives twice or before its cause.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.local import SEEN
 from coband.simulator.core.nodes.node import SERVER
-from coband.simulator.experiments.runs.results import Record
-from coband.simulator.experiments.store.damage import stored_rows
+from coband.simulator.experiments.runs.results import Record, summarise
+from coband.simulator.experiments.runs.status import ENDED
+from coband.simulator.experiments.store.files import RESULTS
+from coband.simulator.experiments.store.opening import complaint
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 
@@ -35,6 +41,32 @@ def verify(run: StoredRun, jobs: Sequence[StoredJob] | None = None) -> Iterator[
     return map(_verify_job, run.jobs if jobs is None else jobs)
 
 
+def of_store(run: StoredRun) -> Iterator[str]:
+    """What SQLite finds wrong with the files of a run, and what results.json has otherwise than the single jobs."""
+    for file in run.files:
+        if found := complaint(file):
+            yield f"{file} is damaged ({found})"
+    file = run.path / RESULTS
+    if not file.is_file():
+        return
+    finished: dict[str, dict[int, Record]] = defaultdict(dict)
+    for job in run.jobs:
+        if job.record is not None:
+            finished[job.label][job.replication] = job.record
+    try:
+        for entry in json.loads(file.read_bytes())["results"]:
+            label, records = entry["label"], entry["replications"]
+            for record in records:
+                if finished[label].get(record["replication"]) != record:
+                    yield f"{RESULTS} has another result of {label}, replication {record['replication']}"
+            own = summarise(label, entry["algorithm"], records, run.metrics)
+            yield from (f"{RESULTS} has another {key} of {label}" for key in ("mean", "ci95") if entry[key] != own[key])
+            if run.manifest.get("status") in ENDED and len(records) != len(finished[label]):
+                yield f"{RESULTS} has {len(records)} results of {label}, and the store {len(finished[label])}"
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        yield f"{file} is damaged ({error})"
+
+
 def _verify_job(job: StoredJob) -> TraceVerification:
     if job.trace == tr.OFF:
         return TraceVerification(job, 0, "the run kept no trace (trace: off), so there is nothing to check", ())
@@ -43,7 +75,7 @@ def _verify_job(job: StoredJob) -> TraceVerification:
     names = [text for (text,) in job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))]
     walker = TraceWalk(names)
     # fingerprint_of reads its rows once and in order, so the trace need not fit into memory
-    fingerprint = tr.fingerprint_of(cast(Sequence[Any], walker.through(stored_rows(job.part, job.id))), names)
+    fingerprint = tr.fingerprint_of(walker.through(_stored_rows(job)), names)
     if job.record is None:
         remark = f"partial trace of a job that is {job.status}: no fingerprint and no ledger to compare with"
         return TraceVerification(job, walker.events, remark, tuple(walker.differences.values()))
@@ -56,12 +88,22 @@ def _verify_job(job: StoredJob) -> TraceVerification:
     return TraceVerification(job, walker.events, "", tuple(found))
 
 
+def _stored_rows(job: StoredJob) -> Iterator[tr.Row]:
+    """The events of a job in numbers, as they had them when they were recorded."""
+    query = f"SELECT {', '.join(tr.NUMERIC)} FROM events WHERE job = ? ORDER BY seq"
+    for row in job.part.execute(query, (job.id,)):
+        event = tr.Row(*row)
+        # SQLite stores NaN as NULL; only this column can be NaN
+        yield event if event.value is not None else event._replace(value=float("nan"))
+
+
 def _against_record(record: Record, walker: TraceWalk, fingerprint: str) -> Iterator[str]:
     if fingerprint != record["fingerprint"]:
         yield f"the fingerprint of the stored events is {fingerprint}, and the run's was {record['fingerprint']}"
-    total = sum(sent[2] for sent in walker.sent.values())
-    if total != record["scalars"]:
-        yield f"the sends of the trace add up to {total} scalars, and the result says {record['scalars']}"
+    for key, total in walker.totals().items():
+        if total != record[key]:
+            what = key.replace("_", " ")
+            yield f"the sends of the trace add up to {total} {what}, and the result says {record[key]}"
 
 
 def _against_ledger(job: StoredJob, walker: TraceWalk) -> Iterator[str]:
@@ -117,6 +159,15 @@ class TraceWalk:
         self.differences: dict[str, str] = {}
         self.sent: dict[tuple[str, str], list[int]] = {}
         self._messages: dict[int, SentMessage] = {}
+
+    def totals(self) -> dict[str, int]:
+        """What the result of the job says of its messages."""
+        found = {"messages": 0, "uplink_scalars": 0, "downlink_scalars": 0, "peer_scalars": 0, "scalars": 0}
+        for (_, way), (_, messages, scalars) in self.sent.items():
+            found["messages"] += messages
+            found["scalars"] += scalars
+            found["peer_scalars" if way == "peer" else f"{way}link_scalars"] += scalars
+        return found
 
     def through(self, rows: Iterator[tr.Row]) -> Iterator[tr.Row]:
         """Yield the same rows, after checking each."""

@@ -25,11 +25,11 @@ choice = options(LABEL, REPLICATION)
 """The options that select jobs."""
 
 
-def opened(path: Path, *, changed: bool = False) -> StoredRun:
-    """Open a run for reading; ``changed``: also one whose store was changed after it had ended."""
+def opened(path: Path) -> StoredRun:
+    """Open a run for reading."""
     from coband.simulator.experiments.store.store import open_run
 
-    return open_run(path, changed=changed)
+    return open_run(path)
 
 
 def print_json(item: Mapping[str, Any]) -> None:

@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 @JSON_LINES
 @click.pass_context
 def verify(context: click.Context, /, path: Path, label: str | None, replication: int | None, as_json: bool) -> None:
-    """Check that a trace is complete and agrees with the fingerprint and the ledger; exit status 1 if it does not.
+    """Compute fingerprint, ledger and results of a run again from its events; exit status 1 if any of them differs.
 
-    The whole store is checked as well: its seal, the digests of its jobs, the files beside it, and the statistics that
-    they hold.
+    It also checks that traces are complete, and has SQLite check the whole store.
     """
     good = True
-    with opened(path, changed=True) as run:
+    with opened(path) as run:
         from coband.simulator.analysis.traces import verification
-        from coband.simulator.analysis.traces.consistency import inconsistencies
 
         for result in verification.verify(run, run.select(label, replication)):
             good = good and not result.differences
@@ -44,7 +42,7 @@ def verify(context: click.Context, /, path: Path, label: str | None, replication
                 )
             else:
                 click.echo(_sentence(result))
-        for sentence in inconsistencies(run):
+        for sentence in verification.of_store(run):
             good = False
             if as_json:
                 print_json({"store": str(run.file), "differences": [sentence]})

@@ -131,10 +131,7 @@ class Trace:
     Attributes:
         kept: whether anybody keeps the events, and their details with them.
         names: the code of a message kind or a reason; the table of names travels with the trace.
-        beat: called after every batch, whether it is kept or not.
     """
-
-    beat: Callable[[], None] | None = None
 
     def __init__(self, sink: Sink | None = None, first: int = 0) -> None:
         self._sink, self._first = sink, first
@@ -240,8 +237,6 @@ class Trace:
         if self._sink is not None:
             self._sink(_plain(self._sealed), tuple(self.names))
         self._previous, self._sealed, self._room = self._sealed, [], BATCH
-        if self.beat is not None:
-            self.beat()
 
     def fingerprint(self) -> str:
         """The run's fingerprint: 64 hexadecimal digits."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coband.simulator.arrays import IntArray
+from coband.simulator.arrays import IntArray, require_room
 
 
 class GraphError(ValueError):
@@ -58,7 +58,13 @@ class Graph:
 
     @cached_property
     def distances(self) -> IntArray:
-        """Hops between any two nodes, read-only (V, V); -1 where there is no path."""
+        """Hops between any two nodes, read-only (V, V); -1 where there is no path.
+
+        Raises:
+            TooLarge: this machine cannot hold them.
+        """
+        what = f"the distances between {self.nodes:,} agents on a graph"
+        require_room(what, self.nodes, self.nodes, instead="take fewer agents (agents.count)")
         masks = [sum(1 << other for other in row) for row in self.adjacency]
         found = np.full((self.nodes, self.nodes), -1, dtype=np.int64)
         for node in range(self.nodes):

@@ -113,7 +113,6 @@ def _algorithm(algorithm: Algorithm) -> Item:
         "bounds": [_bound(bound) for bound in algorithm.bounds],
         "unbounded": algorithm.unbounded,
         "search": dict(algorithm.search),
-        "memory": [{"what": part.what, "numbers": part.words, "change": part.change} for part in algorithm.memory],
         "where": dict(_quantities(algorithm)),
         "metrics": [metric_item(metric) for metric in algorithm.metrics],
         "parameters": list(_parameters(algorithm.config)),

@@ -28,16 +28,6 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-@lru_cache(maxsize=1)
-def warm_up() -> None:
-    """Let BLAS take its buffers now: later it would end the process if there is no room for them."""
-    import numpy as np
-    from scipy.linalg import cholesky
-
-    square = np.full((256, 256), 1e-3) + np.eye(256)
-    cholesky(square @ square)  # numpy's BLAS, and scipy's
-
-
 def libraries() -> list[dict[str, str | None]]:
     """Name, version and processor architecture of each BLAS library in use."""
     keys = ("internal_api", "version", "architecture", "threading_layer")

@@ -1,4 +1,5 @@
-"""What is said of a job that broke off: a mistake of a plugin in one sentence, other errors from its first line on."""
+"""What is said of a job that broke off: a mistake of a plugin, or that memory ran out, in one sentence, other errors
+from their first line in its code on."""
 
 from __future__ import annotations
 
@@ -6,16 +7,19 @@ import traceback
 from types import TracebackType
 
 from coband.simulator.core.nodes.mistakes import NodeMistake
-from coband.simulator.experiments.sweep.foreign_code import of_a_plugin
+from coband.simulator.plugins.entry_points import of_a_plugin
 
 
 def told(error: Exception) -> str:
     """The text of a mistake, with the place in the code of a plugin; of other errors the traceback.
 
     Where the code of a plugin is involved the traceback begins with its first line, and what of coband called it is
-    left out.
+    left out. Memory that runs out elsewhere is no mistake of anybody's.
     """
     frames = _frames(error)
+    if isinstance(error, MemoryError) and not frames:
+        reason = f" ({error})" if str(error) else ""
+        return f"out of memory{reason}; take fewer agents, turns or arms, or fewer --workers"
     if not isinstance(error, NodeMistake):
         return "".join(traceback.format_exception(type(error), error, frames[0] if frames else error.__traceback__))
     return _placed(error, frames)

@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
-from coband.simulator.experiments.runs.forecast import Forecast
+from coband.simulator.experiments.runs.dispatch import Dispatcher
 from coband.simulator.experiments.runs.interrupts import finished_first
 from coband.simulator.experiments.runs.job import Outcome
-from coband.simulator.experiments.runs.limits import DiskWatch, LimitReached, check_limit
-from coband.simulator.experiments.runs.memory import died
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.reporting import Commands, JobEnd, Listener, Report
 from coband.simulator.experiments.runs.results import Failure, Record, Results
 from coband.simulator.experiments.runs.status import EntryStatus, Status, now
 from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.runs.under_way import UnderWay
 from coband.simulator.experiments.runs.work import JobResult, PickledScenario, Work
 from coband.simulator.experiments.runs.workers import WorkerPool, WorkerPoolError, workers_for
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
@@ -30,9 +28,13 @@ from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import StorageError, writing
 from coband.simulator.experiments.store.manifest import manifest
 from coband.simulator.metrics import by_name
-from coband.simulator.plugins.session import given
+from coband.simulator.plugins.session import not_installed
 
 LOOK_SECONDS = 0.5
+
+
+class CalledOff(BaseException):
+    """The listener has heard enough; like Ctrl-C it ends jobs under way. The text says why."""
 
 
 def drive(
@@ -77,7 +79,7 @@ class _Driver:
         self._dispatcher = Dispatcher[Hashable](pool, self._work, self._settle, self._tick, self._pulled)
         self._scratch = TemporaryDirectory(prefix="coband-") if pool.children else None
         folder = None if self._scratch is None else Path(self._scratch.name)
-        self._forecast = Forecast(study, pool.size(), folder)
+        self._under_way = UnderWay(study, folder)
         self._status = Status(
             study.name,
             resume=commands.resume,
@@ -85,8 +87,7 @@ class _Driver:
             dashboard=pool.dashboard,
             entries={entry: EntryStatus() for entry in study.entries},
         )
-        self._begun = self._job_begun = self._looked = time.monotonic()
-        self._disk = DiskWatch(study, self._place.path, self._begun)
+        self._begun = self._looked = time.monotonic()
         self._current: Hashable = None
         self._enough = ""
         self._pending: dict[Hashable, list[Task]] = {}
@@ -108,8 +109,8 @@ class _Driver:
                 ended = "failed" if self._failures else "finished"
             except KeyboardInterrupt:
                 ended = "interrupted"
-            except LimitReached as reached:
-                ended, status.message, status.limited = "stopped", str(reached), True
+            except CalledOff as reason:
+                ended, status.message, status.called_off = "stopped", str(reason), True
             except BAD_INPUT:
                 ended, refused = "failed", True
                 raise
@@ -117,10 +118,9 @@ class _Driver:
                 status.message = str(error)
             finally:
                 self._pool.abandon()
-                self._forecast.close()
                 if self._scratch is not None:
                     self._scratch.cleanup()
-                status.state, status.under_way, status.left = ended, 0.0, None
+                status.state = ended
                 report = self._end()
                 if refused and not status.ended:
                     place.discard()
@@ -132,8 +132,8 @@ class _Driver:
         facts = manifest(study.name, study.seed, self._commands.given, study.jobs, self._pool.size(), metrics)
         if self._pool.cluster is not None:
             facts["cluster"] = self._pool.cluster
-        if not_installed := given(variant.scenario.resolved() for variant in study.variants):
-            facts["not_installed"] = not_installed
+        if names := not_installed(variant.scenario.resolved() for variant in study.variants):
+            facts["not_installed"] = names
         with writing(self._place.path):
             self._place.begin(facts | study.facts())
         tasks = self._planner.begin()
@@ -205,9 +205,9 @@ class _Driver:
         """What a worker needs to run a job."""
         task = self._pending[key][0]
         job, scenario = self._place.job(task), self._study.variants[task.variant].scenario
-        progress = self._forecast.begins(key, task.variant)
+        progress = self._under_way.begins(key, task.variant)
         if self._pool.in_process:
-            self._current, self._job_begun = key, time.monotonic()
+            self._current = key
             return Work(job, scenario, self._place.job_file(task), self._place.code)
         if task.variant not in self._pickled:
             self._pickled[task.variant] = PickledScenario.of(scenario)
@@ -226,7 +226,7 @@ class _Driver:
         with writing(self._place.path):
             self._place.take(tasks, result)
         record, more = result.outcome.record, list[Task]()
-        self._forecast.ends(key, record)
+        self._under_way.ends(key)
         if record is None:
             for task in tasks:
                 more += self._failed(task, result.outcome)
@@ -259,9 +259,6 @@ class _Driver:
 
     def _failed(self, task: Task, outcome: Outcome) -> list[Task]:
         label, error = self._study.title(task), outcome.error or ""
-        if error == WORKER_DIED and self._pool.children:
-            variant = self._study.variants[task.variant]
-            error += died(variant.scenario, variant.configured)
         failure = Failure(label, task.replication, outcome.status, error, self._replay(task))
         self._failures.append(failure)
         self._entry(task).failed += 1
@@ -279,7 +276,7 @@ class _Driver:
     def _tick(self, *, at_once: bool = False) -> None:
         """Write down how far it is and tell the listener, when it is time."""
         if self._enough:
-            raise LimitReached(self._enough)
+            raise CalledOff(self._enough)
         self._look()
         if not at_once and not self._place.due(self._status, self._pause()):
             return
@@ -300,47 +297,20 @@ class _Driver:
     def _refresh(self) -> None:
         """Bring totals and times up to date."""
         self._status.elapsed = time.monotonic() - self._begun
-        self._forecast.look()
         self._status.updated = now()
+        self._status.under_way = self._under_way.look() if self._status.state == "running" else 0.0
         for entry, total in self._planner.expected().items():
             self._status.entries[entry].total = total
-        self._status.under_way = self._forecast.under_way
-        self._status.left = self._forecast.left(self._open_jobs())
-
-    def _open_jobs(self) -> Counter[int]:
-        """Variant -> jobs that have not ended; those that are not decided yet count for the first of their entry."""
-        found = Counter(tasks[0].variant for tasks in self._pending.values())
-        waiting = Counter(
-            self._study.variants[task.variant].entry for tasks in self._pending.values() for task in tasks
-        )
-        for variant in self._study.variants:
-            undecided = self._status.entries[variant.entry].remaining - waiting[variant.entry]
-            if undecided > 0:
-                found[variant.number] += undecided
-                waiting[variant.entry] += undecided
-        return found
 
     def _pulled(self, pulls: int) -> None:
         """A job in this process goes on."""
-        now = time.monotonic()
-        if now - self._looked >= LOOK_SECONDS:
-            self._forecast.advances(self._current, pulls, now - self._job_begun)
-            self._look()
+        self._under_way.advances(self._current, pulls)
+        self._look()
 
     def _look(self) -> None:
-        """Now and then: how far jobs under way are, and whether a limit is reached.
-
-        Raises:
-            LimitReached: it is.
-        """
+        """Tell the listener now and then how far jobs under way are."""
         now = time.monotonic()
-        if now - self._looked < LOOK_SECONDS:
-            return
-        self._looked = now
-        if (limit := self._study.limit) is not None:
-            check_limit(limit, now - self._begun, self._place.path)
-        if self._listener is not None:
-            if larger := self._disk.weigh(now):
-                self._listener.warned(larger)
+        if self._listener is not None and now - self._looked >= LOOK_SECONDS:
+            self._looked = now
             self._refresh()
             self._listener.changed(self._status)

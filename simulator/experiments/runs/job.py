@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from coband.simulator.arrays import TooLarge
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink
 from coband.simulator.core.engine import Engine, Plan, RunResult
@@ -18,9 +19,7 @@ from coband.simulator.core.nodes.graphs import Graph, GraphError
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.experiments.runs import memory
-from coband.simulator.experiments.runs.blas import one_thread, warm_up
-from coband.simulator.experiments.runs.free_memory import address_space
+from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.results import Record, record
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
@@ -91,12 +90,10 @@ class Heartbeat:
     def __init__(self, job: Job, on_pull: OnPull | None) -> None:
         self._job, self._on_pull = job, on_pull
         self._last = time.monotonic()
-        self._pulls = 0
         self.flush: Callable[[], None] | None = None
 
     def __call__(self, pulls: int) -> None:
         """Note that ``pulls`` pulls have been made."""
-        self._pulls = pulls
         if self._on_pull is not None:
             self._on_pull(pulls)
         now = time.monotonic()
@@ -106,11 +103,6 @@ class Heartbeat:
         check_driver(self._job)
         if self.flush is not None:
             self.flush()
-
-    def beat(self) -> None:
-        """Events go on where no pulls come, as with messages that are sent again."""
-        if self._on_pull is not None:
-            self._on_pull(self._pulls)  # which may end the job
 
 
 def check_driver(job: Job) -> None:
@@ -161,11 +153,9 @@ def _attempt(
         keep(result)
     except PASSED_ON:
         raise
-    except MemoryError as error:
-        return Outcome("failed", error=memory.exhausted(scenario, entry_of(job, scenario), error))
     except InvariantViolation as violation:
         return Outcome("violated", error=str(violation))
-    except (JobFailure, BrokenOff) as error:
+    except (JobFailure, BrokenOff, TooLarge) as error:
         return Outcome("failed", error=str(error))
     except Exception as error:
         from coband.simulator.experiments.runs.breaking_off import told  # few jobs need it
@@ -181,17 +171,14 @@ def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None
 def built(job: Job, scenario: Scenario, sink: Sink | None = None, on_pull: OnPull | None = None) -> Engine:
     """The engine of a job."""
     entry, streams = entry_of(job, scenario), Streams(job.seed, job.replication)
-    _check_memory(scenario, entry, None)
-    graph, world = graph_and_world(scenario, streams)
-    if graph is not None:
-        _check_memory(scenario, entry, graph)
     pulse = Heartbeat(job, on_pull)
-    parts = (entry.algorithm, entry.config, world, streams, sink, pulse, graph)
     try:
+        graph, world = graph_and_world(scenario, streams)
+        parts = (entry.algorithm, entry.config, world, streams, sink, pulse, graph)
         engine = Engine(plan(scenario, entry.ties), *parts)
-    except UnsupportedScenario as refusal:
+    except (UnsupportedScenario, TooLarge) as refusal:
         raise UnsupportedScenario(f"{job.label}: {refusal}") from None
-    pulse.flush, engine.trace.beat = engine.trace.flush, pulse.beat
+    pulse.flush = engine.trace.flush
     return engine
 
 
@@ -206,13 +193,6 @@ def engine_of(scenario: Scenario, entry: ScenarioEntry, level: Level | None = No
 def entry_of(job: Job, scenario: Scenario) -> ScenarioEntry:
     """The entry of the scenario that a job runs."""
     return next(entry for entry in scenario.algorithms if entry.label == (job.entry or job.label))
-
-
-def _check_memory(scenario: Scenario, entry: ScenarioEntry, graph: Graph | None) -> None:
-    """Refuse a job that cannot fit into the memory of this machine, before OpenBLAS finds out, which would end it."""
-    if address_space() is not None:
-        warm_up()
-    memory.check(scenario, entry, graph)
 
 
 def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None, World]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from coband.simulator.arrays import TooLarge
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.nodes.graphs import Graph, GraphError
@@ -19,16 +20,14 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import warnings_of
 from coband.simulator.core.world import World
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import memory
 from coband.simulator.experiments.runs.breaking_off import mistake
-from coband.simulator.experiments.runs.free_memory import free_memory
 from coband.simulator.experiments.runs.job import TOPOLOGY, graph_and_world, graph_mistake, plan
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
 from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.nodes import MappingNode, descend
-from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
+from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.world import InstanceError
 from coband.simulator.scenario_errors import BrokenOff
@@ -92,10 +91,7 @@ def _refusals(
     """(where, what) of everything that a run of a variant would refuse."""
     streams, algorithm = Streams(scenario.seed, 0), scenario.algorithms[0]
     try:
-        _weigh(scenario, algorithm, None, found)
         graph, world = _drawn(scenario, streams, tried)
-        if graph is not None:
-            _weigh(scenario, algorithm, graph, found)
         assembly = Assembly(settled(plan(scenario, algorithm.ties), streams), world, streams, graph)
         agents, server = assembly.nodes(algorithm.algorithm, algorithm.config, made=1)
         words = [f"{text}, in the first replication" for text in _cautions(algorithm.algorithm, agents)]
@@ -117,25 +113,13 @@ def _refusals(
         yield ("problem",), str(error)
     except GraphError as error:
         yield ("network", "topology", "file"), str(error).removeprefix(TOPOLOGY)
-    except (UnsupportedScenario, BrokenOff) as refusal:
+    except (UnsupportedScenario, BrokenOff, TooLarge) as refusal:
         yield ("algorithms", study.entries.index(entry), "algorithm"), f"{entry}: {refusal}"
     except Exception as error:
         if not (said := mistake(error)):
             raise
         found.mistakes.append(f"{entry}: {said}")
         yield ("algorithms", study.entries.index(entry), "algorithm"), found.mistakes[-1]
-
-
-def _weigh(scenario: Scenario, entry: ScenarioEntry, graph: Graph | None, found: Preflight) -> None:
-    """Compare a run with the memory that is free.
-
-    Raises:
-        UnsupportedScenario: it is hopeless.
-    """
-    needed, free = memory.estimate(scenario, entry, graph), free_memory()
-    if (sentence := memory.refusal(needed, free)) is not None:
-        raise UnsupportedScenario(sentence)
-    found.warnings += [text for text in memory.cautions([needed], free, 1) if text not in found.warnings]
 
 
 def _cautions(algorithm: Algorithm, agents: Sequence[Client]) -> list[str]:
@@ -152,7 +136,7 @@ def _drawn(scenario: Scenario, streams: Streams, tried: Tried) -> GraphAndWorld:
         try:
             _look_at_files(scenario)
             tried[key] = graph_and_world(scenario, streams)
-        except (LeftOut, DataError, InstanceError, GraphError) as error:
+        except (LeftOut, DataError, InstanceError, GraphError, TooLarge) as error:
             tried[key] = error
     found = tried[key]
     if isinstance(found, Exception):

@@ -22,9 +22,6 @@ class Listener(Protocol):
     def failed(self, failure: Failure) -> None:
         """A job broke off."""
 
-    def warned(self, sentence: str) -> None:
-        """Something is to be known before the end."""
-
     def ended(self, end: JobEnd) -> str | None:
         """A job has ended; a text ends the study, and says why."""
 

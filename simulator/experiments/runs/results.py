@@ -70,19 +70,6 @@ class Best(TypedDict):
     fresh: Spread | None
 
 
-class Stopped(TypedDict):
-    """A candidate that successive halving has stopped: its mean ``on`` after so many replications, and the worst that
-    went on; None where it did not finish them, or none went on."""
-
-    label: str
-    entry: str
-    parameters: dict[str, str]
-    on: str
-    replications: int
-    mean: float | None
-    bound: float | None
-
-
 class Broken(TypedDict):
     """A job that broke off, as results.json has it: the fields of `Failure`."""
 
@@ -94,13 +81,12 @@ class Broken(TypedDict):
 
 
 class Results(TypedDict):
-    """What results.json holds; ``best`` after tuning, ``stopped`` after halving, ``frontier`` after a search."""
+    """What results.json holds; ``best`` after tuning, ``frontier`` after a search."""
 
     scenario: str
     results: list[Entry]
     failures: list[Broken]
     best: NotRequired[list[Best]]
-    stopped: NotRequired[list[Stopped]]
     frontier: NotRequired[Mapping[str, Any]]
 
 

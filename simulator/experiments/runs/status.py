@@ -61,9 +61,8 @@ class Status:
         entries: by label in the scenario.
         failures: the first of them; the store has them all.
         message: why it stopped.
-        limited: whether it stopped at a limit of its own.
+        called_off: whether a listener of its driver has stopped it.
         under_way: how much of the jobs under way is done, in jobs.
-        left: seconds to go, from what jobs cost and how far those under way are; None while nobody knows.
     """
 
     name: str
@@ -79,9 +78,8 @@ class Status:
     entries: dict[str, EntryStatus] = field(default_factory=dict)
     failures: list[Broken] = field(default_factory=list)
     message: str = ""
-    limited: bool = False
+    called_off: bool = False
     under_way: float = 0.0
-    left: float | None = None
 
     @property
     def done(self) -> int:
@@ -111,12 +109,11 @@ class Status:
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate: `left`; else the seconds of the jobs to come, at the rate at which such seconds went by so far.
+        """An estimate: the seconds of the jobs to come, at the rate at which such seconds went by so far.
 
-        Jobs of an algorithm that has not ended one yet count like the mean of all.
+        Jobs of an algorithm that has not ended one yet count like the mean of all, and so do those under way. None
+        before the first job has ended.
         """
-        if self.left is not None:
-            return self.left
         seconds = sum(entry.seconds for entry in self.entries.values())
         ran = sum(entry.done - entry.kept for entry in self.entries.values())
         if not ran or not seconds or not self.elapsed:
@@ -124,7 +121,8 @@ class Status:
         means = {name: entry.mean_seconds for name, entry in self.entries.items()}
         mean = seconds / ran
         left = sum(e.remaining * (mean if (m := means[name]) is None else m) for name, e in self.entries.items())
-        return left * self.elapsed / seconds
+        begun = self.under_way * mean
+        return max(0.0, left - begun) * self.elapsed / (seconds + begun)
 
     def fail(self, failure: Failure) -> None:
         """Note a failure; the store has them all."""

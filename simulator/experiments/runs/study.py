@@ -13,7 +13,7 @@ from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.planner import Planner, Task
 from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.runs.variant import FRESH, Variant
-from coband.simulator.experiments.scenario.document import Limit, Until
+from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
 from coband.simulator.experiments.scenario.scenario import Scenario
@@ -44,7 +44,7 @@ class Study:
         numbers: of the replications, from 0; more follow them where ``until`` asks for more.
         until: when the mean of a variant is known well enough; None for the given replications alone.
         missing: a data set that is not there, if that is known; such a study cannot run.
-        limit: time and disk that it may take; None for any.
+        unknown: why finished jobs are never used again, a sentence for each reason.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Study:
     numbers: tuple[int, ...]
     until: Until | None = None
     missing: DataError | None = None
-    limit: Limit | None = None
+    unknown: tuple[str, ...] = ()
 
     bad_input_ends: ClassVar[bool] = True
     """Whether bad input, found by a job, is that of all jobs."""
@@ -93,11 +93,6 @@ class Study:
         """How many replications each variant has to begin with."""
         return self.replications
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether more follows what runs to begin with."""
-        return self.until is not None
-
     def factors(self) -> tuple[str, str]:
         """What runs to begin with, such as ``5 algorithms × 6 replications``, and what follows it."""
         return f"{counted(len(self.variants), 'algorithm')} × {self.replications_in_words()}", ""
@@ -129,7 +124,6 @@ def study_of(
     only: Sequence[str] = (),
     replications: Sequence[int] = (),
     until: Until | None = None,
-    limit: Limit | None = None,
 ) -> Study:
     """A validated scenario as a study of one point.
 
@@ -137,7 +131,6 @@ def study_of(
         only: labels or names of algorithms; empty for all.
         replications: their numbers, from 0, and no others; empty for as many as the scenario and ``until`` say.
         until: when the mean of a variant is known well enough.
-        limit: time and disk that it may take.
 
     Raises:
         SelectionError: an unknown name; the text lists the nearest ones.
@@ -147,16 +140,14 @@ def study_of(
         check_known(name, [word for entry in names.items() for word in entry])
     labels = [label for label, name in names.items() if not only or label in only or name in only]
     text = scenario.to_yaml()
-    beside = {"until": until, "limit": limit}
-    if said := {key: part.model_dump(mode="json") for key, part in beside.items() if part is not None}:
-        text += to_yaml(said)
+    if until is not None:
+        text += to_yaml({"until": until.model_dump(mode="json")})
     return Study(
         scenario.name,
         text,
         tuple(Variant(number, label, scenario) for number, label in enumerate(labels)),
         tuple(sorted(set(replications)) or range(scenario.replications)),
         None if replications else until,
-        limit=limit,
     )
 
 
@@ -192,7 +183,7 @@ def load_run(
         advice = "." if low < 0 else f"; with --replications {high + 1} it has this one too."
         has = f"the scenario has {counted(most, 'replication')}, counted from 0"
         raise SelectionError(f"there is no replication {low if low < 0 else high}: {has}{advice}")
-    return study_of(point.scenario, only, replications, point.until, point.limit)
+    return study_of(point.scenario, only, replications, point.until)
 
 
 def check_known(name: str, known: list[str]) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,14 +13,12 @@ from tempfile import TemporaryDirectory
 from coband.simulator.core.engine import RunResult
 from coband.simulator.experiments.runs.code_version import code_version, sha256
 from coband.simulator.experiments.runs.job import DriverGone, Job, OnPull, Outcome, Runner, attempt, check_driver
-from coband.simulator.experiments.runs.openings import openings
+from coband.simulator.experiments.runs.under_way import ProgressFile
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store import recording
 from coband.simulator.experiments.store.packed import Rows, compressed, packed
 from coband.simulator.experiments.store.recording import Recording
 from coband.simulator.plugins.session import pickled, unpickled
-
-PROGRESS_SECONDS = 0.5
 
 
 class OtherCodeError(RuntimeError):
@@ -80,23 +76,6 @@ class Work:
     progress: Path | None = None
 
 
-class ProgressFile:
-    """Follows a job and writes ``pulls seconds`` to a file, at most twice a second, whole or not at all."""
-
-    def __init__(self, file: Path) -> None:
-        self._file, self._begun = file, time.monotonic()
-        self._last = self._begun
-
-    def __call__(self, pulls: int) -> None:
-        now = time.monotonic()
-        if now - self._last >= PROGRESS_SECONDS:
-            self._last = now
-            draft = self._file.with_suffix(".new")
-            with suppress(OSError):  # the job goes on without it
-                draft.write_text(f"{pulls} {now - self._begun:.3f}", encoding="ascii")
-                os.replace(draft, self._file)
-
-
 @dataclass(frozen=True)
 class JobResult:
     """What a worker gives back.
@@ -129,7 +108,6 @@ def work(item: Work, on_pull: OnPull | None = None, run: Runner | None = None) -
             f"the worker on {socket.gethostname()} (process {os.getpid()}) has another coband than this one, or other "
             "versions of its libraries; install the same on both and start the worker again"
         )
-    openings()
     if item.progress is not None:
         on_pull = ProgressFile(item.progress)
     try:
@@ -168,8 +146,7 @@ def _packed(job: Job, scenario: Scenario, on_pull: OnPull | None) -> JobResult:
 
 def _done(outcome: Outcome, tables: Mapping[str, Rows]) -> bytes:
     """The content of its done-file; empty if it has none."""
-    seen = openings()
-    return b"" if outcome.record is None else packed(outcome.record, tables, seen.digests(), seen.unknown)
+    return b"" if outcome.record is None else packed(outcome.record, tables)
 
 
 def _traced(job: Job, scenario: Scenario, on_pull: OnPull | None) -> JobResult:

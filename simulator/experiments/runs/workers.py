@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from concurrent.futures import BrokenExecutor, Executor, Future
 
 from coband.simulator.experiments.runs import executors
-from coband.simulator.experiments.runs.free_memory import open_files
 from coband.simulator.experiments.runs.job import OnPull
 from coband.simulator.experiments.runs.work import JobResult, Work, work
 from coband.simulator.scenario_errors import RequestError
@@ -149,12 +148,22 @@ def check_open_files(count: int, what: str = "workers", instead: str = "run with
     Raises:
         WorkerPoolError: they are too many.
     """
-    limit, needed = open_files(), FILES + FILES_OF_A_WORKER * count
+    limit, needed = _most_open_files(), FILES + FILES_OF_A_WORKER * count
     if limit is not None and limit < needed:
         raise WorkerPoolError(
             f"this process may have {limit} files open, and {count} {what} need {needed}; raise the limit "
             f"(ulimit -n {max(needed, 256)}), or {instead}"
         )
+
+
+def _most_open_files() -> int | None:
+    """How many files and pipes this process may have open (``ulimit -n``); None for any number."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def workers_for(count: int) -> WorkerPool:

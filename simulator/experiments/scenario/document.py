@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from types import GenericAlias
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, Field, create_model, model_validator
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
@@ -57,16 +55,6 @@ class Expectation(Config):
         return self
 
 
-class Halving(Config):
-    """Successive halving (Jamieson and Talwalkar 2016): all candidates run a few replications, the best of them go on
-    with more, and so on."""
-
-    first: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    """Replications of all candidates before the first ones are stopped."""
-    keep: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """Share of the candidates that go on; their replications become so many times as many: 1 / keep."""
-
-
 class Tuning(Config):
     """Best parameters for each algorithm: chosen on separate replications, reported on fresh ones."""
 
@@ -78,14 +66,6 @@ class Tuning(Config):
     """Whether the lowest or the highest mean is best."""
     over: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Keys of the grid whose values are tuned; null: all keys that begin with ``algorithms.``."""
-    halving: Halving | None = None
-    """Stop hopeless candidates early, on replications that choose; null: all candidates run all replications."""
-
-    @model_validator(mode="after")
-    def _begins_with_fewer(self) -> Tuning:
-        if self.halving is not None and self.halving.first >= self.replications:
-            raise ValueError(f"halving.first(={self.halving.first}) must be < replications(={self.replications})")
-        return self
 
 
 class Until(Config):
@@ -106,57 +86,6 @@ class Until(Config):
         if (self.half_width is None) == (self.relative is None):
             raise ValueError("give either half_width or relative")
         return self
-
-
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)\s*")
-DURATIONS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
-SIZES = {"kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
-
-
-def amount(text: str, units: Mapping[str, float]) -> float:
-    """The number in a text such as ``30min`` or ``2 GB``, in seconds or bytes.
-
-    Raises:
-        ValueError: it is no positive number with one of the units.
-    """
-    found = _AMOUNT.fullmatch(text)
-    if found is None or found[2] not in units or not float(found[1]) > 0:
-        allowed = f"{', '.join(list(units)[:-1])} or {list(units)[-1]}"
-        raise ValueError(f"{text} is not allowed: write a positive number with a unit, {allowed}")
-    return float(found[1]) * units[found[2]]
-
-
-def _amount(units: Mapping[str, float], example: str) -> Any:
-    """The type of a text that `amount` reads."""
-
-    def checked(given: object) -> object:
-        if given is not None:
-            amount(str(given), units)
-        return given
-
-    pattern = rf"^\s*(\d+(\.\d*)?|\.\d+)\s*({'|'.join(units)})\s*$"
-    return Annotated[
-        str, BeforeValidator(checked), Field(json_schema_extra={"pattern": pattern, "examples": [example]})
-    ]
-
-
-class Limit(Config):
-    """How much a run or a sweep may take; at the limit it ends, keeps what is finished, and says how to go on."""
-
-    wall_time: _amount(DURATIONS, "30min") | None = None  # type: ignore[valid-type]
-    """Time by the clock, a number with s, min, h or d, such as 30min."""
-    disk: _amount(SIZES, "2GB") | None = None  # type: ignore[valid-type]
-    """Size of the run directory, a number with kB, MB, GB, TB, KiB, MiB, GiB or TiB, such as 2GB."""
-
-    @property
-    def seconds(self) -> float:
-        """Of wall time."""
-        return math.inf if self.wall_time is None else amount(self.wall_time, DURATIONS)
-
-    @property
-    def bytes(self) -> float:
-        """Of disk."""
-        return math.inf if self.disk is None else amount(self.disk, SIZES)
 
 
 def one_line(label: str) -> str:
@@ -244,7 +173,6 @@ _SWEEP_SECTIONS: Mapping[str, Any] = {
     ),
     "tuning": (Tuning | None, Field(default=None, description="For coband sweep: choose the best parameters.")),
     "until": (Until | None, Field(default=None, description="Replications go on until a mean is known.")),
-    "limit": (Limit | None, Field(default=None, description="Time and disk that a run or a sweep may take.")),
 }
 FIXED: Mapping[str, FieldInfo] = create_model(
     "Fixed", __base__=_Document, **_LEVELS, grid=_SWEEP_SECTIONS["grid"], zip=_SWEEP_SECTIONS["zip"]

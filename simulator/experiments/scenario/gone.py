@@ -10,6 +10,9 @@ from collections.abc import Mapping
 KEYS: Mapping[str, str] = {
     "agents.restart": "algorithms that forget serve where the world changes, such as discounted_dis_lin_ucb, "
     "discounted_lin_ucb and sw_lin_ucb",
+    "algorithms.posterior.memory": "a posterior that is larger than the memory of the machine is refused",
+    "tuning.halving": "all candidates run all replications; `coband frontier` searches with fewer jobs",
+    "limit": "end a run with Ctrl-C, or with timeout or the queue that runs it; what has finished is kept",
 }
 """Key of a scenario, without positions in lists, such as ``agents.restart`` -> what serves instead."""
 

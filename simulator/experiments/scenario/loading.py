@@ -11,7 +11,7 @@ from typing import Any
 from coband.simulator.core.nodes.graphs import GraphError
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.document import Limit, Tuning, Until
+from coband.simulator.experiments.scenario.document import Tuning, Until
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.nodes import (
@@ -47,13 +47,11 @@ class Point:
     Attributes:
         until: the stopping rule of replications; None: their number is fixed.
         tuning: how a sweep chooses the best parameters; None: it does not.
-        limit: time and disk that it may take; None: any.
     """
 
     scenario: Scenario
     until: Until | None
     tuning: Tuning | None
-    limit: Limit | None
     root: Node
 
     def refusal(self, key: str, message: str) -> ScenarioError:
@@ -126,7 +124,7 @@ def _validated(
     validation = Validation(with_absolute_paths(root, base), registry, problems)
     scenario = validation.scenario(base)
     found = validation.sweep_sections
-    return Point(scenario, found["until"], found["tuning"], found["limit"], root)
+    return Point(scenario, found["until"], found["tuning"], root)
 
 
 def read_document(

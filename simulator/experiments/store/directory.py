@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import sqlite3
@@ -18,7 +17,7 @@ from coband.simulator.experiments.runs.results import Record, Results, dump
 from coband.simulator.experiments.runs.status import Status, now
 from coband.simulator.experiments.scenario import attachments
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
-from coband.simulator.experiments.store import digests, recording, schema, seal
+from coband.simulator.experiments.store import recording, schema
 from coband.simulator.experiments.store.files import (
     DATABASE,
     JOBS,
@@ -26,11 +25,11 @@ from coband.simulator.experiments.store.files import (
     RESULTS,
     SCENARIO,
     OutputError,
+    address,
     replace_text,
 )
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.places import new_place
-from coband.simulator.experiments.store.uri import address
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
@@ -89,7 +88,7 @@ class RunDirectory:
 
     def begin(self, manifest: Manifest) -> None:
         """Write scenario and manifest, and the files that the scenario needs beside it."""
-        self._manifest = manifest | {"scenario_sha256": _sha256(self._study.text)}
+        self._manifest = manifest
         attachments.write(((one.scenario.problem, one.scenario.base) for one in self._study.variants), self.path)
         replace_text(self.path / SCENARIO, self._study.text)
         self._store_meta(scenario=self._study.text)
@@ -175,13 +174,12 @@ class RunDirectory:
         with recording.attached(self._store, file if found else None):
             if found:
                 recording.copy_tables(self._store, job.id, (*schema.OF_TRACES, *schema.OF_RESULTS))
-            self._replace(recording.job_row(job, outcome.status, outcome.record, outcome.error))
+            self._end_job(recording.job_row(job, outcome.status, outcome.record, outcome.error))
         recording.remove(file)
 
-    def _replace(self, row: tuple[object, ...]) -> None:
-        """Note how a job has ended, after all its other rows."""
+    def _end_job(self, row: tuple[object, ...]) -> None:
+        """Note how a job has ended."""
         self._store.execute(f"INSERT OR REPLACE INTO jobs VALUES ({', '.join('?' * len(row))})", row)
-        digests.keep(self._store, int(str(row[0])))
 
     def left_behind(self) -> Iterator[tuple[Task, Outcome]]:
         """Jobs that have recorded something and have not been taken, and how far they came."""
@@ -212,16 +210,12 @@ class RunDirectory:
 
     def end(self, status: Status, summary: Results) -> None:
         """Write results and manifest, and make the store one file that can be copied and read anywhere."""
-        text = dump(summary, indented=status.total <= INDENTED)
-        replace_text(self.path / RESULTS, text)
-        self._store_meta(results=_sha256(text))
+        replace_text(self.path / RESULTS, dump(summary, indented=status.total <= INDENTED))
         self._manifest |= {"status": status.state, "finished": now(), "jobs": status.total}
         self._write_manifest()
         self._store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        (mode,) = self._store.execute("PRAGMA journal_mode = DELETE").fetchone()
+        self._store.execute("PRAGMA journal_mode = DELETE")
         self.close()
-        if mode == "delete":
-            seal.seal(self.path / DATABASE)
         if self._parts.is_dir() and not any(self._parts.iterdir()):
             self._parts.rmdir()
 
@@ -235,10 +229,6 @@ class RunDirectory:
         if self._database is not None:
             self._database.close()
             self._database = None
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _last_status(file: Path) -> tuple[str | None, Record | None]:

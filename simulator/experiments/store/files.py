@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote_from_bytes
 
 from coband.simulator.scenario_errors import RequestError
 
 SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
+LONGEST = 480
+"""Bytes of the longest path of a run directory: SQLite takes 512, with its own endings for journals."""
 
 
 class OutputError(RequestError):
@@ -20,6 +22,10 @@ class OutputError(RequestError):
 
 class StorageError(RequestError):
     """Results cannot be written; the text says why."""
+
+
+class StoreError(RequestError):
+    """Not a run, or not one that this version can read; the text says what to do."""
 
 
 @contextmanager
@@ -104,7 +110,16 @@ def writing_to(file: Path, advice: str) -> Iterator[None]:
         raise OutputError(f"{file} cannot be written: {error.strerror}. {advice}") from error
 
 
-def free_bytes(place: Path) -> float:
-    """Room on the disk on which a directory is, or will be."""
-    whole = place.absolute()
-    return shutil.disk_usage(next(one for one in (whole, *whole.parents) if one.exists())).free
+def address(file: Path, mode: str = "ro") -> str:
+    """The URI of a database file.
+
+    Args:
+        file: its name, in any bytes that the file system allows.
+        mode: "ro", "rw" or "rwc" (which makes the file), as in SQLite's documentation.
+    """
+    return f"file:{quote_from_bytes(bytes(file.absolute()))}?mode={mode}"
+
+
+def is_too_long(path: Path) -> bool:
+    """Whether SQLite cannot open stores in a directory, because its path is too long."""
+    return len(bytes(path.absolute())) > LONGEST

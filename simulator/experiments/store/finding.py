@@ -9,8 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import cast
 
-from coband.simulator.experiments.store.errors import StoreError
-from coband.simulator.experiments.store.files import DATABASE, MANIFEST, SCENARIO
+from coband.simulator.experiments.store.files import DATABASE, MANIFEST, SCENARIO, StoreError
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.places import RUNS
 

@@ -72,14 +72,13 @@ class Manifest(TypedDict, total=False):
     hardware: dict[str, str]
     platform: dict[str, str]
     metrics: list[dict[str, Any]]
-    scenario_sha256: str
     code: str | None
     points: int
     variants: int
     objectives: list[str]
     budget: int
     cluster: str
-    not_installed: Mapping[str, Any]
+    not_installed: list[str]
     live: Mapping[str, Json]
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any
 
@@ -17,8 +16,6 @@ from coband.simulator.experiments.store import schema
 Rows = list[tuple[Any, ...]]
 LEVEL = 3
 """Of compression."""
-SEAL = b', "sha256": "%b"}'
-"""How a done-file ends: with the digest of all before."""
 
 
 @dataclass(frozen=True)
@@ -27,50 +24,32 @@ class CachedResult:
 
     Attributes:
         tables: rows of the store by table.
-        read: file -> digest of its content, of those that the user's code has read.
-        unknown: what that code did besides, so that nobody knows whether its results would be the same again.
     """
 
     record: Record
     tables: Mapping[str, Rows]
-    read: Mapping[str, str] = field(default_factory=dict)
-    unknown: str = ""
 
 
-def packed(
-    record: Record, tables: Mapping[str, Rows], read: Mapping[str, str] | None = None, unknown: str = ""
-) -> bytes:
+def packed(record: Record, tables: Mapping[str, Rows]) -> bytes:
     """The content of a done-file: JSON, compressed by gzip; the rows come without the number of the job."""
     rows = {table: [row[1:] for row in rows] for table, rows in tables.items()}
-    beside = {"read": dict(read or {}), "unknown": unknown} if read or unknown else {}
-    content = {"record": record, "tables": rows, **beside}
+    content = {"record": record, "tables": rows}
     text = json.dumps(content, allow_nan=False, default=methodcaller("item")).encode()
-    return compressed(sealed(text[:-1]))
-
-
-def sealed(text: bytes) -> bytes:
-    """A JSON object without its last bracket, and its digest."""
-    return text + SEAL % hashlib.sha256(text).hexdigest().encode()
+    return compressed(text)
 
 
 def unpacked(content: bytes) -> CachedResult:
     """The job in a done-file.
 
     Raises:
-        ValueError: it is not whole, or was changed.
+        ValueError: it is not whole, which gzip's checksum says.
     """
     try:
-        text = decompressed(content)
-        if text != sealed(text[: -len(SEAL % bytes(64))]):
-            raise ValueError("not a done-file: it does not end with its digest")
-        found = json.loads(text)
+        found = json.loads(decompressed(content))
         record, rows = found["record"], found["tables"]
         if not isinstance(record, dict) or not set(rows) <= set(schema.OF_RESULTS):
             raise ValueError("not a done-file: no record, or other tables than those of a job")
-        read, unknown = found.get("read", {}), found.get("unknown", "")
-        if not isinstance(read, dict) or not isinstance(unknown, str):
-            raise ValueError("not a done-file: what the job has read is of another form")
-        return CachedResult(record, rows, read, unknown)
+        return CachedResult(record, rows)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a done-file: {error}") from error
 

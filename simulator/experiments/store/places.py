@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from coband.simulator.experiments.store.files import OutputError
-from coband.simulator.experiments.store.uri import is_too_long
+from coband.simulator.experiments.store.files import OutputError, is_too_long
 
 RUNS = Path("runs")
 

@@ -16,7 +16,7 @@ import numpy as np
 from coband.simulator.core.audit.trace import COLUMNS, OFF, PlainRow
 from coband.simulator.experiments.runs.results import Record, own_numbers, plain
 from coband.simulator.experiments.store import schema
-from coband.simulator.experiments.store.uri import address
+from coband.simulator.experiments.store.files import address
 
 if TYPE_CHECKING:
     from coband.simulator.core.audit.ledger import Ledger

@@ -6,7 +6,6 @@ import difflib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +18,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit.trace import EVENTS
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.results import Failure, Record, Results
-from coband.simulator.experiments.store import damage, files, schema
-from coband.simulator.experiments.store.errors import DamagedStoreError as DamagedStoreError
-from coband.simulator.experiments.store.errors import StoreError as StoreError
+from coband.simulator.experiments.store import files, opening, schema
+from coband.simulator.experiments.store.files import StoreError as StoreError
 from coband.simulator.experiments.store.manifest import Manifest, declared
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.scenario_errors import RequestError
@@ -136,17 +134,17 @@ class StoredRun:
 
     def _add(self, file: Path, whole: bool) -> None:
         try:
-            connection = damage.connect(file)
+            connection = opening.connect(file)
             self._parts.append(connection)
             if not whole and connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 return  # a job killed before its tables were there
-            damage.require_version(connection, file)
+            opening.require_version(connection, file)
             found = [_job(row, connection) for row in connection.execute(_JOBS)]
         except sqlite3.DatabaseError as error:
-            if whole:
+            if "not a database" in str(error):
                 raise StoreError(f"{file} is not a run store of coband ({error}).") from error
-            if not killed_early(error):
-                raise damage.damaged(self.file, f"{file.name} ({error})") from error
+            if whole or not _killed_early(error):
+                raise opening.damaged(file, error) from error
             return
         known = {job.id: job for job in self.jobs}
         # A job's own file counts until the run's file has taken it in.
@@ -154,7 +152,7 @@ class StoredRun:
         self.jobs = [job for _, job in sorted({**known, **newer}.items())]
 
     def meta(self, key: str) -> str | None:
-        """What the run has noted of itself: ``scenario``, ``manifest``, and when it has ended, ``results``."""
+        """What the run has noted of itself: ``scenario`` and ``manifest``."""
         row = self._parts[0].execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
@@ -269,22 +267,19 @@ class StoredRun:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close all files; an error that comes from a damaged store becomes one that says so."""
         try:
-            if isinstance(error, damage.UNUSUAL) and not isinstance(error, RequestError):
-                found = damage.explain(self.file, error, [(job.part, job.id) for job in self.uncollected])
+            if isinstance(error, opening.UNUSUAL) and not isinstance(error, RequestError):
+                found = opening.explained(self.file, error)
                 if found is not error:
                     raise found from error
         finally:
             self.close()
 
 
-def open_run(path: Path, *, changed: bool = False) -> StoredRun:
-    """Open a run for reading: its directory, or its run.sqlite alone. Half-finished and killed runs work too.
-
-    Args:
-        changed: open also a store that shows that its numbers are no longer those of its run.
+def open_run(path: Path) -> StoredRun:
+    """Open a run for reading: its directory, or only its run.sqlite. Half-finished and killed runs work too.
 
     Raises:
-        StoreError: there is no run, its store is of another version, it is damaged or was changed.
+        StoreError: there is no run, or its store is damaged or of another version.
     """
     if path.is_dir():
         file = path / files.DATABASE
@@ -295,29 +290,27 @@ def open_run(path: Path, *, changed: bool = False) -> StoredRun:
         raise StoreError(
             f"{path} is not a run: there is no {file}. Give a run directory, such as runs/quickstart-0001."
         )
-    state = damage.require_whole(file)
     try:
-        with ExitStack() as stack:
-            run = stack.enter_context(closing(StoredRun(path, [file, *jobs])))
-            if not changed:
-                damage.require_unchanged(file, run.connection, run.manifest, state)
-            stack.pop_all()
-            return run
+        run = StoredRun(path, [file, *jobs])
     except StoreError:
         raise
-    except damage.UNUSUAL as error:
-        raise damage.explain(file, error) from error
+    except opening.UNUSUAL as error:
+        raise opening.explained(file, error) from error
+    try:
+        opening.require_sound(file)
+    except StoreError:
+        run.close()
+        raise
+    return run
 
 
-def killed_early(error: sqlite3.Error) -> bool:
+def _killed_early(error: sqlite3.Error) -> bool:
     """Whether a file has no tables yet, as that of a job killed at its very beginning."""
     return "no such table" in str(error) or "no such column" in str(error)
 
 
 def _energy(job: StoredJob, points: int) -> FloatArray | None:
-    """What agents had spent at the points of a job's series; stores made before this was kept do not have it."""
-    if not job.part.execute("SELECT 1 FROM sqlite_master WHERE name = 'energies'").fetchone():
-        return None
+    """What agents had spent at the points of a job's series; None without batteries."""
     rows = job.part.execute("SELECT energy FROM energies WHERE job = ? ORDER BY turn", (job.id,)).fetchall()
     return np.array(rows, dtype=np.float64)[:, 0] if points and len(rows) == points else None
 

@@ -1,15 +1,18 @@
-"""The variants of a stored sweep: labels with the parameters of the grid behind them."""
+"""The variants of a stored sweep, labels with the parameters of the grid behind them, and what it has found."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.config import JsonObject
+from coband.simulator.experiments.runs.results import Results
 from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.experiments.store.files import RESULTS, StoreError
 from coband.simulator.experiments.store.store import StoredRun
 
 CHOICES = "algorithms."
@@ -61,9 +64,7 @@ def variants(run: StoredRun) -> dict[str, StoredVariant]:
 
 
 def _read(run: StoredRun) -> dict[str, StoredVariant]:
-    part = run.jobs[0].part if run.jobs else None
-    if part is None or not part.execute("SELECT 1 FROM sqlite_schema WHERE name = 'variants'").fetchone():
-        return {}
+    part = run.connection
     parameters: dict[str, list[Parameter]] = {}
     for label, *rest in part.execute("SELECT label, key, name, text, number FROM parameters"):
         parameters.setdefault(label, []).append(Parameter(*rest))
@@ -72,3 +73,26 @@ def _read(run: StoredRun) -> dict[str, StoredVariant]:
         label: StoredVariant(label, entry, phase, bool(chosen), text, tuple(parameters.get(label, ())))
         for label, entry, phase, chosen, text in rows
     }
+
+
+def is_sweep(run: StoredRun) -> bool:
+    """Whether each label is a variant of a sweep."""
+    return run.connection.execute("SELECT 1 FROM variants LIMIT 1").fetchone() is not None
+
+
+def summary(run: StoredRun) -> Results:
+    """The results of a run from its store; those of a sweep, which has chosen the best of them, from its results.json.
+
+    Raises:
+        StoreError: that file cannot be read.
+    """
+    if not is_sweep(run):
+        return run.results()
+    file = run.file.parent / RESULTS
+    try:
+        found: Results = json.loads(file.read_bytes())
+        _ = found["results"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        again = f"`coband sweep FILE --resume --out {file.parent}` writes it anew."
+        raise StoreError(f"{file} cannot be read ({error}); {again}") from error
+    return found

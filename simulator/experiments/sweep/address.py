@@ -14,9 +14,7 @@ from coband.simulator.experiments.registry.registry import CLASSES, has_field
 from coband.simulator.experiments.runs.code_version import code_version, file_sha256, sha256
 from coband.simulator.experiments.scenario.files import is_file_key
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.experiments.sweep.foreign_code import code_of
-from coband.simulator.plugins.functions import SESSION
-from coband.simulator.plugins.session import code_of_session
+from coband.simulator.experiments.sweep.foreign_code import ForeignCode
 from coband.simulator.problems.data_error import DataError
 
 WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share")
@@ -50,13 +48,19 @@ def _kinds(part: Any) -> Iterator[str]:
 
 
 class Files:
-    """Digests of the files that scenarios name; each file is read once.
+    """Digests of the files that scenarios name, and of the code of others; each file is read once.
+
+    Args:
+        base: of relative names.
+        scenario: the file that is read, if it is one.
 
     Attributes:
+        code: of plugins and of the user's.
         missing: the first data set that was not found, if any; its jobs cannot run.
     """
 
-    def __init__(self, base: Path | None = None) -> None:
+    def __init__(self, base: Path | None = None, scenario: Path | None = None) -> None:
+        self.code = ForeignCode(scenario)
         self._bases = [Path.cwd(), *([] if base is None else [base])]
         self._known: dict[Path, str] = {}
         self.missing: DataError | None = None
@@ -106,8 +110,7 @@ def configuration_digest(scenario: Scenario, files: Files) -> dict[str, str]:
 def _entry_digest(world: str, kinds: Sequence[str], scenario: Scenario, entry: ScenarioEntry, files: Files) -> str:
     config = _dumped(entry.config)
     modules = [*_modules(scenario, entry), *kinds, *_kinds(config)]
-    code = code_of(modules) + (code_of_session(entry.algorithm) if SESSION in modules else "")
-    return sha256(world, entry.algorithm.name, entry.ties, code, _canonical(config, files))
+    return sha256(world, entry.algorithm.name, entry.ties, files.code.digest(modules), _canonical(config, files))
 
 
 def address(digest: str, replication: int) -> str:

@@ -11,17 +11,15 @@ from pathlib import Path
 from coband.simulator.experiments.runs.code_version import code_version
 from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
-from coband.simulator.experiments.runs.openings import changed
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record, Results
 from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
-from coband.simulator.experiments.store import damage, places, recording, schema
+from coband.simulator.experiments.store import opening, places, recording, schema
 from coband.simulator.experiments.store.directory import RunDirectory
-from coband.simulator.experiments.store.errors import StoreError
-from coband.simulator.experiments.store.files import DATABASE, OutputError, replace_bytes
+from coband.simulator.experiments.store.files import DATABASE, OutputError, StoreError, replace_bytes
 from coband.simulator.experiments.store.finding import manifest_of
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
@@ -82,10 +80,12 @@ class SweepDirectory(RunDirectory):
     Args:
         path: an existing directory, empty or of an earlier driver of the same or a similar study.
         done: where finished jobs are kept, if several sweeps share them; None for a folder of the directory.
+        again: whether finished jobs run again.
     """
 
-    def __init__(self, path: Path, done: Path | None = None) -> None:
+    def __init__(self, path: Path, done: Path | None = None, again: bool = False) -> None:
         super().__init__(path)
+        self._again = again
         self.code = code_version()
         self._cache = ResultCache(done or path / DONE)
         self._labels: set[str] = set()
@@ -124,10 +124,11 @@ class SweepDirectory(RunDirectory):
                     "same kind; choose another --out DIR."
                 )
         file = self.path / DATABASE
-        with suppress(sqlite3.Error, StoreError), closing(damage.connect(file)) as store:
+        with suppress(sqlite3.Error, StoreError), closing(opening.connect(file)) as store:
             rows = store.execute("SELECT fingerprint FROM jobs WHERE status = 'finished'")
             self._unseen = {fingerprint for (fingerprint,) in rows}
         recording.remove(file)
+        self.remarks |= dict.fromkeys(study.unknown)
         self._connect(study)
 
     def begin(self, manifest: Manifest) -> None:
@@ -152,27 +153,14 @@ class SweepDirectory(RunDirectory):
     def find(self, task: Task) -> Record | None:
         """Take in the result of an earlier driver, if there is one, with its trace where one is wanted."""
         place, job = self.key(task), self.job(task)
-        found = self._cache.get(place)
-        if found is not None:
-            self._unseen.discard(str(found.record.get("fingerprint")))
-        done = self._usable(found)
+        done = self._cache.get(place)
+        if done is not None:
+            self._unseen.discard(str(done.record.get("fingerprint")))
         trace = None if job.trace == "off" else self._cache.trace(place, job.trace)
-        if done is None or (trace is None and job.trace != "off"):
+        if done is None or self._again or (trace is None and job.trace != "off"):
             return None
         self._insert(job, recording.job_row(job, "finished", done.record), done, trace)
         return done.record
-
-    def _usable(self, done: CachedResult | None) -> CachedResult | None:
-        """The result of an earlier driver, unless what the user's code has read has changed, or nobody can know."""
-        if done is None or not (done.read or done.unknown):
-            return done
-        file = changed(done.read)
-        if file is not None:
-            self.remarks[f"{file} has changed since jobs read it, so they run again"] = None
-        elif done.unknown:
-            what = f"code of this scenario {done.unknown}, so nobody knows whether its results would be the same"
-            self.remarks[f"{what}: finished jobs run again"] = None
-        return done if file is None and not done.unknown else None
 
     def take(self, tasks: Sequence[Task], result: JobResult) -> None:
         """Keep what a job has given: in its done-file, where it finished, and in the store."""
@@ -209,7 +197,7 @@ class SweepDirectory(RunDirectory):
                     if rows:
                         places = ", ".join("?" * len(rows[0]))
                         self._store.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({job.id}, {places})", rows)
-                self._replace(row)
+                self._end_job(row)
         finally:
             if part is not None:
                 recording.remove(part)
@@ -245,14 +233,17 @@ def new(name: str, out: Path | None) -> SweepDirectory:
     return SweepDirectory(places.new_place(name, out))
 
 
-def earlier(name: str, out: Path | None) -> SweepDirectory:
+def earlier(name: str, out: Path | None, *, again: bool = False) -> SweepDirectory:
     """The directory to go on in: ``out``, which may be new, or the latest runs/<name>-<number> that is a sweep.
+
+    Args:
+        again: whether finished jobs run again.
 
     Raises:
         OutputError: there is none, or ``out`` holds something else.
     """
     if out is not None:
-        return SweepDirectory(out if is_sweep(out) else places.new_place(name, out))
+        return SweepDirectory(out if is_sweep(out) else places.new_place(name, out), again=again)
     stem = places.stem(name)
     found = sorted(path for path in places.RUNS.glob(f"{stem}-*") if path.name[len(stem) + 1 :].isdecimal())
     sweeps = [path for path in found if is_sweep(path)]
@@ -260,7 +251,7 @@ def earlier(name: str, out: Path | None) -> SweepDirectory:
         raise OutputError(
             f"there is no sweep {places.RUNS / stem}-... to go on with; name its directory with --out DIR."
         )
-    return SweepDirectory(max(sweeps, key=lambda path: int(path.name[len(stem) + 1 :])))
+    return SweepDirectory(max(sweeps, key=lambda path: int(path.name[len(stem) + 1 :])), again=again)
 
 
 def is_sweep(path: Path) -> bool:

@@ -30,7 +30,7 @@ from coband.simulator.experiments.scenario.yaml_text import in_one_line
 LONGEST_LABEL = 40
 FIXED = (
     *("schema_version", "name", "description", "replications", "expect", "trace"),
-    *("grid", "zip", "tuning", "until", "limit"),
+    *("grid", "zip", "tuning", "until"),
 )
 """Keys that are the same at all points."""
 

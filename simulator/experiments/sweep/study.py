@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
-from coband.simulator.experiments.runs.openings import openings
 from coband.simulator.experiments.runs.study import Study, check_known, counted
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
@@ -56,11 +55,7 @@ class Sweep(Study):
     def first_replications(self) -> int:
         if self.tuning is None:
             return self.replications
-        return self.tuning.replications if self.tuning.halving is None else self.tuning.halving.first
-
-    @property
-    def goes_on(self) -> bool:
-        return self.until is not None or self.tuning is not None
+        return self.tuning.replications
 
     def factors(self) -> tuple[str, str]:
         """What runs to begin with, and what follows; variants are fewer than points × algorithms if some are alike."""
@@ -70,9 +65,6 @@ class Sweep(Study):
         if self.tuning is None:
             return f"{size} × {self.replications_in_words()}", ""
         tuned = f"{size} × {counted(self.first_replications, 'replication')}"
-        if self.tuning.halving is not None:
-            tuned_on = f", of which the best go on to {self.tuning.replications:,}"
-            return tuned, f"{tuned_on} for tuning, then the best × {self.replications_in_words()}"
         return tuned, f" for tuning, then the best × {self.replications_in_words()}"
 
     def selected(self, only: Sequence[str]) -> Sweep:
@@ -107,7 +99,7 @@ def load_study(
     path: str | Path | ScenarioText,
     overrides: Sequence[str] = (),
     *,
-    trace: Level | None = "off",
+    trace: Level = "off",
     registry: Registry | None = None,
 ) -> Sweep:
     """Read a scenario file as a sweep; without a grid it has one point.
@@ -115,14 +107,12 @@ def load_study(
     Args:
         path: the file, or the name of a scenario that comes with coband, or the text itself.
         overrides: ``key.path=value``, as given to ``--set``; one of a key of the grid fixes that key.
-        trace: how much of their traces jobs keep, whatever the file says; None for none of many points, and of one as
-            much as the file says.
+        trace: how much of their traces jobs keep, whatever the file says.
         registry: what the scenario can name; None for what is installed.
 
     Raises:
         ScenarioError: with everything that is wrong at any point.
     """
-    openings()  # what plugins and functions read while the scenario is read counts
     text, base = read_scenario(path)
     registry = registry or Registry.installed()
     root, rest, grid, problems = divided(text, str(path), overrides, registry)
@@ -130,16 +120,25 @@ def load_study(
         message = f"{len(grid):,} points are too many: at most {MOST_POINTS:,}; make several sweeps of it"
         raise ScenarioError([*problems, grid.axes[0].keys[0].mark.problem(("grid",), message)])
     found = _Points(rest, grid, registry, base, problems)
-    tuning, until, limit = (found.last.sweep_sections[key] for key in ("tuning", "until", "limit"))
+    tuning, until = (found.last.sweep_sections[key] for key in ("tuning", "until"))
     tuned = _tuned_axes(root, grid, tuning)
-    files = Files(base)
+    files = Files(base, path if isinstance(path, Path) else None)
     scenario = next(iter(found.scenarios.values()))
-    if trace is None:
-        trace = scenario.trace if len(grid) == 1 and tuning is None else "off"
     variants = _variants(grid, found.scenarios, tuned, files, trace)
     numbers = tuple(range(scenario.replications))
     gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
-    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, limit, len(grid), tuning, gridded)
+    return Sweep(
+        scenario.name,
+        text,
+        tuple(variants),
+        numbers,
+        until,
+        files.missing,
+        tuple(files.code.unknown),
+        len(grid),
+        tuning,
+        gridded,
+    )
 
 
 def divided(

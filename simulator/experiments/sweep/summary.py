@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.planner import Planner
-from coband.simulator.experiments.runs.results import Best, Entry, Failure, Results, Spread, Stopped
+from coband.simulator.experiments.runs.results import Best, Entry, Failure, Results, Spread
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.statistics import estimates as statistics
-from coband.simulator.experiments.sweep import tuning
-from coband.simulator.experiments.sweep.planner import TUNING, TuningPlanner
-from coband.simulator.experiments.sweep.tuning import Choice
+from coband.simulator.experiments.sweep.planner import TUNING, Choice, TuningPlanner
 from coband.simulator.metrics import Metric
 
 
@@ -34,9 +32,6 @@ def summary(study: Study, planner: Planner, failures: Sequence[Failure]) -> Resu
         order = {context: number for number, context in enumerate(dict.fromkeys(v.context for v in study.variants))}
         choices = sorted(planner.choices, key=lambda choice: order[choice.context])
         report["best"] = [_best(study, planner, choice) for choice in choices]
-        if planner.rule.halving is not None:
-            ended = sorted(planner.stopped, key=lambda one: one.variant)
-            report["stopped"] = [_stopped(study.variants[one.variant], one, planner.rule.on) for one in ended]
     return report
 
 
@@ -69,19 +64,6 @@ def _best(study: Study, planner: TuningPlanner, choice: Choice) -> Best:
         "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
         "tuning": tuned if found else None,
         "fresh": fresh if found else None,
-    }
-
-
-def _stopped(variant: Variant, one: tuning.Stopped, on: str) -> Stopped:
-    """A candidate that was stopped, and why."""
-    return {
-        "label": variant.title(TUNING),
-        "entry": variant.entry,
-        "parameters": parameters(variant),
-        "on": on,
-        "replications": one.replications,
-        "mean": one.mean,
-        "bound": one.bound,
     }
 
 

@@ -7,7 +7,7 @@ import mmap
 
 import numpy as np
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, require_room
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
 from coband.simulator.maths.linalg.matrices import lam_is_lost
@@ -122,6 +122,8 @@ class GrowingCholesky:
     def _write(self, rows: FloatArray) -> None:
         end = self.size + len(rows)
         if end > len(self._rows):
+            what = f"the exact posterior of {end:,} observations"
+            require_room(what, end, end / 2, instead="take fewer turns, or an algorithm that approximates it")
             self._grow(max(end, 2 * len(self._rows)))
         self._rows[self.size : end, :end] = rows
 

@@ -26,7 +26,6 @@ from coband.simulator.maths.posteriors.shared_log import SharedLog
 
 PRIMAL_FEATURES = 256
 """Largest number of features of all tasks together; with more of them a linear kernel is computed task by task."""
-GIB = 2.0**30
 
 Form = Literal["primal", "taskwise", "nystrom", "counts", "log"]
 
@@ -105,8 +104,8 @@ class Multitask:
         return min(observations, (1 if self.single else len(self.members)) * self.domain)
 
 
-def factor_memory(setting: Multitask, groups: Sequence[tuple[int, ...]], shared: bool) -> tuple[float, list[int]]:
-    """GiB that the exact factors of all agents take together, and the rows of each factor.
+def factor_entries(setting: Multitask, groups: Sequence[tuple[int, ...]], shared: bool) -> tuple[float, list[int]]:
+    """Numbers that the exact factors of all agents hold together, and the rows of each factor.
 
     Args:
         setting: of any of the agents.
@@ -117,9 +116,9 @@ def factor_memory(setting: Multitask, groups: Sequence[tuple[int, ...]], shared:
         groups = list(dict.fromkeys(groups))
     factors = [one for group in groups if (one := replace(setting, members=group)).form in ("counts", "log")]
     # A growing factor is a triangle in a square, one begun anew fills it, and counts need the kernel matrix too.
-    entry = 16.0 if setting.form == "counts" else 8.0 if setting.estimated else 4.0
+    share = 2.0 if setting.form == "counts" else 1.0 if setting.estimated else 0.5
     sizes = [one.rows() for one in factors]
-    return sum(entry * size**2 for size in sizes) / GIB, sizes
+    return sum(share * size**2 for size in sizes), sizes
 
 
 def multitask(

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from coband.simulator.arms import ArmSet, Points, features_of
-from coband.simulator.arrays import BoolArray, FloatArray, IndexArray
+from coband.simulator.arrays import BoolArray, FloatArray, IndexArray, require_room
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.posteriors.counts import CountFactor
 
@@ -45,7 +45,13 @@ class Domain:
 
     @cached_property
     def gram(self) -> FloatArray:
-        """The kernel matrix of the distinct points, read-only (M, M)."""
+        """The kernel matrix of the distinct points, read-only (M, M).
+
+        Raises:
+            TooLarge: this machine cannot hold it.
+        """
+        what = f"a matrix of all pairs of {self.size:,} points of a domain"
+        require_room(what, self.size, self.size, instead="take fewer points")
         K = self.kernel(self.distinct, self.distinct)
         K.flags.writeable = False
         return K

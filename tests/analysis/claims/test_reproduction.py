@@ -20,7 +20,6 @@ from coband.simulator.analysis.claims.reading import UnknownClaimError, chosen, 
 from coband.simulator.analysis.claims.reproduction import Reproduction
 from coband.simulator.analysis.claims.results import OUTCOME
 from coband.simulator.analysis.claims.samples import SampleError
-from coband.simulator.analysis.claims.studies import needed
 from coband.simulator.analysis.claims.wording import in_words
 from coband.simulator.experiments.runs import driver
 from coband.simulator.experiments.runs.workers import InProcess
@@ -465,10 +464,3 @@ def test_evidence_without_its_numbers_is_a_factor_if_there_is_much_of_it(tmp_pat
     assert found.evidence.holds == pytest.approx(later.holds + (holds if start else 0.0))
     assert found.evidence.fails == pytest.approx(later.fails - (3.0 if start else 0.0))
     assert not list(verification.disagreements([more], {known.claim: outcome}, [], tmp_path / "elsewhere"))
-
-
-def test_a_variant_that_has_not_run_costs_what_its_algorithm_usually_takes(tmp_path: Path) -> None:
-    (study,) = needed([placed(tmp_path, CLAIM + TRUE).claim], "full").values()
-    progress = StudyProgress(study)
-    assert progress.seconds(0) > 0
-    assert progress.left([0], 5) == pytest.approx(5 * progress.seconds(0))

@@ -17,8 +17,8 @@ from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.statistics.dominance import non_dominated, standings
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.variants import variants
+from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.experiments.sweep.study import load_study
-from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
 from tests.analysis.frontier.searches import GRID, TEXT, perform, search
 from tests.experiments.sweep import sweeps
 from tests.experiments.sweep.sweeps import fingerprints, result_cache
@@ -116,8 +116,6 @@ class Stop:
 
     def ended(self, end: Any) -> None: ...
     def failed(self, failure: Any) -> None: ...
-
-    def warned(self, sentence: str) -> None: ...
 
 
 @pytest.mark.parametrize("after", [6, pytest.param(20, marks=pytest.mark.slow)])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +14,6 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.fates import fates_table
 from coband.simulator.analysis.report.panels import panels
 from coband.simulator.core.metrics import CORE
-from coband.simulator.experiments.store import seal
 from coband.simulator.experiments.store.store import StoredRun, open_run
 
 SCENARIO = """\
@@ -89,19 +85,6 @@ def test_without_batteries_there_is_no_such_curve(tmp_path: Path) -> None:
         assert len(figure.axes) == 4
     with pytest.raises(coband.RunError, match="no batteries"):
         coband.load(folder).plot.regret("energy")
-
-
-def test_stores_of_earlier_versions_open(folder: Path, tmp_path: Path) -> None:
-    """They have no such table; all else is read as before."""
-    old = tmp_path / "old"
-    shutil.copytree(folder, old)
-    with closing(sqlite3.connect(old / "run.sqlite", isolation_level=None)) as store:
-        store.execute("DROP TABLE energies")
-        store.execute("PRAGMA journal_mode = DELETE")
-    seal.seal(old / "run.sqlite")
-    with open_run(old) as opened:
-        assert [series.energy for series in opened.series("Alone")] == [None, None]
-        assert opened.results()["results"][0]["mean"]["energy"]
 
 
 def test_energy_has_its_unit_wherever_it_is_shown(run: StoredRun) -> None:

@@ -12,7 +12,6 @@ import pytest
 from coband.simulator.analysis.traces.difference import TraceComparison, compare
 from coband.simulator.analysis.traces.reading import TraceReader, one_job
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.experiments.store import seal
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.traces import runs
 
@@ -82,7 +81,6 @@ def rewritten(run: Path, out: Path, seed: int, change: int | None = None) -> Pat
         for old, new in codes.items():
             connection.execute("UPDATE names SET code = ? WHERE code = ?", (new, old + 1000))
     connection.close()
-    seal.seal(out / "run.sqlite")
     return out
 
 
@@ -155,7 +153,6 @@ def test_a_trace_that_ends_early(tmp_path: Path) -> None:
     with connection:
         connection.execute("DELETE FROM events WHERE seq >= 100")
     connection.close()
-    seal.seal(tmp_path / "cut" / "run.sqlite")
     found = compared(run, tmp_path / "cut")
     assert found.common == 100
     assert found.there is None

@@ -152,7 +152,7 @@ def test_the_documentation_names_the_algorithms_without_age() -> None:
 
     algorithms = Registry.installed().algorithms.values()
     silent = {one.name for one in algorithms if not counts(one.agent) and not issubclass(one.agent, BatchAgent)}
-    page = (Path(__file__).parents[3] / "docs" / "howto" / "whatif.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "howto" / "reports.md").read_text(encoding="utf-8")
     listed = page.partition("Nobody counts the pulls in the models of")[2].partition("They have no age")[0]
     assert set(re.findall(r"`(\w+)`", listed)) == silent
 

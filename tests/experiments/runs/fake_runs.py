@@ -28,7 +28,6 @@ class Notes:
         self.total = 0
         self.progress: list[float] = []
         self.failures: list[Any] = []
-        self.warnings: list[str] = []
         self.states: list[str] = []
         self.ends: list[Any] = []
 
@@ -43,9 +42,6 @@ class Notes:
     def _come_to(self, jobs: float) -> None:
         if jobs != ([0, *self.progress])[-1]:
             self.progress.append(jobs)
-
-    def warned(self, sentence: str) -> None:
-        self.warnings.append(sentence)
 
     def failed(self, failure: Any) -> None:
         self.failures.append(failure)

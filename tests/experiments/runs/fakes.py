@@ -137,9 +137,6 @@ class FakeProblem:
     def attachment(self, base: Path | None) -> None:
         """No file lies beside the scenario."""
 
-    def extent(self, agents: int) -> None:
-        """Nobody knows."""
-
     def build(self, streams: Any, agents: int, base: Path | None = None) -> Any:
         mischief = dict(self.mischief).get(streams.replication, "")
         world = FakeWorld(streams("world", 0, "arms"), mischief)

@@ -15,7 +15,6 @@ from coband.simulator.cli.main import exit_status
 from coband.simulator.experiments.runs import hardware
 from coband.simulator.experiments.runs.code_version import arithmetic, numpy_simd
 from coband.simulator.experiments.runs.expectations import in_words
-from coband.simulator.experiments.store import seal
 
 ROOT = Path(__file__).parents[3]
 SCENARIO = """\
@@ -53,7 +52,6 @@ def edit_manifest(run: Path, **parts: str) -> None:
         found["hardware"].update(parts)
         store.execute("UPDATE meta SET value = ? WHERE key = 'manifest'", (json.dumps(found),))
     store.close()
-    seal.seal(run / "run.sqlite")
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["hardware"].update(parts)
     (run / "manifest.json").write_text(json.dumps(manifest))

@@ -6,7 +6,7 @@ import pytest
 
 from coband.simulator.experiments.runs.stopping import more, still_wide
 from coband.simulator.experiments.scenario.document import Until
-from coband.simulator.experiments.sweep.tuning import choose
+from coband.simulator.experiments.sweep.planner import choose
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
 TOP = (
     "schema_version, name, description, seed, replications, agents, server, schedule, network, messages, adversaries, "
-    "problem, algorithms, expect, trace, checks, share, grid, zip, tuning, until, limit"
+    "problem, algorithms, expect, trace, checks, share, grid, zip, tuning, until"
 )
 DELAY = (
     "a number >= 0 or {kind: constant | uniform | exponential | shifted_exponential | gamma | lognormal | pareto | "

@@ -105,9 +105,8 @@ MISTAKES: list[tuple[list[str], str]] = [
     ),
     (
         ["algorithms.0.posterior={kind: exact, memory: 1e-4}"],
-        "Eager: exact posteriors of 5 groups of agents with up to 180 observations need about 0.0004 GiB, more than "
-        "posterior.memory allows (0.0001); use posterior: {kind: nystrom, size: 512}, fewer turns, or a sparser "
-        "graph",
+        "--set algorithms.0.posterior={kind: exact, memory: 1e-4}: algorithms[0].posterior.memory: "
+        "algorithms.posterior.memory is gone: a posterior that is larger than the memory of the machine is refused",
     ),
     (
         [DIST],

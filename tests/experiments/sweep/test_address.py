@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from coband.simulator.experiments.runs import blas, code_version
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep import foreign_code
 from coband.simulator.experiments.sweep.address import Files, _modules, configuration_digest
-from coband.simulator.experiments.sweep.foreign_code import code_of
+from coband.simulator.experiments.sweep.foreign_code import ForeignCode
 from tests.problems.files import write_movielens
 
 NUMPYS = "/site-packages/numpy.libs/libscipy_openblas64_-1.so"
@@ -67,71 +68,77 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("file", "counts"),
-    [
-        ("plug_in_of_a_test/agent.py", True),
-        ("plug_in_of_a_test/near.py", True),
-        ("plug_in_of_a_test/deep/far.py", True),
-        ("plug_in_of_a_test/deep/__init__.py", True),
-        ("plug_in_of_a_test/__init__.py", True),
-        ("helper_of_a_test.py", True),
-        ("plug_in_of_a_test/unused.py", False),
-    ],
-)
-def test_code_that_a_plugin_reaches_counts(plugin: Path, file: str, counts: bool) -> None:
-    before = code_of(["plug_in_of_a_test.agent", "coband.agents.gp_ucb"])
-    assert before == code_of(["plug_in_of_a_test.agent"]) != ""
-    (plugin / file).write_text((plugin / file).read_text() + "# changed\n")
-    assert (code_of(["plug_in_of_a_test.agent"]) != before) == counts
+def code_of(*modules: str) -> str:
+    return ForeignCode().digest(modules)
 
 
-def test_of_an_installed_package_every_module_counts(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foreign_code, "_distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
-    before = code_of(["plug_in_of_a_test.agent"])
-    (plugin / "plug_in_of_a_test" / "unused.py").write_text("VALUE = 2\n")
-    assert code_of(["plug_in_of_a_test.agent"]) != before
+def installed(folder: Path, *files: str) -> None:
+    """Say that a distribution has installed some files of a folder."""
+    place = folder / "plug_in-1.0.dist-info"
+    place.mkdir()
+    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: plug-in\nVersion: 1.0\n")
+    (place / "top_level.txt").write_text("plug_in_of_a_test\n")
+    (place / "RECORD").write_text("".join(f"{file},,\n" for file in files))
 
 
-def test_libraries_count_by_their_version(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = code_of(["plug_in_of_a_test.agent"])
-    monkeypatch.setattr(foreign_code.metadata, "version", lambda name: "0.0")
-    assert code_of(["plug_in_of_a_test.agent"]) != before
+@pytest.mark.parametrize("file", ["agent.py", "near.py", "deep/far.py", "unused.py", "../helper_of_a_test.py", "x.csv"])
+def test_all_files_of_the_folder_count(plugin: Path, file: str) -> None:
+    before = code_of("plug_in_of_a_test.agent", "coband.agents.gp_ucb")
+    assert before == code_of("plug_in_of_a_test.agent") == code_of("helper_of_a_test") != ""
+    place = plugin / "plug_in_of_a_test" / file
+    place.write_text((place.read_text() if place.exists() else "") + "# changed\n")
+    assert code_of("plug_in_of_a_test.agent") != before
 
 
-@pytest.mark.parametrize("place", ["site-packages", "dist-packages", "target"])
-def test_libraries_count_by_their_version_wherever_they_are_installed(
-    plugin: Path, place: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("file", [".hidden/x.py", "__pycache__/x.pyc", "runs/x.py", "out/run.sqlite", "env/pyvenv.cfg"])
+def test_what_is_no_code_of_the_folder_does_not_count(plugin: Path, file: str) -> None:
+    before = code_of("plug_in_of_a_test.agent")
+    (plugin / file).parent.mkdir(exist_ok=True)
+    (plugin / file).write_text("")
+    (plugin / file).with_name("more.txt").write_text("")
+    assert code_of("plug_in_of_a_test.agent") == before
+
+
+def test_of_an_installed_package_the_files_of_its_distribution_count(
+    plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An environment may borrow the libraries of another one, as numpy of the system."""
-    library = plugin / place / "library_of_a_test"
-    library.mkdir(parents=True)
-    (library / "__init__.py").write_text("")
-    (library.parent / "library-1.0.dist-info").mkdir()
-    monkeypatch.syspath_prepend(str(library.parent))
-    monkeypatch.setattr(foreign_code, "_distributions", lambda: {"library_of_a_test": ["library"]})
-    monkeypatch.setattr(foreign_code.metadata, "version", lambda name: "1.0")
-    (plugin / "plug_in_of_a_test" / "near.py").write_text("import library_of_a_test\n")
-    before = code_of(["plug_in_of_a_test.agent"])
-    (library / "__init__.py").write_text("VALUE = 1\n")
-    assert code_of(["plug_in_of_a_test.agent"]) == before
-    monkeypatch.setattr(foreign_code.metadata, "version", lambda name: "1.1")
-    assert code_of(["plug_in_of_a_test.agent"]) != before
+    monkeypatch.setattr(foreign_code, "distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
+    installed(plugin, *(f"plug_in_of_a_test/{name}.py" for name in ("__init__", "agent", "unused")), "data.csv")
+    digests = [code_of("plug_in_of_a_test.agent")]
+    for file in ("plug_in_of_a_test/unused.py", "data.csv", "helper_of_a_test.py"):
+        (plugin / file).write_text("VALUE = 2\n")
+        digests.append(code_of("plug_in_of_a_test.agent"))
+    assert len(set(digests)) == 3
+    assert digests[-1] == digests[-2], "another distribution, or none, has installed it"
 
 
-def test_the_files_of_a_package_are_looked_for_once(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package, looked = plugin / "plug_in_of_a_test", list[str]()
-    for number in range(20):
-        (package / f"part_{number}.py").write_text("from plug_in_of_a_test import near, agent, unused\n")
-    files = foreign_code._files
-    monkeypatch.setattr(foreign_code, "_distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
-    monkeypatch.setattr(foreign_code, "_files", lambda module: looked.append(module) or files(module))
-    code_of(["plug_in_of_a_test.agent"])
-    assert sum(module.startswith("plug_in_of_a_test") for module in looked) == 1
+def test_a_package_that_is_used_where_its_sources_are_counts_by_its_folder(
+    plugin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = code_of("plug_in_of_a_test.agent")
+    monkeypatch.setattr(foreign_code, "distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
+    installed(plugin, "plug_in.pth")
+    assert code_of("plug_in_of_a_test.agent") != before  # the metadata lies in the folder
+    before = code_of("plug_in_of_a_test.agent")
+    (plugin / "helper_of_a_test.py").write_text("VALUE = 2\n")
+    assert code_of("plug_in_of_a_test.agent") != before
+
+
+def test_code_in_no_file_is_never_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    main, code = sys.modules["__main__"], ForeignCode()
+    monkeypatch.setattr(main, "__file__", None, raising=False)
+    assert code.digest(["__main__"]) == code.digest(["__main__"]) != code_of("__main__")
+    assert len(code.unknown) == 1
+    (tmp_path / "script.py").write_text("")
+    monkeypatch.setattr(main, "__file__", str(tmp_path / "script.py"))
+    before = code_of("__main__")
+    assert before == code_of("__main__")
+    (tmp_path / "script.py").write_text("# changed\n")
+    assert code_of("__main__") != before
 
 
 def test_our_own_code_is_not_foreign() -> None:
-    assert code_of(["coband.agents.gp_ucb", "json"]) == ""
+    assert code_of("coband.agents.gp_ucb", "json") == ""
 
 
 SCENARIO = """

@@ -29,7 +29,6 @@ NO_PART = {
     "zip": "which points there are; each has an address of its own",
     "tuning": "which points are chosen from finished results",
     "until": "when enough replications are finished",
-    "limit": "when a run ends, whatever is finished",
     "algorithms.label": "a name of a row; results are the same",
 }
 """Keys that say nothing about the result of a job; what is below them does not either."""

@@ -19,11 +19,10 @@ from coband.simulator.experiments.runs.job import Outcome
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.runs.workers import Local
 from coband.simulator.experiments.store import directory, store
-from coband.simulator.experiments.store.packed import compressed, decompressed
 from coband.simulator.experiments.sweep import directory as files_module
 from coband.simulator.experiments.sweep import lock, status
 from coband.simulator.experiments.sweep.directory import ResultCache
-from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
+from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
@@ -98,16 +97,17 @@ def test_what_is_finished_does_not_run_again_and_new_points_run_alone(
     assert fingerprints(again.object) == fingerprints(report.object)
 
 
-def test_a_done_file_that_is_half_written_or_was_changed_counts_for_nothing(tmp_path: Path) -> None:
+def test_a_done_file_that_is_half_written_or_damaged_counts_for_nothing(tmp_path: Path) -> None:
     first = perform(study(tmp_path), tmp_path / "out")
     files = result_cache(tmp_path / "out")
     files[0].write_bytes(files[0].read_bytes()[:50])
     files[1].write_bytes(b"")
-    changed = decompressed(files[2].read_bytes()).replace(b'"regret": ', b'"regret": 1')
-    files[2].write_bytes(compressed(changed))
+    content = bytearray(files[2].read_bytes())
+    content[len(content) // 2] ^= 4
+    files[2].write_bytes(content)
     again = perform(study(tmp_path), tmp_path / "out")
     assert sum(entry.kept for entry in again.status.entries.values()) == 1
-    assert changed != decompressed(files[2].read_bytes())
+    assert bytes(content) != files[2].read_bytes()
     assert fingerprints(again.object) == fingerprints(first.object)
 
 

@@ -1,8 +1,11 @@
-"""Finished jobs count only as long as what the user's code has read is what it was."""
+"""Finished jobs count only as long as the user's code, and the files around it, are what they were."""
 
 from __future__ import annotations
 
+import ast
+import json
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import exit_status
+from coband.simulator.experiments.sweep import foreign_code
 
 SCENARIO = """
 name: own
@@ -47,11 +51,6 @@ import sqlite3
 def reward(arms):
     return arms[:, 0] * sqlite3.connect("INPUT").execute("SELECT x FROM t").fetchone()[0]
 """
-OUTSIDE = """
-import subprocess, sys
-def reward(arms):
-    return arms[:, 0] * float(subprocess.run([sys.executable, "-IS", "-c", "print(2)"], capture_output=True).stdout)
-"""
 
 
 @pytest.fixture
@@ -61,45 +60,88 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def swept(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    """What ``coband sweep`` says on standard error; its jobs run in processes that have read nothing before."""
+def swept(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
+    """How many jobs ``coband sweep`` finds done, and what it says on standard error."""
     capsys.readouterr()
-    assert (
-        exit_status(
-            ["sweep", "own.yaml", "--set", "grid={agents.compute: [0]}", "--out", "out", "--workers", "2", *options]
-        )
-        == 0
-    )
-    return capsys.readouterr().err
+    words = ["sweep", "own.yaml", "--set", "grid={agents.compute: [0]}", "--out", "out", "--workers", "2", *options]
+    assert exit_status(words) == 0
+    entries = json.loads(Path("out/status.json").read_text())["entries"]
+    return sum(entry["kept"] for entry in entries.values()), capsys.readouterr().err
 
 
-def test_a_database_is_a_file_that_is_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_database_in_the_folder_of_the_code_counts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "own.py").write_text(DATABASE.replace("INPUT", str(folder / "x.sqlite")))
-    for statement in ("CREATE TABLE t AS SELECT 2.0 AS x", "UPDATE t SET x = 3.25"):
+    kept = []
+    for statement in ("CREATE TABLE t AS SELECT 2.0 AS x", "UPDATE t SET x = 3.25", "SELECT x FROM t"):
         with closing(sqlite3.connect(folder / "x.sqlite")) as connection, connection:
             connection.execute(statement)
-        said = swept(capsys, *["--resume"] * (folder / "out").exists())
-    assert f"warning: {folder / 'x.sqlite'} has changed since jobs read it, so they run again" in said
+        kept.append(swept(capsys, *["--resume"] * (folder / "out").exists())[0])
+    assert kept == [0, 0, 1]
 
 
 @pytest.mark.parametrize("case", CODE)
-def test_what_was_read_is_looked_at_again(case: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_edited_file_leads_to_a_new_run(case: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = folder / ("helper_of_own.py" if "module" in case else "factor.txt")
     contents = ["FACTOR = 2.0\n", "FACTOR = 3.25\n"] if "module" in case else ["2.0", "3.25"]
     (folder / "own.py").write_text(CODE[case].replace("INPUT", str(file)).replace("FOLDER", str(folder)))
     file.write_text(contents[0])
-    assert "has changed" not in swept(capsys)
-    assert "has changed" not in swept(capsys, "--resume")
+    assert swept(capsys)[0] == 0
+    assert swept(capsys, "--resume")[0] == 1
     first = (folder / "out" / "results.json").read_text()
     file.write_text(contents[1])
-    assert f"warning: {file} has changed since jobs read it, so they run again" in swept(capsys, "--resume")
+    assert swept(capsys, "--resume")[0] == 0
     assert (folder / "out" / "results.json").read_text() != first
-    assert "has changed" not in swept(capsys, "--resume")
+    assert swept(capsys, "--resume")[0] == 1
     sys.modules.pop("helper_of_own", None)
 
 
-def test_what_nobody_can_know_is_not_used_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "own.py").write_text(OUTSIDE)
+PLAIN = "def reward(arms):\n    return arms[:, 0]\n"
+
+
+def test_runs_and_the_scenario_itself_are_no_code(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "own.py").write_text(PLAIN)
     swept(capsys)
-    said = swept(capsys, "--resume")
-    assert "code of this scenario starts another program, so nobody knows whether its results would be the same" in said
+    (folder / "own.yaml").write_text(SCENARIO.replace("replications: 1", "replications: 2"))
+    assert exit_status(["run", "own.yaml", "--workers", "1"]) == 0
+    assert swept(capsys, "--resume")[0] == 1
+
+
+def test_finished_jobs_run_again_when_asked_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "own.py").write_text(PLAIN)
+    swept(capsys)
+    assert swept(capsys, "--again")[0] == 0
+    assert swept(capsys, "--resume")[0] == 1
+
+
+def test_jobs_of_code_among_very_many_files_are_never_used_again(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "own.py").write_text(PLAIN)
+    (folder / "large.csv").write_text("1" * 1000)
+    for name, most in (("MOST_BYTES", 1000), ("MOST_FILES", 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(foreign_code, name, most)
+            swept(capsys, *["--resume"] * (folder / "out").exists())
+            kept, said = swept(capsys, "--resume")
+        assert kept == 0
+        assert f"warning: {folder} has code of this scenario among more than " in said
+        assert "so its finished jobs are never used again" in said
+
+
+def test_jobs_of_a_notebook_are_never_used_again(folder: Path) -> None:
+    code = """if True:
+        import warnings, coband
+        def reward(arms):
+            return arms[:, 0]
+        changed = {"problem.reward": reward, "grid": {"agents.compute": [0]}}
+        for resume in (False, True):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                coband.sweep("own.yaml", set=changed, out="out", workers=1, resume=resume)
+        print([str(one.message) for one in said])
+        import json
+        print([one["kept"] for one in json.load(open("out/status.json"))["entries"].values()])"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder)
+    said, kept = done.stdout.splitlines()[-2:]
+    why = "some code of this scenario is in no file, as in a notebook, so its finished jobs are never used again"
+    assert (ast.literal_eval(said), kept) == ([why], "[0]")

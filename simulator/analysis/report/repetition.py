@@ -1,0 +1,53 @@
+"""A run and the one that it repeats: whether fingerprints are equal, and what has changed for each label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from coband.simulator.analysis.report.comparison import Difference
+from coband.simulator.analysis.report.data import Contender, RunComparison
+from coband.simulator.analysis.report.measures import measures
+from coband.simulator.experiments.statistics.estimates import LEVEL, mean
+from coband.simulator.experiments.store.store import StoredRun
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What has changed for one label.
+
+    Attributes:
+        differences: now minus before, of the measures that are no longer equal, and of the aim.
+    """
+
+    before: Contender
+    now: Contender
+    differences: tuple[Difference, ...]
+
+    def means(self, difference: Difference) -> tuple[float, float]:
+        """Before and now, over the replications that are compared."""
+        before, now = (one.values(difference.measure.name) for one in (self.before, self.now))
+        common = before.keys() & now.keys() if difference.paired else None
+        return tuple(mean([one[key] for key in sorted(common or one)]) for one in (before, now))  # type: ignore[return-value]
+
+
+def changes(comparison: RunComparison) -> Iterator[Change]:
+    """Of the labels that the second run of a comparison has in common with the first, which it repeats."""
+    first, second = comparison.runs
+    before = {one.own: one for one in comparison.contenders if one.run is first}
+    for now in comparison.contenders:
+        if now.run is second and now.own in before:
+            pair = now, before[now.own]
+            found = measures(replace(comparison, contenders=pair))
+            yield Change(pair[1], now, tuple(Difference(one, comparison, pair, LEVEL) for one in found))
+
+
+def other_fingerprints(before: StoredRun, now: StoredRun) -> tuple[int, list[str]]:
+    """How many jobs both runs have finished, and which of them have other fingerprints."""
+    known = {(job.label, job.replication): job.record["fingerprint"] for job in before.jobs if job.record is not None}
+    found = [
+        (f"{job.label}, replication {job.replication}", known[key] == job.record["fingerprint"])
+        for job in now.jobs
+        if job.record is not None and (key := (job.label, job.replication)) in known
+    ]
+    return len(found), [name for name, same in found if not same]

@@ -1,0 +1,105 @@
+"""Opening the files of stored runs for reading, and what is said of one that is damaged or from an earlier coband."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sqlite3
+import struct
+from contextlib import closing
+from pathlib import Path
+
+from coband.simulator.experiments.store import schema
+from coband.simulator.experiments.store.files import StoreError, address
+
+CHECKED_AT_ONCE = 16 * 2**20
+"""Bytes: SQLite checks files up to this size whenever they are opened, larger ones for ``coband trace verify``."""
+PASSING = ("interrupted", "database is locked", "unable to open database file")
+"""Errors of SQLite that say nothing about the file's content."""
+UNUSUAL = (
+    sqlite3.Error,
+    struct.error,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    AssertionError,
+)
+"""What reading a damaged file may end with."""
+
+
+def connect(file: Path) -> sqlite3.Connection:
+    """A store, opened for reading; views and triggers in it cannot call functions that do more than compute.
+
+    Raises:
+        StoreError: it has a view in the place of a table, whose rows may have no end.
+        sqlite3.Error: it cannot be read.
+    """
+    connection = sqlite3.connect(address(file), uri=True, timeout=10.0)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        query = "SELECT name FROM sqlite_master WHERE type = 'view' AND name <> 'trace'"
+        if (found := connection.execute(query).fetchone()) is not None:
+            raise StoreError(f"{file} has a view {found[0]!r}, and a store of coband has none but `trace`.")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def require_version(connection: sqlite3.Connection, file: Path) -> None:
+    """Refuse a store of another version, or what is none.
+
+    Raises:
+        StoreError: it is.
+    """
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == schema.VERSION:
+        return
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():
+        raise StoreError(f"{file} is an SQLite file, but not a run store of coband: it has no table of jobs.")
+    if version > schema.VERSION:
+        raise StoreError(f"{file} was made by a newer version of coband; update this one.")
+    raise StoreError(f"{file} was made by an earlier version of coband; run its scenario.yaml again.")
+
+
+def require_sound(file: Path) -> None:
+    """Have SQLite check a store that is not too large for that.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    if file.stat().st_size <= CHECKED_AT_ONCE and (found := complaint(file, "quick_check")):
+        raise damaged(file, found)
+
+
+def complaint(file: Path, check: str = "integrity_check") -> str | None:
+    """What SQLite finds wrong with a file; None if nothing."""
+    try:
+        with closing(connect(file)) as connection:
+            (line,) = connection.execute(f"PRAGMA {check}(1)").fetchone()
+            return None if line == "ok" else str(line).splitlines()[-1]
+    except sqlite3.DatabaseError as error:
+        return None if str(error) in PASSING else str(error)
+
+
+def damaged(file: Path, what: object) -> StoreError:
+    """The error for a damaged store; ``what`` shows it."""
+    folder = file.parent
+    again = "run the scenario again, or take another copy"
+    if (folder / "status.json").is_file():
+        again = f"`coband sweep FILE --resume --out {shlex.quote(str(folder))}` writes it anew"
+    elif (folder / "scenario.yaml").is_file():
+        again = f"`coband run {shlex.quote(str(folder / 'scenario.yaml'))}` does all of it again"
+    return StoreError(f"{file} is damaged ({what}); {again}.")
+
+
+def explained(file: Path, error: Exception) -> Exception:
+    """The error to raise in the place of one that came up while a store was read: the same, unless it is damaged."""
+    if type(error) in (sqlite3.DatabaseError, sqlite3.OperationalError):
+        return error if str(error) in PASSING else damaged(file, error)
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+        return damaged(file, "a text in it cannot be read")
+    found = complaint(file)
+    return error if found is None else damaged(file, found)
