@@ -104,6 +104,7 @@ TIMES = re.compile(
     r"|(?<=  )\d+\.\d\d$",  # the column of seconds
     re.MULTILINE,
 )
+PLACES = re.compile(r"^<string>:\d+:\d+: ")
 NOT_COMPARED = ("wall_seconds", "cpu_seconds", "seed", "replication")
 MOST_NAMED = 4
 
@@ -128,7 +129,7 @@ def random_job(document: Document) -> Facts:
     try:
         return job_facts(loads(json.dumps(document)))
     except BAD_INPUT as refusal:
-        return {"refused": str(refusal).splitlines()[0]}
+        return {"refused": PLACES.sub("", str(refusal).splitlines()[0])}
 
 
 def job_facts(scenario: Any) -> Facts:

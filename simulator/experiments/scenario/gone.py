@@ -1,6 +1,6 @@
 """What coband had once, and what serves instead: whoever still writes it is told so in one sentence.
 
-A sentence completes "KEY is gone: ..." or "`coband NAME` is gone: ...".
+A sentence completes "KEY: this key is gone: ..." or "`coband NAME` is gone: ...".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMMANDS: Mapping[str, str] = {
 def key(path: tuple[str | int, ...]) -> str | None:
     """Why a scenario has no such key any more; None: it never had."""
     name = ".".join(step for step in path if isinstance(step, str))
-    return f"{name} is gone: {KEYS[name]}" if name in KEYS else None
+    return f"this key is gone: {KEYS[name]}" if name in KEYS else None
 
 
 def command(path: str) -> str | None:
