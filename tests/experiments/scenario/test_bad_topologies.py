@@ -106,7 +106,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (
         ["algorithms.0.posterior={kind: exact, memory: 1e-4}"],
         "--set algorithms.0.posterior={kind: exact, memory: 1e-4}: algorithms[0].posterior.memory: "
-        "algorithms.posterior.memory is gone: a posterior that is larger than the memory of the machine is refused",
+        "this key is gone: a posterior that is larger than the memory of the machine is refused",
     ),
     (
         [DIST],
