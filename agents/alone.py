@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import SILENT, Algorithm, Bound, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.memory import Memory
 from coband.simulator.core.nodes.message import Message
@@ -57,7 +57,7 @@ def single(
     cite: str,
     memory: Memory,
     metrics: tuple[Metric, ...] = (),
-    bounds: tuple[Bound, ...] = (),
+    rate: str = "",
     search: Mapping[str, str] | None = None,
 ) -> Algorithm:
     """The registry's entry of a single-agent algorithm."""
@@ -73,6 +73,6 @@ def single(
         metrics=metrics,
         cites=(cite,),
         memory=(memory,),
-        bounds=bounds,
+        rate=rate,
         search=search or {},
     )

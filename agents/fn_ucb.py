@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from coband.agents import theorems
 from coband.agents.fn_ucb_parameters import FnUcbConfig
 from coband.agents.fn_ucb_training import Training
 from coband.agents.memory import NEURAL
@@ -218,7 +217,11 @@ ALGORITHM = Algorithm(
     metrics=METRICS,
     cites=("dai2023federated",),
     search={"threshold": "0.1..1000", "nu": "0.001..3"},
-    bounds=theorems.FN_UCB,
+    rate=(
+        "regret Õ(D √T + D_max √(N T)), with less_comm Õ(D √T + D_max N √T), in Õ(D √N) communication rounds, "
+        "where D is the effective dimension of all contexts and D_max the largest of one agent's "
+        "(Dai et al. 2023, theorems 1 and 2, appendix C.7)"
+    ),
     always={"threshold": 0.0},
     memory=(NEURAL,),
     knows=("storage",),  # with networks: shared_storage alone

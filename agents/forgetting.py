@@ -17,7 +17,6 @@ from coband.agents.alone import Alone, single
 from coband.agents.lin_ucb import LinearConfig
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Assumption, Bound
 from coband.simulator.core.config import REWARD
 from coband.simulator.core.memory import Memory
 from coband.simulator.core.nodes.node import NodeContext
@@ -141,7 +140,6 @@ class DiscountedLinUCB(Forgetting):
         return self.radius(-2.0 * math.log(config.delta) + d * math.log1p(seen / (config.lam * d)))
 
 
-STATIC = Assumption("theta stays as it is; the proofs for drift have a gap (Zhao and Zhou 2021)")
 SLIDING = single(
     "sw_lin_ucb",
     SlidingLinUCB,
@@ -150,7 +148,7 @@ SLIDING = single(
     "Cheung et al. 2019, algorithm 1 (SW-UCB)",
     "cheung2019learning",
     Memory("a matrix d x d and a window of pulls for each agent", "N*d*(d + min(t, window))", "a smaller window"),
-    bounds=(Bound("regret", "d*T/sqrt(min(window, T/N))", "Cheung et al. 2019, theorem 3", assumes=(STATIC,)),),
+    rate="regret Õ(d T/√min(w, T/N)) for a theta that stays (Cheung et al. 2019, theorem 3)",
     search={"window": "20..5000"},
 )
 DISCOUNTED = single(
@@ -161,6 +159,6 @@ DISCOUNTED = single(
     "Russac et al. 2019, algorithm 1 (D-LinUCB)",
     "russac2019weighted",
     Memory("two matrices d x d for each agent", "2*N*d^2", "fewer agents (agents.count)"),
-    bounds=(Bound("regret", "d*sqrt(N*T*(1 - T/N*log(gamma)))", "Russac et al. 2019, theorem 2", assumes=(STATIC,)),),
+    rate="regret Õ(d √(N T (1 - (T/N) log γ))) for a theta that stays (Russac et al. 2019, theorem 2)",
     search={"gamma": "0.9..0.9999"},
 )

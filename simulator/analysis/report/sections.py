@@ -34,7 +34,6 @@ from coband.simulator.analysis.report.frontier import standing_table
 from coband.simulator.analysis.report.palette import TIMES, VARIABLES
 from coband.simulator.analysis.report.svg import glyphs_of_readers, inline
 from coband.simulator.analysis.report.tables import ReportTable
-from coband.simulator.analysis.report.theory_table import assumptions, growth_table
 
 MAX_ENVIRONMENTS = multiples.MAX_ENVIRONMENTS
 """Largest number of environments with figures and tables of their own."""
@@ -202,16 +201,6 @@ def _differences(sheet: Sheet) -> Section | None:
     return Section("differences", "Differences", "Differences between algorithms", body)
 
 
-def _theory(sheet: Sheet) -> Section | None:
-    found = sheet.table(lambda one: growth_table(one.growths))
-    if found is None:
-        return None
-    places = [(growth, one.environment) for one in sheet.within for growth in one.growths]
-    sentences = assumptions([growth for growth, _ in places], [environment for _, environment in places])
-    body = sheet.fill("theory", found=found, sentences=sentences)
-    return Section("theory", "Theory", "What theorems promise", body)
-
-
 def _times(sheet: Sheet) -> Section:
     timings = [timing for one in sheet.within for timing in one.timings]
     untraced = sheet.analysis.untraced
@@ -271,7 +260,6 @@ SECTIONS: tuple[Build, ...] = (
     _regret,
     _communication,
     _differences,
-    _theory,
     _times,
     _rounds,
     _diagram,
