@@ -50,7 +50,6 @@ COMMANDS: Mapping[str, str] = {
     "whatif": "Run a stored run again with one thing changed.",
     "cite": "Print BibTeX for the algorithms and data of a run.",
     "counts": "Keep communication counts in a lock file and check them.",
-    "fit": "Estimate the delays and losses of a scenario from a run.",
     "compare": "Compare the algorithms of one or several runs.",
     "report": "Write an HTML report about one or several runs.",
     "export": "Export a run to MLflow or TensorBoard.",
