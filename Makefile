@@ -25,7 +25,10 @@ attacks:
 	$(PYTHON) -m tests.attacks
 
 mutants:
-	$(PYTHON) -m tests.mutants
+	rm -f mutants.sqlite
+	.venv/bin/cosmic-ray init cosmic-ray.toml mutants.sqlite
+	PATH=$(CURDIR)/.venv/bin:$$PATH .venv/bin/cosmic-ray exec cosmic-ray.toml mutants.sqlite
+	.venv/bin/cr-report mutants.sqlite
 
 COUNT ?= 10000
 MINUTES ?= inf

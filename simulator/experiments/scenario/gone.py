@@ -17,6 +17,8 @@ KINDS: Mapping[str, str] = {
 """Kind of a part of a scenario -> what serves instead."""
 
 COMMANDS: Mapping[str, str] = {
+    "export": "read coband.load(RUN).results and .series, and log them with the tracker's own calls",
+    "figures": "run a paper's scenario (`coband sweep duets/h1 --out DIR`), and draw it (`coband report DIR`)",
     "fit": "give measured delays as {kind: empirical, file: ...}, or fit a family with scipy.stats, as "
     "docs/howto/stragglers.md does",
 }
