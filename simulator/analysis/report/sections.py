@@ -14,25 +14,14 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from coband.simulator.analysis.report import (
-    contents,
-    critical,
-    diagram,
-    hover,
-    multiples,
-    narrow,
-    provenance,
-    tables,
-    times,
-)
+from coband.simulator.analysis.report import contents, critical, diagram, multiples, provenance, tables, times
 from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP
-from coband.simulator.analysis.report.embedding import json_text
 from coband.simulator.analysis.report.fates import fates_table
 from coband.simulator.analysis.report.figures import MAX_BANDS
 from coband.simulator.analysis.report.frontier import standing_table
 from coband.simulator.analysis.report.palette import TIMES, VARIABLES
-from coband.simulator.analysis.report.svg import glyphs_of_readers, inline
+from coband.simulator.analysis.report.svg import inline
 from coband.simulator.analysis.report.tables import ReportTable
 
 MAX_ENVIRONMENTS = multiples.MAX_ENVIRONMENTS
@@ -58,11 +47,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Inlined:
-    """A figure as SVG, with the environment that it shows, and the values behind its curves as JSON."""
+    """A figure as SVG, with the environment that it shows."""
 
     environment: str
     svg: Markup
-    values: Markup | None
 
 
 class Sheet:
@@ -84,13 +72,7 @@ class Sheet:
         found: dict[str, list[Inlined]] = {name: [] for name in contents.NAMES}
         for order, one in enumerate(contents.figures(self.analysis, environments=MAX_ENVIRONMENTS)):
             title, name = f"{one.title} {one.environment}".strip(), f"f{order}"
-            narrow.mark(one.figure)
-            broad = inline(one.figure, name, title)
-            with glyphs_of_readers():
-                below, moves = narrow.narrow(one.figure, name, title)
-            drawn = Markup(broad.replace("<svg", '<svg class="broad"', 1) + below if below else broad)
-            values = hover.values(one.figure, moves)
-            found[one.name].append(Inlined(one.environment, drawn, Markup(json_text(values)) if values else None))
+            found[one.name].append(Inlined(one.environment, Markup(inline(one.figure, name, title))))
         return found
 
     @property
