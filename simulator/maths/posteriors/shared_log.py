@@ -122,9 +122,9 @@ class SharedLog:
         return LogPosterior(self)
 
     def _compute(self, X: FloatArray, known: int) -> FloatArray:
-        cross = self.cross(X, known)
-        _repeat_alike(cross, X)
-        return self.factor.solve(cross.T, overwrite=True)
+        V = self.factor.solve(self.cross(X, known).T, overwrite=True)
+        _repeat_alike(V.T, X)
+        return V
 
     def _append(self, X: FloatArray, y: FloatArray) -> None:
         V = self.solve(X, self.size)
@@ -233,10 +233,10 @@ class LogPosterior(Posterior):
         self._own.append(X, y, V)
 
 
-def _repeat_alike(cross: FloatArray, X: FloatArray) -> None:
-    """Make the rows of ``cross`` (n, m) that belong to equal points X (n, d) equal to the last bit.
+def _repeat_alike(solved: FloatArray, X: FloatArray) -> None:
+    """Make the rows of ``solved`` (n, m) that belong to equal points X (n, d) equal to the last bit.
 
-    The last bits of a product depend on the place in it, and ties between equal arms are to be exact.
+    The last bits of products and solves depend on the place in them, and ties between equal arms are to be exact.
     """
     last = X[:, -1].tolist()
     if len(set(last)) < len(last):
@@ -244,7 +244,7 @@ def _repeat_alike(cross: FloatArray, X: FloatArray) -> None:
         for row, point in enumerate(np.ascontiguousarray(X)):
             same = first.setdefault(point.tobytes(), row)
             if same != row:
-                cross[row] = cross[same]
+                solved[row] = solved[same]
 
 
 def column_squares(V: FloatArray) -> FloatArray:
