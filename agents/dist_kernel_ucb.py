@@ -75,11 +75,6 @@ class DistKernelUCB(EagerKernelUCB):
             self._stored = max(known, key=lambda pull: pull.trial)
             self._arrived.clear()
 
-    def prepare_together(self, arms: ArmSet) -> None:
-        self._begin_turn()
-        if self._stored is None:
-            super().prepare_together(arms)
-
     def report(self) -> dict[str, float | int]:
         """gamma and what is known of the independent set, reported by agent 0."""
         if self.context.index:

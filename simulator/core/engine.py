@@ -96,7 +96,7 @@ class Engine:
         self._router = Router(self.clock)
         self.transport = assembly.transport(self._run, self._router)
         local = assembly.local(self._run, self.transport, self._router)
-        self._turns = assembly.turns(algorithm, self._run, self.progress, local)
+        self._turns = assembly.turns(self._run, self.progress, local)
         self.agents, self.server = assembly.nodes(algorithm, config)
         self._inspection: Inspection | None = None
         self._due: int | None = None  # turns of the schedule, where it says how many

@@ -47,7 +47,6 @@ def test_any_order_of_news_gives_the_exact_posterior(seed: int) -> None:
         rng.shuffle(order)
         while order:
             batch, order = sorted(order[:4]), order[4:]
-            log.prepare_together(arms)
             points, rewards = map(np.array, zip(*(observations[key] for key in batch), strict=True))
             posterior.update(Observations(points, rewards, keys=batch))
             known += batch

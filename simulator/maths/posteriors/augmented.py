@@ -44,9 +44,6 @@ class AugmentedPosterior(MultitaskPosterior):
         for posterior in posteriors:
             posterior.posterior.update(augmented)
 
-    def prepare_together(self, arms: Points) -> None:
-        self.posterior.prepare_together(self._augmented(arms))
-
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         return self.posterior.predict(self._augmented(arms))
 

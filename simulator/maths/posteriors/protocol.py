@@ -80,12 +80,6 @@ class Posterior(Predictor):
         """The same for posteriors that have learnt the same, and so say the same of any arms; None: nobody knows."""
         return None
 
-    def prepare_together(self, arms: Points) -> None:
-        """The arms that ``predict`` is asked about next: a chance to solve for the arms of several agents at once.
-
-        Nothing but time depends on whether this is called.
-        """
-
 
 class MultitaskPosterior(Posterior):
     """A posterior of one agent on the tasks of several: ``predict`` is about arms of its own task.

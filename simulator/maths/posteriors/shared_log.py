@@ -22,6 +22,7 @@ from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.matrices import repeat_alike
 from coband.simulator.maths.linalg.solve_cache import SolveCache
 from coband.simulator.maths.posteriors.contenders import contenders
 from coband.simulator.maths.posteriors.look_ahead import LookAhead
@@ -79,10 +80,6 @@ class SharedLog:
             X = np.array(observations.features[held:], dtype=np.float64)
             self._append(X, np.array(observations.rewards[held:], dtype=np.float64))
 
-    def prepare_together(self, arms: Points) -> None:
-        """Announce that ``solve`` will be asked about this arm set before the log grows."""
-        self._solve_cache.prepare_together(arms)
-
     def solve(self, arms: Points, known: int) -> FloatArray:
         """V = L^(-1) k(X_known, X) of n arms X, read-only (known, n), over the first ``known`` rows of the log.
 
@@ -123,12 +120,11 @@ class SharedLog:
 
     def _compute(self, X: FloatArray, known: int) -> FloatArray:
         V = self.factor.solve(self.cross(X, known).T, overwrite=True)
-        _repeat_alike(V.T, X)
+        repeat_alike(V.T, X)
         return V
 
     def _append(self, X: FloatArray, y: FloatArray) -> None:
         V = self.solve(X, self.size)
-        self._solve_cache.forget()
         C = self.factor.append_solved(V, self.kernel(X, X))
         self._whitened.append(solve_lower(C, y - V.T @ self.whitened_rewards(self.size))[:, None])
         if self._points is None:
@@ -195,9 +191,6 @@ class LogPosterior(Posterior):
         if own is not None and own.size > own_taken:
             self._extend_own(own.points[own_taken:], own.rewards[own_taken:])
 
-    def prepare_together(self, arms: Points) -> None:
-        self._log.prepare_together(arms)
-
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         log, X = self._log, features_of(arms)
         V = log.solve(arms, self.known)
@@ -231,20 +224,6 @@ class LogPosterior(Posterior):
         if self._own is None:
             self._own = OwnPoints(log.kernel, log.lam, log.whitened_rewards(self.known), X.shape[1])
         self._own.append(X, y, V)
-
-
-def _repeat_alike(solved: FloatArray, X: FloatArray) -> None:
-    """Make the rows of ``solved`` (n, m) that belong to equal points X (n, d) equal to the last bit.
-
-    The last bits of products and solves depend on the place in them, and ties between equal arms are to be exact.
-    """
-    last = X[:, -1].tolist()
-    if len(set(last)) < len(last):
-        first: dict[bytes, int] = {}
-        for row, point in enumerate(np.ascontiguousarray(X)):
-            same = first.setdefault(point.tobytes(), row)
-            if same != row:
-                solved[row] = solved[same]
 
 
 def column_squares(V: FloatArray) -> FloatArray:
