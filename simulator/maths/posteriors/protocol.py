@@ -35,19 +35,6 @@ class Predictor(ABC):
         mean, variance = self.predict(arms)
         return mean + alpha * np.sqrt(variance)
 
-    def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
-        """The scores mu + alpha sigma of the arms of several arm sets, one arm set after the other, (n,).
-
-        Only the largest entries of each arm set have to be exact, as with ``scores``.
-
-        Args:
-            arms: those of all arm sets.
-            counts: how many of them are each arm set's.
-            alpha: of each arm, (n,).
-        """
-        mean, variance = self.predict(arms)
-        return mean + alpha * np.sqrt(variance)
-
 
 class Posterior(Predictor):
     """Mean and variance of the rewards of arms given observations.

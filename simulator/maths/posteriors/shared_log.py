@@ -12,8 +12,6 @@ v = L^(-1) k(x) and z = L^(-1) y; both v and z keep their entries when data are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from coband.simulator.arms import ArmSet, Points, features_of
@@ -24,7 +22,6 @@ from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.matrices import repeat_alike
 from coband.simulator.maths.linalg.solve_cache import SolveCache
-from coband.simulator.maths.posteriors.contenders import contenders
 from coband.simulator.maths.posteriors.look_ahead import LookAhead
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.own_points import OwnPoints, solve_lower
@@ -201,15 +198,6 @@ class LogPosterior(Posterior):
             mean += U.T @ self._own.whitened
             variance -= column_squares(U)
         return mean, scaled(variance, log.lam)
-
-    def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
-        places = None if self._own is not None else contenders(self._log, self.known, arms.features, counts, alpha)
-        if places is None:
-            return super().scores_of_sets(arms, counts, alpha)
-        mean, variance = self.predict(arms.select(places))
-        scores = np.full(len(arms), -np.inf)
-        scores[places] = mean + alpha[places] * np.sqrt(variance)
-        return scores
 
     def look_ahead(self, arms: ArmSet) -> None:
         self._log.look_ahead(arms)
