@@ -22,7 +22,10 @@ slow:
 	$(PYTHON) -m pytest -q -m slow
 
 mutants:
-	$(PYTHON) -m tests.mutants
+	rm -f mutants.sqlite
+	.venv/bin/cosmic-ray init cosmic-ray.toml mutants.sqlite
+	PATH=$(CURDIR)/.venv/bin:$$PATH .venv/bin/cosmic-ray exec cosmic-ray.toml mutants.sqlite
+	.venv/bin/cr-report mutants.sqlite
 
 COUNT ?= 10000
 MINUTES ?= inf

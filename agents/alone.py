@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import SILENT, Algorithm, Bound, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, Outbox
@@ -55,7 +55,7 @@ def single(
     reference: str,
     cite: str,
     metrics: tuple[Metric, ...] = (),
-    bounds: tuple[Bound, ...] = (),
+    rate: str = "",
     search: Mapping[str, str] | None = None,
 ) -> Algorithm:
     """The registry's entry of a single-agent algorithm."""
@@ -70,6 +70,6 @@ def single(
         counts=SILENT,
         metrics=metrics,
         cites=(cite,),
-        bounds=bounds,
+        rate=rate,
         search=search or {},
     )

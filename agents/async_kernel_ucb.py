@@ -23,7 +23,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from coband.agents import theorems
 from coband.agents.async_exchange import Exchange, server_model
 from coband.agents.async_parameters import AsyncConfig
 from coband.agents.evaluations import Evaluations
@@ -208,6 +207,6 @@ ALGORITHM = Algorithm(
     metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2023asynchronous",),
     search={"threshold": "0.01..100", "q": "0.01..1"},
-    bounds=theorems.ASYNC_KERNEL_UCB,
+    rate="regret Õ(√T γ_T + N γ_T) with Õ(N² γ_T³) scalars for D = 1/N² (Li et al. 2023, theorem 4.5)",
     always={"threshold": 0.0},
 )

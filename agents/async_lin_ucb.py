@@ -20,7 +20,6 @@ from pydantic import Field
 
 from coband.agents.lin_ucb import OfulConfig
 from coband.agents.messages.linear import CountedUpload, Download, PartialDownload, PartialUpload
-from coband.agents.theorems import ASYNC_LIN_UCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -167,7 +166,10 @@ ALGORITHM = Algorithm(
     metrics=(Metric("downloads", "downloads", "statistics that the server has sent"),),
     cites=("li2022asynchronous",),
     search={"gamma_u": "1.01..100", "gamma_d": "1.01..100"},
-    bounds=ASYNC_LIN_UCB,
+    rate=(
+        "regret Õ(d √(T min(N, γ_d (1 + (N - 1)(γ_u - 1))))) with O(N d³/log min(γ_u, γ_d)) scalars "
+        "(Li and Wang 2022, theorem for homogeneous clients)"
+    ),
     always={"gamma_u": 1.0, "gamma_d": 1.0},
     undefended={
         "1": "it sends what an agent lacks, a difference of sums; that of robust sums is in general no sum of squares"

@@ -26,7 +26,6 @@ from pydantic import Field
 from coband.agents.async_lin_ucb import ALGORITHM as COMMON
 from coband.agents.async_lin_ucb import AsyncLinConfig, AsyncLinUCB
 from coband.agents.messages.linear import CountedUpload, PartialDownload, PartialUpload
-from coband.agents.theorems import ASYNC_LIN_UCB_AM_UNSTATED
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize
@@ -143,6 +142,5 @@ ALGORITHM = replace(
         ClosedForm("downlink_scalars", "downloads*(g^2 + g + 1)"),
     ),
     where={"g": "shared if shared else ceil(d/2)"},
-    bounds=(),
-    unbounded=ASYNC_LIN_UCB_AM_UNSTATED,
+    rate="",
 )

@@ -34,7 +34,6 @@ from coband.agents.in_step import IN_EPOCHS, PARTING, InStepClient
 from coband.agents.messages.epochs import BatchRewards, RewardSums
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import AnyKernel, known_turns
-from coband.agents.theorems import BPE
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -184,6 +183,6 @@ ALGORITHM = Algorithm(
         Metric("shared_pulls", "pulls", "pulls of each agent whose rewards the server has had"),
         Metric("shared_points", "points", "sum over shared batches of their distinct points"),
     ),
-    bounds=BPE,
+    rate="regret Õ(√(T γ_T)) (Li and Scarlett 2022, abstract)",
     cites=("li2022gaussian",),
 )

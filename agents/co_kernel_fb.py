@@ -135,4 +135,8 @@ ALGORITHM = Algorithm(
     counts=COUNTS,
     metrics=(*PURE_EXPLORATION, *DIFFICULTY, *THEOREM_2),
     cites=("du2023collaborative",),
+    rate=(
+        "an error with probability O(N n² log ω exp(-T/(ρ* log ω))) in O(log ω) communication rounds, for N agents "
+        "with n arms each, hardness ρ* and principal dimension ω (Du et al. 2023, theorem 2)"
+    ),
 )

@@ -76,4 +76,8 @@ ALGORITHM = Algorithm(
     counts=COUNTS,
     metrics=(*PURE_EXPLORATION, *DIFFICULTY, *THEOREM_1),
     cites=("du2023collaborative",),
+    rate=(
+        "Õ(ρ*/N) samples of each of N agents in O(log 1/Δ) communication rounds, for hardness ρ* and least gap Δ "
+        "(Du et al. 2023, theorem 1)"
+    ),
 )

@@ -22,7 +22,6 @@ from typing import Self
 
 import numpy as np
 
-from coband.agents import theorems
 from coband.agents.cooperation import Cooperative, NaiveCoop, WithCliques, WithTasks
 from coband.agents.kernel_ucb import igp_beta
 from coband.agents.knowledge import Knowledge, OnTasks, learn_together, require_room_for_factors, scores_together
@@ -210,7 +209,10 @@ ALGORITHM = Algorithm(
     counts=COUNTS,
     metrics=(*REACH, *COVER),
     cites=("dubey2020kernel",),
-    bounds=theorems.COOP_KERNEL_UCB,
+    rate=(
+        "regret Õ(Υ_z γ_T √(χ T)), where Υ_z is the rank of the agents' contexts and χ cliques cover the graph of "
+        "agents within `hops` links (Dubey and Pentland 2020, corollary 1)"
+    ),
 )
 
 EAGER = replace(
@@ -221,7 +223,7 @@ EAGER = replace(
     summary="Kernel UCB on a graph: agents learn from whatever reaches them, weighted by how alike tasks are.",
     reference="Dubey and Pentland 2020 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 2",
     metrics=REACH,
-    bounds=(),
+    rate="",
 )
 NAIVE = replace(
     EAGER,

@@ -26,7 +26,6 @@ from pydantic import Field
 from coband.agents.in_step import ARMS_LEFT, DEALT, IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import DealtMeans, PhaseOrder
 from coband.agents.parameters import known_turns
-from coband.agents.theorems import DELB
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import Config
@@ -147,7 +146,7 @@ ALGORITHM = Algorithm(
         Metric("means_sent", "means", "arms whose means were sent, over agents and phases"),
         Metric("arms_dealt", "arms", "arms that the server has dealt out, over agents and phases"),
     ),
-    bounds=DELB,
+    rate="regret Õ(d √T) with O((N d + d log log d) log T) scalars (Wang et al. 2020, abstract)",
     cites=("wang2020distributed",),
     undefended=DEALT,
     search={"C": "0.001..600"},

@@ -11,7 +11,6 @@ from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.agents.messages.synchronisation import SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
-from coband.agents.theorems import DIS_LIN_UCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import NodeContext, Outbox
@@ -94,7 +93,7 @@ ALGORITHM = Algorithm(
         ClosedForm("uplink_scalars", "rounds*N*(d^2 + d)", "wait == 'all'"),
         ClosedForm("downlink_scalars", "rounds*N*(d^2 + d)"),
     ),
-    bounds=DIS_LIN_UCB,
+    rate="regret Õ(d √T) with Õ(N^1.5 d³) scalars (Wang et al. 2020, abstract)",
     cites=("wang2020distributed",),
     search={"threshold": "0.1..1000"},
     always={"threshold": 0.0},

@@ -122,7 +122,6 @@ ALGORITHM = Algorithm(
         ClosedForm("uplink_scalars", "rounds*N*(2*d^2 + d + 1)", "wait == 'all'"),
         ClosedForm("downlink_scalars", "rounds*N*(2*d^2 + d)"),
     ),
-    unbounded="theorems are about one agent that has all pulls at once (Russac et al. 2019), or a theta that stays",
     cites=("russac2019weighted", "wang2020distributed"),
     search={"threshold": "0.1..1000", "gamma": "0.9..0.9999"},
     always={"threshold": 0.0},

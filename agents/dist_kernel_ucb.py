@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from coband.agents import theorems
 from coband.agents.coop_kernel_ucb import ALGORITHM as COOP
 from coband.agents.coop_kernel_ucb import REACH, EagerKernelUCB
 from coband.agents.cooperation import WithTasks
@@ -76,11 +75,6 @@ class DistKernelUCB(EagerKernelUCB):
             self._stored = max(known, key=lambda pull: pull.trial)
             self._arrived.clear()
 
-    def prepare_together(self, arms: ArmSet) -> None:
-        self._begin_turn()
-        if self._stored is None:
-            super().prepare_together(arms)
-
     def report(self) -> dict[str, float | int]:
         """gamma and what is known of the independent set, reported by agent 0."""
         if self.context.index:
@@ -102,5 +96,8 @@ ALGORITHM = replace(
         Metric("central_agents", "agents", "agents that learn; the others repeat what they pulled"),
         Metric("independent_set_exact", "0 or 1", "whether the independent set is a heaviest one for certain"),
     ),
-    bounds=theorems.DIST_KERNEL_UCB,
+    rate=(
+        "regret Õ(Υ_z γ_T √(α T)), where Υ_z is the rank of the agents' contexts and α the independence number "
+        "of the graph of agents within `hops` links (Dubey and Pentland 2020, theorem 2)"
+    ),
 )

@@ -27,7 +27,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from coband.agents import theorems
 from coband.agents.domains import needed_domain
 from coband.agents.duets_parameters import DuetsConfig
 from coband.agents.in_step import IN_EPOCHS, PARTING, InStepClient
@@ -158,5 +157,5 @@ ALGORITHM = Algorithm(
         SKIPPED_POINTS,
     ),
     cites=("pavlovic2024order",),
-    bounds=theorems.DUETS,
+    rate="regret Õ(√(T γ_T) log(T/(N δ))) with Õ(N γ_T) scalars (Pavlovic et al. 2024, theorem 4.1)",
 )

@@ -15,7 +15,6 @@ from pydantic import Field
 from coband.agents.episode import Episode
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.messages.linear import LinearModel, LinearUpload
-from coband.agents.theorems import FED_LIN_UCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
@@ -107,7 +106,7 @@ ALGORITHM = Algorithm(
     reference="He et al. 2022, FedLinUCB; baseline of Li et al. 2023",
     messages=(MessageSize(LinearUpload, "up", "d^2 + d"), MessageSize(LinearModel, "down", "d^2 + d", due=True)),
     counts=(ClosedForm("uplink_scalars", "rounds*(d^2 + d)"), ClosedForm("downlink_scalars", "rounds*(d^2 + d)")),
-    bounds=FED_LIN_UCB,
+    rate="regret Õ(d √T) in Õ(d N²) communication rounds for C = 1/N² (He et al. 2022, abstract)",
     cites=("he2022simple",),
     search={"threshold": "0.01..100"},
     always={"threshold": 0.0},

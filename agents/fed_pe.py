@@ -32,7 +32,6 @@ from coband.agents.in_step import ARMS_LEFT, DEALT, IN_PHASES, PARTING, PhasedAg
 from coband.agents.messages.phases import ActiveArms, Allotment, PhaseEstimates, PhaseModel
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
-from coband.agents.theorems import FED_PE
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -204,7 +203,7 @@ ALGORITHM = Algorithm(
         Metric("active_sent", "arms", "arms that agents had left, over agents and phases"),
         Metric("models_sent", "models", "parameters of which something was learnt, over phases"),
     ),
-    bounds=FED_PE,
+    rate="regret Õ(√T) with O(log T) scalars for given agents, arms and dimension (Huang et al. 2021, abstract)",
     cites=("huang2021federated",),
     undefended=DEALT,
     search={"growth": "2..8"},

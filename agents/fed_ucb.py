@@ -22,7 +22,6 @@ from coband.agents.messages.synchronisation import SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.private_estimator import Estimator, PrivateConfig, State, TreeNoise
 from coband.agents.synchronisation import ABANDONED, OPENING, SynchronousAgent
-from coband.agents.theorems import FED_UCB_DISPUTED
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import NodeContext, Outbox
@@ -113,7 +112,10 @@ ALGORITHM = Algorithm(
     metrics=(CLIPPED,),
     cites=("dubey2020differentially", "shariff2018differentially"),
     search={"threshold": "0.1..1000"},
-    unbounded=FED_UCB_DISPUTED,
+    rate=(
+        "none that stands: Zhou and Chowdhury 2024 find the bound of Dubey and Pentland 2020 on regret incorrect, and "
+        "the one on communication unfounded"
+    ),
     always={"threshold": 0.0},
     private=noise_of,
 )

@@ -22,7 +22,6 @@ import numpy as np
 from coband.agents.cooperation import Hops, hops_of
 from coband.agents.messages.linear import FloodedSums
 from coband.agents.private_estimator import Estimator, PrivateConfig, State, TreeNoise
-from coband.agents.theorems import FED_UCB_DISPUTED
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.message import Message
@@ -159,6 +158,9 @@ ALGORITHM = Algorithm(
     metrics=(CLIPPED, Metric("sums_sent", "messages", "sums that agents have sent, each flooded")),
     cites=("dubey2020differentially", "shariff2018differentially"),
     search={"threshold": "0.1..1000"},
-    unbounded=FED_UCB_DISPUTED,
+    rate=(
+        "none that stands: Zhou and Chowdhury 2024 find the bound of Dubey and Pentland 2020 on regret incorrect, and "
+        "the one on communication unfounded"
+    ),
     private=noise_of,
 )

@@ -21,9 +21,12 @@ What the text and the published code say, and what is ours:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
 import numpy as np
 
-from coband.agents import theorems
 from coband.agents.fn_ucb_parameters import FnUcbConfig
 from coband.agents.fn_ucb_training import Training
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
@@ -35,13 +38,23 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import NodeContext, Outbox
-from coband.simulator.maths.linalg.arm_batches import ArmBatches
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.matrices import repeat_alike
 from coband.simulator.maths.linalg.quadratic_forms import quadratic
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import Ridge
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, RidgeVersion, SynchronisedRidge
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """Arm sets of one shape: inputs X (N, n, d), features G (N, n, p), and scores (N, n) by what is known."""
+
+    X: FloatArray
+    G: FloatArray
+    scores: dict[Ridge, FloatArray] = field(default_factory=dict)
 
 
 class FnUcb(SynchronousAgent):
@@ -65,11 +78,43 @@ class FnUcb(SynchronousAgent):
         self.alpha = 0.0
         self._turn = self._last_turn = 0
         self._offered = GrowingRows(self.nets.network.inputs)
-        self._arm_batches = context.sharing.get("offers", ArmBatches)
 
     def choose(self, arms: ArmSet) -> int:
         """Lines 4 to 7: the arm with the largest (1 - alpha) UCB a + alpha UCB b."""
-        X, G, scores = self._looked_at(arms)
+        return self._choose(self._looked_at([arms])[arms])
+
+    @classmethod
+    def choose_together(cls, agents: Sequence[Self], arm_sets: Sequence[ArmSet]) -> list[int]:
+        """The same for several agents, whose arms are looked at in one pass."""
+        slices = agents[0]._looked_at(arm_sets)
+        return [agent._choose(slices[arms]) for agent, arms in zip(agents, arm_sets, strict=True)]
+
+    def _looked_at(self, arm_sets: Sequence[ArmSet]) -> dict[ArmSet, tuple[Looked, int]]:
+        """Inputs and features of arm sets, those of one shape in one stack; and the slice of each.
+
+        numpy multiplies a stack of matrices slice by slice, so a slice has the bits that it has alone.
+        """
+        shapes: dict[tuple[int, ...], dict[ArmSet, None]] = {}
+        for arms in arm_sets:
+            shapes.setdefault(arms.features.shape, {})[arms] = None
+        found: dict[ArmSet, tuple[Looked, int]] = {}
+        for sets in shapes.values():
+            X = enter(self.config, np.array([arms.features for arms in sets]))
+            looked = Looked(X, self.nets.network.features(self.nets.theta_0, X))
+            found.update({arms: (looked, place) for place, arms in enumerate(sets)})
+        return found
+
+    def _choose(self, looked_at: tuple[Looked, int]) -> int:
+        looked, mine = looked_at
+        X, G = looked.X[mine], looked.G[mine]
+        if self._ridge.has_news or self.config.average == "none":
+            scores = self._scores(X, G)
+        else:  # what it knows is the last synchronisation, and that is common knowledge
+            ridge = self._synchronised.ridge
+            if ridge not in looked.scores:
+                looked.scores[ridge] = self._scores(looked.X, looked.G)
+            scores = looked.scores[ridge][mine]
+        repeat_alike(scores[:, None], X)
         if self.config.alpha == "theory" and self._offered.size < self.config.alpha_points:
             self._offered.append(X[: self.config.alpha_points - self._offered.size])
         arm = self.best(scores)
@@ -159,20 +204,6 @@ class FnUcb(SynchronousAgent):
     def report(self) -> dict[str, float | int]:
         return self.nets.restarts.report()
 
-    def prepare_together(self, arms: ArmSet) -> None:
-        """Have the arms of the next turn looked at together with those of other agents."""
-        self._arm_batches.prepare_together(arms)
-
-    def _looked_at(self, arms: ArmSet) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Inputs (n, d), features (n, p) and scores (n,) of arms."""
-        stack, mine = self._arm_batches.find(arms)
-        X = stack.ask("inputs", lambda: enter(self.config, stack.X))
-        G = stack.ask("features", lambda: self.nets.network.features(self.nets.theta_0, X))
-        if self._ridge.has_news or self.config.average == "none":
-            return X[mine], G[mine], self._scores(X[mine], G[mine])
-        # What it knows is the last synchronisation, and that is common knowledge.
-        return X[mine], G[mine], stack.ask(("scores", self._synchronised.ridge), lambda: self._scores(X, G))[mine]
-
 
 def rescaled(values: FloatArray) -> FloatArray:
     """Values (..., n) moved to [0, 1] along the last axis; 0 where all are equal."""
@@ -217,7 +248,11 @@ ALGORITHM = Algorithm(
     metrics=METRICS,
     cites=("dai2023federated",),
     search={"threshold": "0.1..1000", "nu": "0.001..3"},
-    bounds=theorems.FN_UCB,
+    rate=(
+        "regret Õ(D √T + D_max √(N T)), with less_comm Õ(D √T + D_max N √T), in Õ(D √N) communication rounds, "
+        "where D is the effective dimension of all contexts and D_max the largest of one agent's "
+        "(Dai et al. 2023, theorems 1 and 2, appendix C.7)"
+    ),
     always={"threshold": 0.0},
     knows=("storage",),  # with networks: shared_storage alone
     undefended={"average == 'best'": "its server takes one agent's network as it was sent, and no mean of all"},

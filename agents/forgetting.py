@@ -17,7 +17,6 @@ from coband.agents.alone import Alone, single
 from coband.agents.lin_ucb import LinearConfig
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Assumption, Bound
 from coband.simulator.core.config import REWARD
 from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.linalg.matrices import definite
@@ -140,7 +139,6 @@ class DiscountedLinUCB(Forgetting):
         return self.radius(-2.0 * math.log(config.delta) + d * math.log1p(seen / (config.lam * d)))
 
 
-STATIC = Assumption("theta stays as it is; the proofs for drift have a gap (Zhao and Zhou 2021)")
 SLIDING = single(
     "sw_lin_ucb",
     SlidingLinUCB,
@@ -148,7 +146,7 @@ SLIDING = single(
     "Linear UCB on the last pulls, every agent alone: for worlds that drift.",
     "Cheung et al. 2019, algorithm 1 (SW-UCB)",
     "cheung2019learning",
-    bounds=(Bound("regret", "d*T/sqrt(min(window, T/N))", "Cheung et al. 2019, theorem 3", assumes=(STATIC,)),),
+    rate="regret Õ(d T/√min(w, T/N)) for a theta that stays (Cheung et al. 2019, theorem 3)",
     search={"window": "20..5000"},
 )
 DISCOUNTED = single(
@@ -158,6 +156,6 @@ DISCOUNTED = single(
     "Linear UCB with discounted pulls, every agent alone: for worlds that drift.",
     "Russac et al. 2019, algorithm 1 (D-LinUCB)",
     "russac2019weighted",
-    bounds=(Bound("regret", "d*sqrt(N*T*(1 - T/N*log(gamma)))", "Russac et al. 2019, theorem 2", assumes=(STATIC,)),),
+    rate="regret Õ(d √(N T (1 - (T/N) log γ))) for a theta that stays (Russac et al. 2019, theorem 2)",
     search={"gamma": "0.9..0.9999"},
 )

@@ -28,7 +28,6 @@ import numpy as np
 
 from coband.agents.fts_parameters import FtsConfig, Private, PrivateRegions, Regions
 from coband.agents.messages.federated import DrawnWeights, PrivateRegionWeights, RegionWeights
-from coband.agents.theorems import DP_FTS_UNSTATED, FTS_UNSTATED
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -181,7 +180,6 @@ def federated(config: type[FtsConfig], source: str, summary: str) -> Algorithm:
         cites=(*(["dai2020federated"] if source.startswith("2020") else []), "dai2021differentially"),
         undefended={"1": "its agents send weights that each has drawn, which it mixes by region"},
         search={"features": "20..500", "length_scale": "0.05..5"},
-        unbounded=FTS_UNSTATED if source.startswith("2020") else DP_FTS_UNSTATED,
         private=ServerNoise if private else None,
     )
 

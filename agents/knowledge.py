@@ -46,10 +46,6 @@ class Learnt(ABC):
     def _take(self, pulls: Sequence[Pull]) -> None:
         """Take in new pulls, by trial and agent."""
 
-    def prepare_together(self, arms: ArmSet) -> None:
-        """The arms that ``predict`` will be asked about next."""
-        return
-
     @abstractmethod
     def predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
         """Mean and variance sigma^2/lam of the agent's own task at n arms, each (n,)."""
@@ -77,9 +73,6 @@ class OnTasks(Learnt):
     def information_gain(self) -> float:
         """log det(I + K/lam) of all pulls that were learnt, with the newest K_z."""
         return self.posterior.log_det
-
-    def prepare_together(self, arms: ArmSet) -> None:
-        self.posterior.prepare_together(arms)
 
     def predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
         return self.posterior.predict(arms)

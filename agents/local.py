@@ -77,11 +77,6 @@ class LocalAgent(Agent):
         self._arrived += pulls
         return []
 
-    def prepare_together(self, arms: ArmSet) -> None:
-        if self.trial:
-            self._learn()
-            self.knowledge.prepare_together(arms)
-
     def _take_in(self) -> None:
         """What has arrived comes into use: at the next turn, or after the next pull with ``delay: d``."""
         self._new += self._arrived

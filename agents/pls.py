@@ -33,7 +33,6 @@ from coband.agents.in_step import IN_PHASES, PARTING, PhasedAgent
 from coband.agents.messages.phases import EstimateLevels, ModelLevels
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import known_turns
-from coband.agents.theorems import PLS
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -230,7 +229,7 @@ ALGORITHM = Algorithm(
         Metric("levels_down", "steps", "sum of the absolute levels of the server's changes"),
         Metric("signs_down", "signs", "levels other than 0 of the server's changes"),
     ),
-    bounds=PLS,
+    rate="regret Õ(d √T) with O(N d (log T + log N)) bits (Salgia and Zhao 2022, abstract and main result)",
     cites=("salgia2023distributed",),
     undefended={
         "1": "it sums whole numbers of steps of a grid, and n times a robust mean is in general no whole number"

@@ -36,7 +36,6 @@ from pydantic import Field
 from coband.agents.delb import DealtAgent, DealtConfig
 from coband.agents.in_step import ARMS_LEFT, IN_PHASES, PARTING
 from coband.agents.messages.phases import ActiveArms, PhaseEstimate
-from coband.agents.theorems import RCLB
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD
@@ -127,7 +126,7 @@ ALGORITHM = Algorithm(
         ClosedForm("messages", "uploads + N*rounds"),
     ),
     metrics=(ARMS_LEFT, Metric("arms_named", "arms", "arms that the server has said are left, over phases")),
-    bounds=RCLB,
+    rate="regret Õ((1 - f) √(N d T) (f + 1/√N)), where a share f of agents is Byzantine (Mitra et al. 2022, abstract)",
     cites=("mitra2022collaborative",),
     search={"C": "0.001..10", "liars": "0..0.45"},
     withstands="takes the median of the agents' estimates; its parameter liars says how many may lie or be silent",

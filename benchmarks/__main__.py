@@ -12,23 +12,11 @@ import sys
 from importlib import metadata
 from typing import Any
 
-from benchmarks import (
-    bandits,
-    cohorts,
-    cooperation,
-    events,
-    exploration,
-    history,
-    known_points,
-    measuring,
-    neural,
-    scale,
-    start,
-    sweeps,
-    whole,
-)
+from benchmarks import bandits, cooperation, exploration, history, known_points, neural, scale, start, sweeps
 
-PARTS = (start, whole, bandits, known_points, neural, cooperation, exploration, events, cohorts, scale, sweeps)
+PARTS = (start, bandits, known_points, neural, cooperation, exploration, scale, sweeps)
+LONG = ("coop_40", "million")
+"""These take minutes."""
 
 
 def _all(table: str) -> dict[str, Any]:
@@ -36,35 +24,35 @@ def _all(table: str) -> dict[str, Any]:
     return {name: case for part in PARTS for name, case in getattr(part, table, {}).items()}
 
 
-CASES, FIGURES, FULL, FULL_FIGURES = map(_all, ("CASES", "FIGURES", "FULL", "FULL_FIGURES"))
-ALL, LONG = (*CASES, *FIGURES), (*FULL, *FULL_FIGURES)
+CASES, FIGURES = _all("CASES"), _all("FIGURES")
 
 
 def main() -> int:
     """Run the cases and print one line each: first the ratios to textbook forms, then the figures."""
+    known = [*CASES, *FIGURES]
+    usual = [name for name in known if name not in LONG]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "cases", nargs="*", metavar="CASE", help=f"some of: {', '.join([*ALL, *LONG])} (default: the first {len(ALL)})"
+        "cases", nargs="*", metavar="CASE", help=f"some of: {', '.join(known)} (default: all but {', '.join(LONG)})"
     )
     parser.add_argument("--full", action="store_true", help=f"also {', '.join(LONG)}, which take minutes")
     parser.add_argument("--record", action="store_true", help="add the ratios to those on file, and write their page")
     parser.add_argument("--accept-fallen", action="store_true", help="record ratios that have fallen, and pass")
     arguments = parser.parse_args()
-    known = [*ALL, *LONG]
     unknown = set(arguments.cases) - set(known)
     if unknown:
         parser.error(f"unknown case {', '.join(sorted(unknown))}; known: {', '.join(known)}")
-    names = arguments.cases or [*ALL, *(LONG if arguments.full else ())]
-    wrong, fallen, ratios = _ratios([name for name in names if name in {**CASES, **FULL}])
+    names = arguments.cases or (known if arguments.full else usual)
+    wrong, fallen, ratios = _ratios([name for name in names if name in CASES])
     failed = wrong or ([] if arguments.accept_fallen else fallen)
     if arguments.record and failed:
         advice = "" if wrong else "; measure again, or give --accept-fallen if they are to count from now on"
         print(f"nothing was recorded, for {', '.join(failed)} {'decided otherwise' if wrong else 'has fallen'}{advice}")
     elif arguments.record:
         history.record(ratios, metadata.version("coband"))
-        what = {name: text for name, (_, text) in {**CASES, **FULL}.items()}
+        what = {name: text for name, (_, text) in CASES.items()}
         history.PAGE.write_text(history.page(history.read(), what), encoding="utf-8")
-    _figures([name for name in names if name in {**FIGURES, **FULL_FIGURES}])
+    _figures([name for name in names if name in FIGURES])
     return 1 if failed else 0
 
 
@@ -75,9 +63,9 @@ def _ratios(names: list[str]) -> tuple[list[str], list[str], dict[str, float]]:
     if names:
         print(f"{'case':14}{'textbook':>10}{'fast':>10}{'ratio':>9}{'before':>9}  same  what")
     for name in names:
-        case, what = {**CASES, **FULL}[name]
+        case, what = CASES[name]
         found = case()
-        ratio, holds = history.held(name, found.textbook / found.fast, lambda case=case: _ratio(case()), known)  # type: ignore[misc]
+        ratio, holds = history.held(name, found.ratio, lambda case=case: case().ratio, known)  # type: ignore[misc]
         ratios[name] = ratio
         wrong += [] if found.same else [name]
         fallen += [] if holds else [name]
@@ -90,16 +78,11 @@ def _ratios(names: list[str]) -> tuple[list[str], list[str], dict[str, float]]:
     return wrong, fallen, ratios
 
 
-def _ratio(found: measuring.Measured) -> float:
-    return found.textbook / found.fast
-
-
 def _figures(names: list[str]) -> None:
-    if not names:
-        return
-    print(f"{'figure':16}{'found':>34}{'target':>24}  met  what")
+    if names:
+        print(f"{'figure':16}{'found':>34}{'target':>24}  met  what")
     for name in names:
-        figure, what = {**FIGURES, **FULL_FIGURES}[name]
+        figure, what = FIGURES[name]
         found = figure()
         print(f"{name:16}{found.found:>34}{found.target:>24}  {'yes' if found.met else 'NO':3}  {what}", flush=True)
 

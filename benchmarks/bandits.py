@@ -8,7 +8,7 @@ from unittest import mock
 import numpy as np
 
 from benchmarks import textbook
-from benchmarks.measuring import Cases, Figure, Figures, Measured, alike, level, plan, seconds, simulated
+from benchmarks.measuring import Cases, Measured, alike, plan, seconds, simulated, together
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.clock.schedule import OneAtATime
 from coband.simulator.core.engine import RunResult
@@ -25,6 +25,7 @@ BALL = {"kind": "ball", "dimension": 20, "count": 20}
 PROBLEM = ContextualProblem.model_validate(
     {"kind": "contextual", "arms": BALL, "reward": {"kind": "cosine"}, "noise": 0.1}
 )
+LINEAR = {"alpha": 0.1, "lam": 1.0, "threshold": 1.0}
 ONE_LOG = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "alpha": 0.1, "lam": 1.0}
 LOOPS = {
     "async_kernel_ucb": textbook.async_run,
@@ -35,9 +36,8 @@ LOOPS = {
 
 
 def run(name: str, config: dict[str, Any], agents: int, turns: int, **parts: Any) -> RunResult:
-    """One simulated run on synthetic_f1's world, one agent after the other unless ``parts`` says otherwise."""
-    schedule = {"kind": "one_at_a_time", "turns": turns}
-    asked = plan(agents, **{"schedule": schedule, **parts})
+    """One simulated run on synthetic_f1's world, one agent after the other."""
+    asked = plan(agents, {"kind": "one_at_a_time", "turns": turns}, **parts)
     return simulated(name, config, lambda streams: PROBLEM.build(streams, agents), asked)
 
 
@@ -62,29 +62,6 @@ def asynchronous(agents: int, turns: int, gamma: float, q: float, threshold: flo
     kernel = {"kind": "gaussian", "gamma": gamma}
     config = {"alpha": 0.1, "lam": 1.0, "q": q, "threshold": threshold, "kernel": kernel}
     return against("async_kernel_ucb", config, agents, turns)
-
-
-def linear(agents: int, turns: int) -> Measured:
-    """DisLinUCB."""
-    return against("dis_lin_ucb", {"alpha": 0.1, "lam": 1.0, "threshold": 1.0}, agents, turns)
-
-
-def oracle(name: str, turns: int) -> Measured:
-    """An algorithm with one exact log of 100 agents."""
-    return against(name, ONE_LOG, 100, turns, 1)
-
-
-def synchronised(counts: tuple[int, ...], turns: int) -> Figure:
-    """A turn of DisLinUCB with a synchronisation after every turn, for growing numbers of agents."""
-    schedule = {"kind": "rounds", "turns": turns}
-
-    def turn(agents: int) -> float:
-        config = {"threshold": 0.0}
-        taken, _ = seconds(lambda: run("dis_lin_ucb", config, agents, 0, schedule=schedule), 1)
-        return 1e6 * taken / (agents * turns)
-
-    turn(counts[0])
-    return level([turn(agents) for agents in counts], 2.0)
 
 
 def exact(turns: int) -> Measured:
@@ -120,39 +97,28 @@ def long_log(name: str, turns: int) -> Measured:
     return Measured(slow, fast, result.fingerprint == expected.fingerprint, f"{result.totals['scalars']:.3g} scalars")
 
 
-def paper(name: str, target: float) -> Figure:
-    """CPU seconds of a replication at the paper's size: 100 agents, 10^4 turns, gamma = 1, alpha = 0.1."""
-    found, _ = seconds(lambda: run(name, ONE_LOG, 100, 10_000), 1)
-    return Figure(f"{found:.0f} s", f"{target:g} s", found <= target)
+def ahead(agents: int, turns: int) -> Measured:
+    """Async agents that evaluate the turns up to the next exchange at once against turn by turn."""
+    config = {"kernel": {"kind": "gaussian", "gamma": 0.1}, "alpha": 0.1}
+    return together(lambda cohorts: run("async_kernel_ucb", config, agents, turns, cohorts=cohorts))
 
 
+AGAINST = "N=100, T=800, d=20, against the oracle"
 CASES: Cases = {
     "async": (lambda: asynchronous(100, 10_000, 0.1, 1.0, 1.0), "N=100, T=10^4, gamma=0.1, q=1, D=1; target 35, 0.7 s"),
-    "async_many": (lambda: asynchronous(1000, 1500, 0.1, 1.0, 1.0), "N=1000, T=1500, the first half of async_1000"),
+    "async_many": (lambda: asynchronous(1000, 1500, 0.1, 1.0, 1.0), "N=1000, T=1500"),
     "async_short": (lambda: asynchronous(100, 3000, 1.0, 0.1, 5.0), "N=100, T=3000, gamma=1, q=0.1, D=5"),
-    "linear": (lambda: linear(100, 2000), "DisLinUCB, N=100, T=2000, d=20"),
+    "linear": (lambda: against("dis_lin_ucb", LINEAR, 100, 2000), "DisLinUCB, N=100, T=2000, d=20"),
     "one_log": (lambda: long_log("one_kernel_ucb", 3000), "OneKernelUCB, N=100, T=3000, d=20"),
     "dis_log": (lambda: long_log("dis_kernel_ucb", 3000), "DisKernelUCB, N=100, T=3000, d=20"),
-    "one": (lambda: oracle("one_kernel_ucb", 800), "OneKernelUCB, N=100, T=800, d=20, against the oracle"),
-    "dis": (lambda: oracle("dis_kernel_ucb", 800), "DisKernelUCB, N=100, T=800, d=20, against the oracle"),
+    "one": (
+        lambda: against("one_kernel_ucb", ONE_LOG, 100, 800, 1),
+        f"OneKernelUCB, {AGAINST}",
+    ),
+    "dis": (
+        lambda: against("dis_kernel_ucb", ONE_LOG, 100, 800, 1),
+        f"DisKernelUCB, {AGAINST}",
+    ),
+    "ahead": (lambda: ahead(100, 5000), "Async, N=100, T=5000, gamma=0.1, several turns at once"),
     "exact": (lambda: exact(2000), "exact posterior, T=2000, 20 arms; target 5"),
 }
-FIGURES: Figures = {
-    "synchronised": (
-        lambda: synchronised((100, 1000, 10_000), 4),
-        "a turn of DisLinUCB with a synchronisation of all agents, N = 100, 10^3, 10^4",
-    )
-}
-FULL: Cases = {
-    "async_1000": (lambda: asynchronous(1000, 3000, 0.1, 1.0, 1.0), "N=1000, T=3000; target 150"),
-    "async_gamma1": (
-        lambda: asynchronous(100, 10_000, 1.0, 0.1, 5.0),
-        "N=100, T=10^4, gamma=1, q=0.1, D=5; target 100",
-    ),
-}
-"""These take minutes."""
-FULL_FIGURES: Figures = {
-    "one_paper": (lambda: paper("one_kernel_ucb", 75.0), "OneKernelUCB, N=100, T=10^4, a replication; was 374 s, CPU"),
-    "dis_paper": (lambda: paper("dis_kernel_ucb", 113.0), "DisKernelUCB, N=100, T=10^4, a replication; was 566 s, CPU"),
-}
-"""These take minutes each."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -70,23 +70,13 @@ def record(ratios: Mapping[str, float], version: str, file: Path = FILE) -> None
 
 def page(history: History, what: Mapping[str, str]) -> str:
     """The page of the documentation: one line per case, with all of its ratios as bars."""
-    return "\n".join(_lines(history, what)) + "\n"
-
-
-def _lines(history: History, what: Mapping[str, str]) -> Iterator[str]:
-    yield "# How fast it is"
-    yield ""
-    yield INTRODUCTION.format(fall=MOST_FALL, recent=RECENT)
-    yield ""
-    yield "| case | latest ratio | best | all, the oldest first | what |"
-    yield "|---|---|---|---|---|"
+    lines = ["# How fast it is", "", INTRODUCTION.format(fall=MOST_FALL, recent=RECENT), ""]
+    lines += ["| case | latest ratio | best | all, the oldest first | what |", "|---|---|---|---|---|"]
     for name in what:
-        found = of_case(history, name)
-        if found:
-            yield f"| {name} | {found[-1]:g} | {max(found):g} | {bars(found)} | {what[name]} |"
-    yield ""
+        if found := of_case(history, name):
+            lines.append(f"| {name} | {found[-1]:g} | {max(found):g} | {bars(found)} | {what[name]} |")
     dates = [f"{one['date']} ({one['version']})" for one in history]
-    yield f"Measured on {', '.join(dates)}."
+    return "\n".join([*lines, "", f"Measured on {', '.join(dates)}.", ""])
 
 
 def bars(values: Sequence[float]) -> str:

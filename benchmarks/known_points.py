@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import resource
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import Cases, Figure, Figures, Measured, seconds
+from benchmarks.measuring import Cases, Measured, seconds
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.randomness.streams import Streams
@@ -17,7 +14,6 @@ from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.domain import Domain
 from coband.simulator.maths.posteriors.finite_domain import DomainPosterior
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.shared_log import ExactPosterior
 from coband.simulator.problems.pure_exploration import PureExplorationProblem
 
 GAMMA, LAM = 2.0, 0.01
@@ -44,7 +40,7 @@ def kept(X: FloatArray, rewards: FloatArray) -> list[int]:
 
 def append_v(X: FloatArray, rewards: FloatArray) -> list[int]:
     """The same with a row of V = L^(-1) k(points, X) appended a turn: mean and variance are sums over its rows."""
-    squares = ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2) if len(X) <= 500 else _squares(X)
+    squares = ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
     K, V, z, chosen = np.exp(-GAMMA * squares), np.empty((0, len(X))), np.empty(0), list[int]()
     for row in rewards:
         mean, variance = V.T @ z, np.maximum(1.0 - (V * V).sum(axis=0), 0.0) / LAM
@@ -56,30 +52,12 @@ def append_v(X: FloatArray, rewards: FloatArray) -> list[int]:
     return chosen
 
 
-def _squares(X: FloatArray) -> FloatArray:
-    norms = (X * X).sum(axis=1)
-    squares: FloatArray = np.maximum(norms[:, None] + norms - 2.0 * X @ X.T, 0.0)
-    np.fill_diagonal(squares, 0.0)
-    return squares
-
-
 def domain(points: int, turns: int) -> Measured:
     """Both forms for as many turns; append-V grows by a row a turn, so that the ratio grows with the turns."""
     X, rewards = instance(points, turns)
     fast, chosen = seconds(lambda: kept(X, rewards), 1)
     slow, expected = seconds(lambda: append_v(X, rewards), 1)
     return Measured(slow, fast, chosen == expected, f"{1e3 * fast / turns:.2f} ms a turn")
-
-
-def extrapolated(points: int, turns: int, measured: int, target: float) -> Figure:
-    """All turns kept up to date, against append-V: its time for fewer turns n, times (turns/n)^2."""
-    X, rewards = instance(points, turns)
-    fast, _ = seconds(lambda: kept(X, rewards), 1)
-    half, _ = seconds(lambda: append_v(X, rewards[: measured // 2]), 1)
-    slow, _ = seconds(lambda: append_v(X, rewards[:measured]), 1)
-    per_square = (slow - 2.0 * half) / (0.5 * measured**2)  # what grows with the square of the turns
-    ratio = max(per_square, 0.0) * turns**2 / fast
-    return Figure(f"{fast:.1f} s, {ratio:.0f}x", f"{target:g}x append-V, extrapolated", ratio >= target)
 
 
 def known_arms(pulls: int) -> Measured:
@@ -104,33 +82,7 @@ def known_arms(pulls: int) -> Measured:
     return Measured(slow, fast, same, f"{1e6 * fast:.0f} us for {pulls:.0e} rewards; same: as far as noise allows")
 
 
-def grown(turns: int) -> float:
-    """Megabytes by which this process has ever grown for an exact posterior on so many points."""
-    rng, before = np.random.default_rng(0), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    posterior = ExactPosterior(Gaussian(gamma=0.1), 1.0)
-    for _ in range(turns):
-        arms = ArmSet(rng.uniform(-0.4, 0.4, (20, 20)))
-        posterior.predict(arms)
-        posterior.update(Observations.pull(arms, 0, 1.0))
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3
-
-
-def memory(turns: int, most: float) -> Figure:
-    """The largest memory of an exact posterior in a process of its own, against that of a full matrix."""
-    code = f"from benchmarks.known_points import grown; print(grown({turns}))"
-    megabytes = float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
-    full = 8e-6 * turns**2
-    return Figure(f"{megabytes:.0f} MB", f"{most * full:.0f} MB", megabytes <= most * full)
-
-
 CASES: Cases = {
-    "domain": (lambda: domain(500, 1000), "exact GP over a fixed domain, M=500, T=1000, against append-V"),
+    "domain": (lambda: domain(500, 1000), "exact GP over a fixed domain, M=500, T=1000, against append-V; target 10"),
     "known_arms": (lambda: known_arms(1_000_000), "10^6 Gaussian rewards of known arms; target: counts and means"),
-}
-FIGURES: Figures = {
-    "exact_memory": (lambda: memory(2000, 1.5), "memory of an exact posterior on 2000 points; 1.5 full matrices"),
-    "domain_2000": (
-        lambda: extrapolated(2000, 10_000, 1000, 10.0),
-        "exact GP over a fixed domain, M=2000, T=10^4, CPU, and the ratio to append-V",
-    ),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,10 @@ class Measured:
     same: bool
     note: str
 
+    @property
+    def ratio(self) -> float:
+        return self.textbook / self.fast
+
 
 def seconds(function: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
     """The least CPU time of some calls, and the last result; garbage is collected as in a job of a run."""
@@ -64,27 +68,25 @@ def seconds(function: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
     return best, result
 
 
+def together(run: Callable[[bool], RunResult]) -> Measured:
+    """A run whose turns are taken together (``cohorts``) against the same one by one."""
+    fast, found = seconds(lambda: run(True))
+    slow, apart = seconds(lambda: run(False))
+    note = f"{1e6 * fast / found.turns:.1f} us a turn; textbook column: one by one"
+    return Measured(slow, fast, found.fingerprint == apart.fingerprint, note)
+
+
 Cases = Mapping[str, tuple[Callable[[], Measured], str]]
 """By name: what to run, and what it is with the target for the ratio."""
 
 
 @dataclass
 class Figure:
-    """One number without a textbook form beside it.
-
-    Attributes:
-        target: what it should be at most, or what the unit says.
-    """
+    """One number without a textbook form, and what it should be."""
 
     found: str
     target: str
     met: bool
-
-
-def level(times: Sequence[float], most: float) -> Figure:
-    """Microseconds that should not grow: the largest may be ``most`` times the least."""
-    found = f"{'/'.join(f'{time:.0f}' for time in times)} us"
-    return Figure(found, f"largest <= {most:g} x least", max(times) <= most * min(times))
 
 
 Figures = Mapping[str, tuple[Callable[[], Figure], str]]

@@ -53,31 +53,11 @@ def trained(turns: int) -> Measured:
     return Measured(slow, fast, alike(expected, result), f"{1e3 * fast / turns:.1f} ms a round")
 
 
-def tasks(network: Network, points: int, networks: int) -> list[Task]:
-    """Trainings of networks with weights and data of their own."""
-    rng = np.random.default_rng(0)
-    made = []
-    for _ in range(networks):
-        X, theta = rng.standard_normal((points, network.inputs)), network.initial(rng)
-        made.append(Task(theta, theta, X, np.cos(X[:, 0])))
-    return made
-
-
-def training(points: int) -> Measured:
-    """Thirty steps of gradient descent, units as rows, against one layer after the other with new arrays."""
-    network = Network(10, 20)
-    [task] = tasks(network, points, 1)
-    descent = Descent(network, 30, 0.01, 0.1)
-    fast, found = seconds(lambda: descent(task))
-    slow, expected = seconds(lambda: textbook.train(network, task.theta, task.X, task.y, 30, 0.01, 0.1))
-    return Measured(slow, fast, bool(np.allclose(found, expected)), f"{1e3 * fast:.1f} ms for 30 steps")
-
-
 def training_floor(points: int) -> Measured:
     """Thirty steps against their matrix products alone (a ratio near 1 is good)."""
-    network = Network(10, 20)
-    [task] = tasks(network, points, 1)
-    descent = Descent(network, 30, 0.01, 0.1)
+    network, rng = Network(10, 20), np.random.default_rng(0)
+    X, theta = rng.standard_normal((points, 10)), network.initial(rng)
+    task, descent = Task(theta, theta, X, np.cos(X[:, 0])), Descent(network, 30, 0.01, 0.1)
     W, inputs, back = np.ones((20, 10)), np.ascontiguousarray(task.X.T), np.ones((20, points))
     forward, gradient, last = np.empty((20, points)), np.empty((20, 10)), np.ones(20)
 
@@ -93,21 +73,13 @@ def training_floor(points: int) -> Measured:
     return Measured(whole, floor, True, "textbook column: the training; fast column: its matrix products")
 
 
-def training_together(points: int, networks: int) -> Measured:
-    """Networks of agents that synchronise, trained together and one by one."""
-    network = Network(10, 20)
-    descent, all_tasks = Descent(network, 30, 0.01, 0.1), tasks(network, points, networks)
-    fast, found = seconds(lambda: descent.together(all_tasks))
-    slow, expected = seconds(lambda: np.array([descent(task) for task in all_tasks]))
-    return Measured(slow, fast, bool(np.array_equal(found, expected)), "textbook column: one by one")
-
-
 CASES: Cases = {
     "fn_ucb_2": (lambda: federated(2, 300), "FN-UCB, p=220, N=2, no training; target 20"),
     "fn_ucb_10": (lambda: federated(10, 100), "FN-UCB, p=220, N=10, no training; target 20"),
     "fn_ucb_20": (lambda: federated(20, 60), "FN-UCB, p=220, N=20, no training; target 20"),
     "fn_trained": (lambda: trained(12), "FN-UCB with 30 training steps a round, N=2, T=12; target 20"),
-    "training": (lambda: training(2000), "a network's training, n=2000"),
-    "training_floor": (lambda: training_floor(2000), "the same against its matrix products; target at most 4"),
-    "training_10": (lambda: training_together(100, 10), "ten networks, n=100"),
+    "training_floor": (
+        lambda: training_floor(2000),
+        "a network's training, n=2000, against its matrix products; target at most 4",
+    ),
 }

@@ -1,25 +1,23 @@
-"""The event loop, the network and the ledger at work for protocols without mathematics."""
+"""The event loop, the network, the ledger and the trace: protocols without mathematics."""
 
 from __future__ import annotations
 
 import resource
-import time
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import simpy
 
-from benchmarks.measuring import Figure, Figures, level, plan
+from benchmarks import bandits, textbook
+from benchmarks.measuring import Cases, Figure, Figures, Measured, plan, seconds, simulated, together
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.clock.clock import DELIVERY, Clock
 from coband.simulator.core.config import Config
-from coband.simulator.core.engine import Engine, Plan
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox, Server
-from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs.job import few_collections
+from coband.simulator.core.result import RunResult
 
 
 class TwoArms:
@@ -93,44 +91,12 @@ BARE = Algorithm(
 )
 
 
-@dataclass
-class Cost:
-    """CPU seconds of building and of running, turns and messages of the run, and its largest memory in MB so far."""
-
-    build: float
-    run: float
-    turns: int
-    messages: int
-    megabytes: float
-
-
-def bare_run(agents: int, turns: int, every: int) -> Cost:
-    """One run with a trace that is off: any agent takes the next turn, and each message takes some time."""
-    delay = {"latency": {"kind": "constant", "value": 0.5}}
-    return _cost(
-        plan(agents, {"kind": "one_at_a_time", "turns": turns}, network=delay), BARE, {"every": every}, TwoArms()
-    )
-
-
-def linear_run(agents: int, turns: int) -> Cost:
-    """The same of FedLinUCB without delays, with d = 5 and 8 arms: an agent sends 30 numbers about every tenth turn."""
-    registry = Registry.installed()
-    problem = {"kind": "contextual", "arms": {"kind": "ball", "dimension": 5, "count": 8}, "reward": {"kind": "cosine"}}
-    world = registry.problems["contextual"].config.model_validate(problem).build(Streams(0), agents)
-    asked, algorithm = plan(agents, {"kind": "one_at_a_time", "turns": turns}), registry.algorithms["fed_lin_ucb"]
-    with few_collections():
-        return _cost(asked, algorithm, {"threshold": 0.5}, world)
-
-
-def _cost(asked: Plan, algorithm: Algorithm, config: dict[str, Any], world: Any) -> Cost:
-    turns = asked.schedule.total_turns(asked.agents.count) or 0
-    start = time.process_time()
-    engine = Engine(asked, algorithm, algorithm.config.model_validate(config), world, Streams(0))
-    built = time.process_time()
-    result = engine.run()
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    ran = time.process_time() - built
-    return Cost(built - start, ran, turns, int(result.totals["messages"]), memory)
+def bare_run(agents: int, turns: int, every: int) -> tuple[float, int]:
+    """(CPU seconds, messages) of a run whose trace is off: any agent takes the next turn, a message takes some time."""
+    schedule, delay = {"kind": "one_at_a_time", "turns": turns}, {"latency": {"kind": "constant", "value": 0.5}}
+    asked = plan(agents, schedule, network=delay)
+    found, result = seconds(lambda: simulated(BARE, {"every": every}, lambda streams: TwoArms(), asked), 1)
+    return found, int(result.totals["messages"])
 
 
 def flat(counts: tuple[int, ...], least: int, most: float) -> Figure:
@@ -140,45 +106,79 @@ def flat(counts: tuple[int, ...], least: int, most: float) -> Figure:
     """
     turns = {agents: max(least, 10 * agents) for agents in counts}
     bare_run(counts[0], least, 10)
-    return level([1e6 * bare_run(agents, turns[agents], 10).run / turns[agents] for agents in counts], most)
-
-
-def flat_linear(counts: tuple[int, ...], each: int, most: float) -> Figure:
-    """The time of a turn of FedLinUCB, with its messages, for growing numbers of agents with as many turns each."""
-    return level([1e6 * linear_run(agents, each * agents).run / (each * agents) for agents in counts], most)
+    times = [1e6 * bare_run(agents, turns[agents], 10)[0] / turns[agents] for agents in counts]
+    return Figure(
+        f"{'/'.join(f'{time:.0f}' for time in times)} us",
+        f"largest <= {most:g} x least",
+        max(times) <= most * min(times),
+    )
 
 
 def messages(turns: int, target: float) -> Figure:
     """Messages a second, each sent, counted, delayed and delivered, with what the turns that send them take."""
-    with few_collections():
-        cost = min((bare_run(100, turns, 1) for _ in range(3)), key=lambda cost: cost.run)
-    rate = cost.messages / cost.run
-    return Figure(f"{rate / 1e3:.0f}k/s", f"{target / 1e3:g}k/s", rate >= target)
+    taken, sent = min(bare_run(100, turns, 1) for _ in range(3))
+    return Figure(f"{sent / taken / 1e3:.0f}k/s", f"{target / 1e3:g}k/s", sent / taken >= target)
 
 
-def many(cost: Cost, seconds: float, megabytes: float) -> Figure:
-    """Many agents with a server."""
-    met = cost.build + cost.run <= seconds and cost.megabytes <= megabytes
-    return Figure(f"{cost.build + cost.run:.0f} s, {cost.megabytes:.0f} MB", f"{seconds:g} s, {megabytes:g} MB", met)
+def million(limit: float, megabytes: float) -> Figure:
+    """10^6 turns of 10^5 agents with a server."""
+    taken, _ = bare_run(100_000, 1_000_000, 10)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    met = taken <= limit and memory <= megabytes
+    return Figure(f"{taken:.0f} s, {memory:.0f} MB", f"{limit:g} s, {megabytes:g} MB", met)
 
 
+def bare_messages(count: int) -> Measured:
+    """Delayed messages: one bare event each against a process and a store."""
+
+    def bare() -> int:
+        clock, heard = Clock(), []
+        for message in range(count):
+            clock.at(1.0, DELIVERY, 0, heard.append, message)
+        clock.run()
+        return len(heard)
+
+    def timeouts() -> None:
+        env, heard = simpy.Environment(), []
+        for message in range(count):
+            env.timeout(1.0, message).callbacks.append(heard.append)
+        env.run()
+
+    fast, heard = seconds(bare)
+    slow, _ = seconds(lambda: textbook.process_messages(count))
+    idiom, _ = seconds(timeouts)
+    note = f"{count / fast / 1e3:.0f}k messages/s, {idiom / fast:.2f} times SimPy's timeouts"
+    return Measured(slow, fast, heard == count, note)
+
+
+def tracing(turns: int) -> Measured:
+    """A run with its protocol trace handed to a sink against the same run with tracing off (ratio near 1 is good)."""
+    config = {"alpha": 0.1, "kernel": {"kind": "gaussian", "gamma": 0.1}}
+    off, first = seconds(lambda: bandits.run("async_kernel_ucb", config, 100, turns))
+    on, second = seconds(lambda: bandits.run("async_kernel_ucb", config, 100, turns, trace="protocol"))
+    return Measured(on, off, first.fingerprint == second.fingerprint, "textbook column: protocol trace")
+
+
+def turns(agents: int, rounds: int) -> Measured:
+    """Turns in which nothing is sent, an event for each round against an event for each turn."""
+
+    def run(cohorts: bool) -> RunResult:
+        asked = plan(agents, {"kind": "rounds", "turns": rounds}, cohorts=cohorts)
+        return simulated(BARE, {"every": 2 * rounds}, lambda streams: TwoArms(), asked)
+
+    return together(run)
+
+
+CASES: Cases = {
+    "messages": (lambda: bare_messages(100_000), "delayed messages; target 450k/s"),
+    "trace": (lambda: tracing(10_000), "protocol trace; target at most 1.15"),
+    "turns": (lambda: turns(1000, 50), "turns in which nothing happens; target 3 us"),
+}
 FIGURES: Figures = {
     "flat": (
         lambda: flat((10, 100, 1000, 10_000, 100_000), 50_000, 2.0),
         "a turn without mathematics, N = 10, 100, 10^3, 10^4, 10^5",
     ),
-    "flat_linear": (
-        lambda: flat_linear((300, 1000, 3000, 10_000), 10, 2.0),
-        "a turn of FedLinUCB with its messages, 10 turns each of N = 300, 10^3, 3 * 10^3, 10^4",
-    ),
-    "exchange": (lambda: messages(20_000, 200e3), "messages with agents, ledger, checks and fingerprint, trace off"),
+    "exchange": (lambda: messages(20_000, 110e3), "messages with agents, ledger, checks and fingerprint, trace off"),
+    "million": (lambda: million(15.0, 600.0), "10^5 agents with a server, 10^6 turns"),
 }
-FULL_FIGURES: Figures = {
-    "million": (lambda: many(bare_run(100_000, 1_000_000, 10), 15.0, 600.0), "10^5 agents with a server, 10^6 turns"),
-    "ten_million": (lambda: many(bare_run(1_000_000, 10_000_000, 10), 600.0, 8000.0), "10^6 agents, 10^7 turns"),
-    "million_linear": (
-        lambda: many(linear_run(100_000, 1_000_000), 25.0, 800.0),
-        "FedLinUCB with 10^5 agents, 10^6 turns, 10^5 exchanges",
-    ),
-}
-"""These take minutes."""

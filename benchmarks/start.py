@@ -7,7 +7,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.measuring import Figure, Figures
@@ -23,13 +22,7 @@ REPEATS = 5
 
 
 def command(target: float, *arguments: str) -> Figure:
-    """The least CPU time of some processes against a target."""
-    found = processes(arguments)
-    return Figure(f"{found:.2f} s", f"{target:g} s", found <= target)
-
-
-def processes(arguments: Sequence[str], repeats: int = REPEATS) -> float:
-    """The least CPU time of some processes; a first one, which may compile the sources, does not count.
+    """The least CPU time of some processes against a target; the first one, which may compile, does not count.
 
     Args:
         arguments: of ``coband``; ``{folder}`` stands for a folder with a trivial scenario, ``{number}`` for a process.
@@ -39,24 +32,23 @@ def processes(arguments: Sequence[str], repeats: int = REPEATS) -> float:
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         environment |= {name: str(Path(folder) / name) for name in ("PYTHONPYCACHEPREFIX", "XDG_CACHE_HOME")}
         times = []
-        for number in range(repeats + 1):
+        for number in range(REPEATS + 1):
             given = [word.format(folder=folder, number=number) for word in arguments]
-            before = children()
+            before = cpu_seconds()
             subprocess.run([sys.executable, "-m", "coband", *given], env=environment, capture_output=True, check=True)
-            times.append(children() - before)
-    return min(times[1:])
+            times.append(cpu_seconds() - before)
+    found = min(times[1:])
+    return Figure(f"{found:.2f} s", f"{target:g} s", found <= target)
 
 
-def children() -> float:
-    """CPU seconds of all processes that have been started and have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+def cpu_seconds() -> float:
+    """CPU seconds of this process and of all that it has started and that have ended."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 FIGURES: Figures = {
     "start_help": (lambda: command(0.1, "--help"), "coband --help, CPU"),
-    "start_list": (lambda: command(0.3, "list"), "coband list, CPU"),
-    "start_describe": (lambda: command(0.3, "describe", "coop_kernel_ucb"), "coband describe coop_kernel_ucb, CPU"),
     "start_validate": (lambda: command(0.5, "validate", "quickstart"), "coband validate quickstart, CPU"),
     "start_run": (
         lambda: command(0.5, "run", "{folder}/trivial.yaml", "--out", "{folder}/out{number}"),

@@ -154,17 +154,6 @@ def neural_run(world: Any, agents: int, turns: int, lam: float, nu: float, rng: 
     return chosen
 
 
-def train(
-    network: Network, theta: FloatArray, X: FloatArray, y: FloatArray, steps: int, lr: float, lam: float
-) -> FloatArray:
-    """Gradient descent with one gradient per datum and a new array per operation."""
-    for _ in range(steps):
-        residual = network.values(theta, X) - y
-        gradient = 2.0 * network.scale * (residual @ network.features(theta, X)) / len(y)
-        theta = theta - lr * (gradient + lam / len(y) * theta)
-    return theta
-
-
 def descend(
     gram: FloatArray, pairs: list[tuple[int, int]], xi: float, steps: int, rate: float
 ) -> tuple[FloatArray, float]:

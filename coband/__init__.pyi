@@ -20,8 +20,6 @@ from coband.simulator.conformance import (
 )
 from coband.simulator.core.algorithm import (
     Algorithm as Algorithm,
-    Assumption as Assumption,
-    Bound as Bound,
     ClosedForm as ClosedForm,
     MessageSize as MessageSize,
     Needs as Needs,

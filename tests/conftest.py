@@ -36,7 +36,6 @@ CHEAP_TO_DEAR = (
     "api",
     "ui",
     "attacks",
-    "mutants",
     "packaging",
     "scenarios",
     "docs",

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import pytest
 
 F = TypeVar("F", bound=Callable[..., None])
-SECONDS = float(os.environ.get("COBAND_TEST_SECONDS", "inf"))
-"""No further case is begun after this time, which is for tests of mutants."""
 MOST_REPORTED = 5
 PARAM = type(pytest.param())
 
@@ -54,7 +50,7 @@ def every(
         @functools.wraps(test)
         def looped(*, part: str = "everyday", **fixtures: Any) -> None:
             failures: list[Exception] = []
-            skipped, end = [], time.monotonic() + SECONDS
+            skipped = []
             own, inner = (parts["everyday"], {"part": part}) if nested else (parts[part], {})
             for label, case in own:
                 try:
@@ -66,7 +62,7 @@ def every(
                 except Exception as error:
                     error.add_note(f"case: {label}")
                     failures.append(error)
-                if len(failures) == MOST_REPORTED or time.monotonic() > end:
+                if len(failures) == MOST_REPORTED:
                     break
             if failures:
                 raise ExceptionGroup(f"{len(failures)} or more of {len(own)} cases fail", failures)

@@ -1,8 +1,8 @@
 """Our algorithms against the programs of their authors, in one run, on the same worlds.
 
-Each module runs one program: ``python -m benchmarks.authors.NAME [WORLDS]``. Nothing is fetched: an environment
-variable says where a checkout is, and without it the comparison is skipped. Worlds are drawn by coband; the program is
-given their arms and rewards turn by turn, so that differences are paired.
+``python -m benchmarks.authors.NAME [WORLDS]``. Nothing is fetched: an environment variable names a checkout, and
+without it the comparison is skipped. Worlds are drawn by coband; the program is given their arms and rewards turn by
+turn, so that differences are paired.
 """
 
 from __future__ import annotations
@@ -65,23 +65,20 @@ def equivalence(ours: Sequence[float], theirs: Sequence[float]) -> float:
     return float(stats.t.sf(least / error, len(differences) - 1))
 
 
-def show(what: str, ours: Sequence[float], theirs: Sequence[float]) -> bool:
-    """Print both means and the test; whether they are equivalent."""
-    p, ratio = equivalence(ours, theirs), float(np.mean(ours) / np.mean(theirs))
-    verdict = "equivalent" if p < 0.05 else "NOT equivalent"
-    print(
-        f"{what}: ours {np.mean(ours):.6g}, theirs {np.mean(theirs):.6g}, ratio {ratio:.4f}, {len(ours)} worlds, "
-        f"{verdict} within {100 * MARGIN:g} % (p = {p:.2g})",
-        flush=True,
-    )
-    return p < 0.05
-
-
 def compared(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], *names: str) -> bool:
     """Print the numbers of both sides, world by world (ours, theirs), and last their CPU seconds; whether all numbers
     are equivalent."""
-    *numbers, seconds = zip(*([*zip(*pair, strict=True)] for pair in pairs), strict=True)
-    alike = [show(what, *zip(*found, strict=True)) for what, found in zip(names, numbers, strict=True)]
-    own, other = map(sum, zip(*seconds, strict=True))
+    *numbers, seconds = (
+        np.array(column).T for column in zip(*(zip(*pair, strict=True) for pair in pairs), strict=True)
+    )
+    alike = True
+    for name, (ours, theirs) in zip(names, numbers, strict=True):
+        p = equivalence(ours, theirs)
+        alike &= p < 0.05
+        print(
+            f"{name}: ours {ours.mean():.6g}, theirs {theirs.mean():.6g}, ratio {ours.mean() / theirs.mean():.4f}, "
+            f"{len(pairs)} worlds, {'' if p < 0.05 else 'NOT '}equivalent within {MARGIN:.0%} (p = {p:.2g})"
+        )
+    own, other = seconds.sum(axis=1)
     print(f"CPU seconds: ours {own:.3g}, theirs {other:.3g}, {other / own:.1f} times as many")
-    return all(alike)
+    return alike

@@ -1,16 +1,15 @@
-"""Async-LinUCB and Async-LinUCB-AM beside github.com/cyrilli/Async-LinUCB (``COBAND_ASYNC_LIN_UCB_CODE``: a checkout).
+"""Async-LinUCB and Async-LinUCB-AM against github.com/cyrilli/Async-LinUCB (``COBAND_ASYNC_LIN_UCB_CODE``: a checkout).
 
-The program is given every agent before the first turn, since it knows only those that have acted; ours runs with
-``refresh: at_next_pull``, as the program does. Arms of length 1 all tie at an agent's first turn but for rounding,
-which decides differently in the two programs; with arms in the ball (``ball`` as second argument) both pull the same.
-The third argument is the algorithm; of Async-LinUCB-AM's 10 features 6 have a common parameter.
+The program is given every agent before the first turn, since it knows only those that have acted. Arms of length 1 tie
+at an agent's first turn but for rounding, which differs; with arms in the ball (``ball`` as second argument) both pull
+the same. The third argument is the algorithm; of Async-LinUCB-AM's 10 features 6 have a common parameter.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from benchmarks.authors import compared, program, timed
@@ -29,15 +28,6 @@ class Setting(NamedTuple):
     program: str
     parts: tuple[int, ...]
 
-    def problem(self, shape: str) -> dict[str, Any]:
-        """The world of the authors' simulation with d = 10."""
-        return {
-            "kind": "contextual",
-            "arms": {"kind": "pool", "dimension": 10, "size": 200, "from": shape, "count": 25},
-            "reward": {"kind": "linear", "theta": "sphere", "personal": sum(self.parts[1:]) or None},
-            "noise": 0.1,
-        }
-
 
 SETTINGS = {
     "async_lin_ucb": Setting(50, 1500, CONFIG, "AsyncLinUCB", (10,)),
@@ -45,28 +35,33 @@ SETTINGS = {
 }
 
 
+def problem_of(setting: Setting, shape: str) -> dict[str, Any]:
+    """The world of the authors' simulation with d = 10."""
+    reward = {"kind": "linear", "theta": "sphere", "personal": sum(setting.parts[1:]) or None}
+    arms = {"kind": "pool", "dimension": 10, "size": 200, "from": shape, "count": 25}
+    return {"kind": "contextual", "arms": arms, "reward": reward, "noise": 0.1}
+
+
 def ours(name: str, problem: dict[str, Any], seed: int) -> tuple[Pulls, float, int, float]:
     """(agent, turn, arm) of all pulls, regret, messages, CPU seconds."""
     agents, turns, config, *_ = SETTINGS[name]
     schedule = {"kind": "one_at_a_time", "turns": turns}
-    recorded = run(name, config, agents=agents, problem=problem, seed=seed, schedule=schedule, checks="cheap")
-    _, seconds = timed(name, config, problem, agents, schedule, seed)
-    result = recorded.result
-    return [pull[:3] for pull in recorded.pulls], result.regret, int(result.totals["messages"]), seconds
+    pulls = run(name, config, agents=agents, problem=problem, seed=seed, schedule=schedule, checks="cheap").pulls
+    result, seconds = timed(name, config, problem, agents, schedule, seed)
+    return [pull[:3] for pull in pulls], result.regret, int(result.totals["messages"]), seconds
 
 
 def theirs(
-    code: ModuleType, name: str, problem: dict[str, Any], seed: int, pulls: Pulls
+    bandit_of: Any, name: str, problem: dict[str, Any], seed: int, pulls: Pulls
 ) -> tuple[Pulls, float, int, float]:
     """The same of the authors' program, on the same world and with the same order of agents."""
     setting = SETTINGS[name]
-    drawn, bandit_of = world(problem, seed, setting.agents), getattr(code, setting.program)
+    drawn = world(problem, seed, setting.agents)
     bandit = bandit_of(*setting.parts, -1, CONFIG["lam"], 0.1, 0.1, CONFIG["gamma_u"], CONFIG["gamma_d"])
     first = [SimpleNamespace(arm=0, featureVector=drawn.arms(0, 1)[0])]
     for agent in range(setting.agents):
         bandit.decide(first, agent)
-    made: Pulls = []
-    regret, started = 0.0, time.process_time()
+    made, regret, started = list[tuple[int, int, int]](), 0.0, time.process_time()
     for agent, turn, _ in pulls:
         arms = [SimpleNamespace(arm=arm, featureVector=x) for arm, x in enumerate(drawn.arms(agent, turn))]
         chosen = bandit.decide(arms, agent)
@@ -81,14 +76,14 @@ def main(worlds: int = 30, shape: str = "sphere", name: str = "async_lin_ucb") -
     """Compare; 1 if something is not equivalent."""
     setting = SETTINGS[name]
     code = program("COBAND_ASYNC_LIN_UCB_CODE", "cyrilli/Async-LinUCB", f"lib/{setting.program}.py")
-    pairs, problem = [], setting.problem(shape)
-    for seed in range(worlds):
-        own = ours(name, problem, seed)
-        pairs.append((own, theirs(code, name, problem, seed, own[0])))
-    same, sizes = sum(own[0] == other[0] for own, other in pairs), f"{setting.agents} agents, {setting.turns} turns"
-    print(f"{name}: the same pulls in {same} of {worlds} worlds; {sizes}, arms from the {shape}")
-    alike = compared([(own[1:], other[1:]) for own, other in pairs], "regret", "messages")
-    return 0 if alike else 1
+    bandit_of, problem = getattr(code, setting.program), problem_of(setting, shape)
+    mine = [ours(name, problem, seed) for seed in range(worlds)]
+    pairs = [(own, theirs(bandit_of, name, problem, seed, own[0])) for seed, own in enumerate(mine)]
+    same = sum(own[0] == other[0] for own, other in pairs)
+    print(
+        f"{name}: the same pulls in {same} of {worlds} worlds; {setting.agents} agents, {setting.turns} turns, {shape}"
+    )
+    return 0 if compared([(own[1:], other[1:]) for own, other in pairs], "regret", "messages") else 1
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """Fed-PE against github.com/Ruiquan5514/Federated-Linear-Contextual-Bandits (``COBAND_FED_PE_CODE``: a checkout).
 
-The program runs everything when it is imported, so its functions are taken out of the file. It gets the arms of
-coband's world (those of its synthetic problem), and on both sides the n-th dealt pull of an agent's arm in a phase has
-the same noise, so that worlds are paired. It ends phases after the dealt pulls; regret is therefore that of dealt pulls
-on both sides. Its ``alpha`` and the smallest length of an arm are given to ours.
+The program runs everything when it is imported, so its functions are taken out of the file. On both sides the n-th
+dealt pull of an agent's arm in a phase has the same noise, so that worlds are paired, and regret is that of dealt
+pulls. The program's ``alpha`` and the smallest length of an arm are given to ours.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -41,21 +41,14 @@ Found = tuple[float, int, float]
 """Regret of dealt pulls, estimates sent, CPU seconds."""
 
 
-class Noise(dict[tuple[int, int, int], Callable[[], float]]):
-    """The noise of dealt pulls: a stream for each (agent, arm, phase)."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        self._seed = seed
-
-    def __missing__(self, of: tuple[int, int, int]) -> Callable[[], float]:
-        self[of] = np.random.default_rng((self._seed, *of)).standard_normal
-        return self[of]
+def noise_of(seed: int) -> Callable[[int, int, int], Callable[[], float]]:
+    """The noise of dealt pulls: a stream for each agent, arm and phase."""
+    return cache(lambda agent, arm, phase: np.random.default_rng((seed, agent, arm, phase)).standard_normal)
 
 
 def ours(variant: str, seed: int) -> Found:
     """Our run of so many phases."""
-    drawn, d, noise, regret = world(PROBLEM, seed, AGENTS), 3, Noise(seed), 0.0
+    drawn, d, noise, regret = world(PROBLEM, seed, AGENTS), 3, noise_of(seed), 0.0
     one, k = 2 * math.log(10 * ARMS * PHASES), 1.0
     while k * d < one + d * math.log(k) + d:
         k += 0.1
@@ -69,7 +62,7 @@ def ours(variant: str, seed: int) -> Found:
         node: Any = engine.agents[agent]
         if node._at < node._informative:
             regret += lost
-            reward = float(drawn.means(agent, turn)[arm]) + noise[agent, arm, node.phase]()
+            reward = float(drawn.means(agent, turn)[arm]) + noise(agent, arm, node.phase)()
         return reward, lost
 
     drawn.pull = watched
@@ -79,8 +72,7 @@ def ours(variant: str, seed: int) -> Found:
     started = time.process_time()
     engine = Engine(plan_of(plan), entry, config, drawn, Streams(seed))
     result = engine.run()
-    seconds = time.process_time() - started
-    return regret, int(result.totals["estimates_sent"]), seconds
+    return regret, int(result.totals["estimates_sent"]), time.process_time() - started
 
 
 def theirs(code: dict[str, Any], variant: str, seed: int) -> Found:
@@ -88,7 +80,7 @@ def theirs(code: dict[str, Any], variant: str, seed: int) -> Found:
     drawn, functions = world(PROBLEM, seed, AGENTS), code["F"]
     c = np.stack([drawn.arms(agent, 1) for agent in range(AGENTS)])
     code["l"], code["Theta"] = float(np.vecdot(c, c).min()), np.tile([1.0, 0.0, 0.0], (ARMS, 1))
-    owner, noise = {x.tobytes(): agent for agent, own in enumerate(c) for x in own}, Noise(seed)
+    owner, noise = {x.tobytes(): agent for agent, own in enumerate(c) for x in own}, noise_of(seed)
     sent = phase = 0
     name = "Broadcast_collaborate" if variant == "collaborative" else "Broadcast"
     original = getattr(functions, name)
@@ -100,7 +92,7 @@ def theirs(code: dict[str, Any], variant: str, seed: int) -> Found:
         return original(*given)
 
     def pull(a: int, x: FloatArray, Theta: FloatArray, number: int = 1) -> float:
-        return float(Theta[a] @ x) + noise[owner[x.tobytes()], a, phase]()
+        return float(Theta[a] @ x) + noise(owner[x.tobytes()], a, phase)()
 
     functions.PullArm = pull
     setattr(functions, name, counted)

@@ -1,10 +1,9 @@
 """SW-LinUCB and D-LinUCB against github.com/YRussac/WeightedLinearBandits (``COBAND_WEIGHTED_BANDITS_CODE``: a
-checkout).
+checkout), the program of Russac et al. 2019, who compare with the algorithm of Cheung et al. 2019.
 
-That is the program of Russac et al. 2019, who compare with the algorithm of Cheung et al. 2019. Both sides get arms and
-rewards of one world whose theta changes; theirs knows no federation, so that one agent acts. Its D-LinUCB takes
-gamma^2 V in place of gamma^2 V~ for the next V~, so that it explores more than the paper says: ``printed`` mends that
-line from outside, else regret need not be equivalent. The second argument is the algorithm.
+One agent acts in a world whose theta changes. D-LinUCB of the program takes gamma^2 V in place of gamma^2 V~ for the
+next V~, so that it explores more than the paper says: ``printed`` as third argument mends that line from outside, else
+regret need not be equivalent. The second argument is the algorithm.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ Found = tuple[list[int], float, float]
 def ours(name: str, seed: int) -> Found:
     """A run of one agent."""
     config, schedule = {**CONFIG, **SETTINGS[name][0]}, {"kind": "rounds", "turns": TURNS}
-    recorded = run(name, config, agents=1, problem=PROBLEM, seed=seed, schedule=schedule, checks="cheap")
+    pulls = run(name, config, agents=1, problem=PROBLEM, seed=seed, schedule=schedule, checks="cheap").pulls
     result, seconds = timed(name, config, PROBLEM, 1, schedule, seed)
-    return [arm for _, _, arm, _ in recorded.pulls], result.regret, seconds
+    return [arm for _, _, arm, _ in pulls], result.regret, seconds
 
 
 def printed(policy: Any) -> None:
@@ -83,9 +82,7 @@ def main(worlds: int = 20, name: str = "sw_lin_ucb", as_printed: str = "") -> in
     code = program("COBAND_WEIGHTED_BANDITS_CODE", "YRussac/WeightedLinearBandits", f"{SETTINGS[name][1]}.py")
     pairs = [(ours(name, seed), theirs(code, name, seed, bool(as_printed))) for seed in range(worlds)]
     same = sum(own[0] == other[0] for own, other in pairs)
-    print(
-        f"{name}: the same pulls in {same} of {worlds} worlds; {TURNS} turns, d = {DIMENSION}, three changes of theta"
-    )
+    print(f"{name}: the same pulls in {same} of {worlds} worlds; {TURNS} turns, d = {DIMENSION}, theta changes thrice")
     return 0 if compared([(own[1:], other[1:]) for own, other in pairs], "regret") else 1
 
 

@@ -1,17 +1,15 @@
 """FTS-DE against github.com/daizhongxiang/Differentially-Private-Federated-Bayesian-Optimization
 (``COBAND_DP_FTS_DE_CODE``: a checkout).
 
-The program's agents are a class; its server is a script with data of its own, so that averages are ours on both sides.
-An agent of the program gets the arms and rewards of coband's world: its search of a continuous domain is replaced by
-the loop that begins it, over arms, with its own score of each, and its first points are random arms of its region.
-Kernels are given on both sides: what stands in for GPy keeps them. Both draw by themselves, so that runs differ. Means
-are compared in small worlds, CPU seconds also at the program's sizes: 100 features, 1000 points in a search.
+The program's server is a script with data of its own, so that averages are ours on both sides. Its agents' search of a
+continuous domain is replaced by a loop over coband's arms with their own score of each, and their first points are
+random arms of their region. What stands in for GPy keeps the kernel. Both draw by themselves, so that runs differ.
+Means are compared in small worlds, CPU seconds also at the program's sizes: 100 features, 1000 points in a search.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import sys
 import time
@@ -28,6 +26,7 @@ AGENTS, TURNS = 6, 25
 SMALL, PROGRAM = (30, 60), (100, 1000)
 """Features and arms."""
 CONFIG: dict[str, Any] = {"length_scale": 0.2, "variance": 1.0, "noise_variance": 0.01, "initial": 5, "constant": 5}
+GPY = {"rbf.lengthscale": "length_scale", "rbf.variance": "variance", "Gaussian_noise.variance": "noise_variance"}
 Found = tuple[float, int, float]
 """Regret, scalars, CPU seconds."""
 
@@ -41,35 +40,22 @@ def problem(points: int) -> dict[str, Any]:
 
 def ours(size: tuple[int, int], seed: int) -> Found:
     """A run."""
-    M, points = size
-    schedule = {"kind": "rounds", "turns": TURNS}
-    result, seconds = timed("fts_de", {**CONFIG, "features": M}, problem(points), AGENTS, schedule, seed)
+    config, schedule = {**CONFIG, "features": size[0]}, {"kind": "rounds", "turns": TURNS}
+    result, seconds = timed("fts_de", config, problem(size[1]), AGENTS, schedule, seed)
     return result.regret, int(result.totals["scalars"]), seconds
 
 
 class Kept:
-    """What stands in for a Gaussian process of GPy: its parameters stay."""
+    """What stands in for a Gaussian process of GPy: its parameters stay, whatever is done to what it gives."""
 
     def __init__(self, *given: Any) -> None:
-        self._kept = {
-            "rbf.lengthscale": CONFIG["length_scale"],
-            "rbf.variance": CONFIG["variance"],
-            "Gaussian_noise.variance": CONFIG["noise_variance"],
-        }
+        """Nothing depends on them."""
 
     def __getitem__(self, name: str) -> FloatArray:
-        return np.array([self._kept[name]])
+        return np.array([CONFIG[GPY[name]]])
 
     def set_XY(self, **data: Any) -> None:  # noqa: N802  as GPy calls it
         """Nothing depends on them."""
-
-
-def stand_in() -> ModuleType:
-    """What the program needs of GPy."""
-    found: Any = ModuleType("GPy")
-    found.models = SimpleNamespace(GPRegression=Kept)
-    found.kern = SimpleNamespace(RBF=lambda **given: None)
-    return found  # type: ignore[no-any-return]
 
 
 class Domain:
@@ -91,14 +77,10 @@ class Domain:
         agent.X, agent.Y = self.X[arms], np.array([self.pull(index, arm) for arm in arms])
         agent.initialized = True
 
-    def value(self, x: FloatArray, agent: int) -> float:
-        """The reward of the arm that was found last."""
-        return self.pull(agent, self._arm)
-
-    def pull(self, agent: int, arm: int) -> float:
-        """A pull."""
+    def pull(self, agent: int, arm: int | None = None) -> float:
+        """A pull; of the arm that was found last where none is given."""
         self._turns[agent] += 1
-        reward, regret = self._world.pull(agent, self._turns[agent], arm)
+        reward, regret = self._world.pull(agent, self._turns[agent], self._arm if arm is None else arm)
         self.regret += regret
         return reward
 
@@ -110,20 +92,14 @@ def theirs(code: Any, size: tuple[int, int], seed: int) -> Found:
     np.random.seed(seed)  # noqa: NPY002  the program draws from the global stream
     rng, started, scalars = np.random.default_rng(seed), time.process_time(), 0
     code.acq_max = domain.search
-    shared = {
-        "M": M,
-        "s": rng.standard_normal((M, 2)) / config.length_scale,
-        "b": rng.uniform(0, 2 * np.pi, M),
-        "v_kernel": config.variance,
-        "obs_noise": config.noise_variance,
-    }
+    s, b = rng.standard_normal((M, 2)) / config.length_scale, rng.uniform(0, 2 * np.pi, M)
+    shared = {"M": M, "s": s, "b": b, "v_kernel": config.variance, "obs_noise": config.noise_variance}
     halves = [np.array([[a / 2, (a + 1) / 2], [b / 2, (b + 1) / 2]]) for a in range(2) for b in range(2)]
     bounds, pt = {"x1": (0, 1), "x2": (0, 1)}, 1 - 1 / (np.arange(TURNS) + 1)
-    regions = config.regions_of(domain.X)
-    agents = []
+    given = {"M": M, "N": AGENTS, "random_features": shared, "pt": pt, "M_target": M, "partitions": halves}
+    regions, agents = config.regions_of(domain.X), []
     for n in range(AGENTS):
-        more = {"M": M, "N": AGENTS, "random_features": shared, "pt": pt, "M_target": M, "partitions": halves}
-        agent = code.dp_fts_de(domain.value, bounds, 10**9, partition_assignment=n % 4, **more)
+        agent = code.dp_fts_de(lambda x, agent: domain.pull(agent), bounds, 10**9, partition_assignment=n % 4, **given)
         arms = rng.choice(np.flatnonzero(regions == n % 4), initial).tolist()
         agent.init = lambda points, index, agent=agent, arms=arms: domain.begin(agent, index, arms)
         agents.append(agent)
@@ -139,14 +115,14 @@ def theirs(code: Any, size: tuple[int, int], seed: int) -> Found:
 
 def main(worlds: int = 40) -> int:
     """Compare; 1 if something is not equivalent."""
-    sys.modules.setdefault("GPy", stand_in())
+    gpy: Any = sys.modules.setdefault("GPy", ModuleType("GPy"))
+    gpy.models, gpy.kern = SimpleNamespace(GPRegression=Kept), SimpleNamespace(RBF=lambda **given: None)
     repository = "daizhongxiang/Differentially-Private-Federated-Bayesian-Optimization"
     code = program("COBAND_DP_FTS_DE_CODE", repository, "bayesian_optimization_dp_fts_de.py")
     ours(SMALL, worlds)  # imports what a run needs
-    gc.freeze()  # as jobs do
-    for (M, points), worlds_of in ((PROGRAM, 3), (SMALL, worlds)):
-        pairs = [(ours((M, points), seed), theirs(code, (M, points), seed)) for seed in range(worlds_of)]
-        print(f"{AGENTS} agents, {TURNS} turns, {points} arms of the square, M = {M}")
+    for size, worlds_of in ((PROGRAM, 3), (SMALL, worlds)):
+        pairs = [(ours(size, seed), theirs(code, size, seed)) for seed in range(worlds_of)]
+        print(f"{AGENTS} agents, {TURNS} turns, {size[1]} arms of the square, M = {size[0]}")
         alike = compared(pairs, "regret", "scalars")
     return 0 if alike else 1
 

@@ -134,53 +134,6 @@ class Run(StoredTables):
             keep_file(file, page(analysis).encode("utf-8"), force=force)
         return ReportFile(file)
 
-    def to_mlflow(self, tracking_uri: str | PathLike[str] | None = None, experiment: str | None = None) -> str:
-        """Log every finished job to MLflow: parameters, results and curves, as ``coband export --to mlflow`` does.
-
-        Args:
-            tracking_uri: of the server, or a directory; None for MLflow's own default.
-            experiment: its name; None for that of the scenario.
-
-        Returns:
-            The tracking URI.
-
-        Raises:
-            RunError: nothing has finished, or MLflow refuses.
-            ImportError: MLflow is not installed (``pip install 'coband[mlflow]'``).
-        """
-        from coband.simulator.analysis import trackers
-
-        try:
-            with self._opened() as run:
-                return trackers.to_mlflow(run, None if tracking_uri is None else str(tracking_uri), experiment)[0]
-        except ImportError as error:
-            raise not_installed("mlflow", "mlflow", "an export to MLflow") from error
-
-    def to_tensorboard(self, out: str | PathLike[str] | None = None) -> Path:
-        """Write every finished job as TensorBoard event files, as ``coband export --to tensorboard`` does.
-
-        Args:
-            out: the log directory, new or empty; None for ``tensorboard`` in the run directory.
-
-        Returns:
-            The log directory.
-
-        Raises:
-            RunError: nothing has finished, or the directory holds something.
-            ImportError: tensorboardX is not installed (``pip install 'coband[tensorboard]'``).
-        """
-        check(Run.to_tensorboard, out=out)
-        from coband.simulator.analysis import trackers
-
-        folder = self.path if self.path.is_dir() else self.path.parent
-        place = folder / "tensorboard" if out is None else Path(out)
-        try:
-            with self._opened() as run:
-                trackers.to_tensorboard(run, place)
-        except ImportError as error:
-            raise not_installed("tensorboardX", "tensorboard", "an export to TensorBoard") from error
-        return place
-
     @contextmanager
     def _analysed(self, *others: Run | str | PathLike[str], against: str | None = None) -> Iterator[Analysis]:
         with translated(), ExitStack() as stack:

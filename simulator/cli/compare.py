@@ -109,16 +109,9 @@ def _show_differences(title: str, table: ReportTable) -> None:
 
 def _show_environment(analysis: Analysis) -> None:
     from coband.simulator.analysis.report import tables as report_tables
-    from coband.simulator.analysis.report import theory_table
 
     tables.show(
         ["measure", "in words"], [[one.measure.heading, one.sentence] for one in analysis.rankings], left=2, keys=1
     )
     for title, table in report_tables.differences(analysis) if len(analysis.labels) > 1 else ():
         _show_differences(title, table)
-    if analysis.growths:
-        growth = theory_table.growth_table(analysis.growths)
-        click.echo(f"\ntheory: {growth.caption}")
-        tables.show(growth.header, growth.rows, left=3, keys=1)
-        for sentence in theory_table.assumptions(analysis.growths):
-            click.echo(sentence)

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from coband.simulator.cli.options import FILE, ONLY, SHIPPED, BadInput, Request, out_directory, settings
-from coband.simulator.cli.types import Finite
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.hunt.hunt import FailingRun, Schedule
-    from coband.simulator.experiments.scenario.scenario import Scenario
 
 
 @click.command(epilog=SHIPPED)
 @FILE
 @settings()
 @ONLY
-@click.option("--seeds", default="0:10", metavar="A:B", help="Seeds of the faults, or of the worlds.")
-@click.option("--attack", is_flag=True, help="Look for liars instead of faults.")
-@click.option(
-    "--cost",
-    type=Finite(1, 1e12, min_open=True),
-    metavar="TIMES",
-    default=2.0,
-    help="With --attack: what an attack must multiply the regret of honest agents by.",
-)
+@click.option("--seeds", default="0:10", metavar="A:B", help="Seeds of the faults.")
 @out_directory("Directory of the scenarios that reproduce failures; by default they are printed.")
 @click.pass_context
 def hunt(
@@ -40,8 +28,6 @@ def hunt(
     settings: tuple[str, ...],
     only: tuple[str, ...],
     seeds: str,
-    attack: bool,
-    cost: float,
     out: Path | None,
 ) -> None:
     """Run the algorithms of the scenario in FILE under faults drawn at random, with all checks.
@@ -49,20 +35,13 @@ def hunt(
     Then the network heals, and every run must end with all turns taken. A failure is shrunk to the faults that it
     takes, and given as a scenario that reproduces it. Ends with status 1 when there is one. An algorithm that cannot
     run on the network that the faults make, such as one that needs every message where datagrams are lost, is refused.
-
-    With --attack it tries every behaviour of dishonest agents with 40 % liars, and shrinks the worst to as few as still
-    multiply the honest agents' regret by --cost.
     """
     from coband.simulator.analysis.hunt.hunt import Hunt
     from coband.simulator.experiments.runs.study import study_of
 
     first, last = _range(seeds)
-    if not attack and context.get_parameter_source("cost") is ParameterSource.COMMANDLINE:
-        raise BadInput("--cost is what an attack must cost, and without --attack there is none; give --attack too.")
     scenario = Request(file=file, settings=settings).load()
     labels = [variant.label for variant in study_of(scenario, only).variants]
-    if attack:
-        context.exit(int(_attacked(scenario, labels, range(first, last), cost, out)))
     found = runs = refused = 0
     for schedule in Hunt(scenario, labels).seeds(range(first, last)):
         click.echo(_line(schedule))
@@ -74,38 +53,6 @@ def hunt(
     more = f", {refused} refused" if refused else ""
     click.echo(f"{found} {'failure' if found == 1 else 'failures'} in {runs} runs{more}")
     context.exit(int(found > 0))
-
-
-def _attacked(scenario: Scenario, labels: Sequence[str], seeds: Sequence[int], cost: float, out: Path | None) -> bool:
-    """Show what liars cost each algorithm; whether any attack costs as much as is asked."""
-    from coband.simulator.analysis.hunt.attack import Attacks
-
-    attacks, broken = Attacks(scenario, seeds), False
-    for label in labels:
-        worst, left_out, refused = None, 0, 0
-        for tried in attacks.tried(label):
-            said = tried.why or f"honest regret x {tried.cost:.3g}"
-            left_out += tried.why.startswith("left out")
-            refused += tried.why.startswith("refused")
-            click.echo(f"{label}: {tried.liars} liars, {_in_words(tried.behaviour)}: {said}")
-            if not tried.why and (worst is None or tried.cost > worst.cost):
-                worst = tried
-        if worst is None and refused:
-            click.echo(f"{label}: nothing is known of attacks, since all {refused} that were tried were refused")
-            continue
-        if worst is None or worst.cost < cost:
-            but = f"; {left_out} behaviours were left out, since its agents cannot lie so" if left_out else ""
-            click.echo(f"{label}: no attack multiplies the regret of honest agents by {cost:g}{but}")
-            continue
-        broken, worst = True, attacks.shrunk(worst, cost)
-        few, words = f"{worst.liars} of {scenario.agents.count}", _in_words(worst.behaviour)
-        click.echo(f"{label}: {few} are enough: {words}, honest regret x {worst.cost:.3g}")
-        _keep(attacks.scenario(worst), f"{scenario.name}-{_file_words(label)}-attack", out)
-    return broken
-
-
-def _in_words(behaviour: dict[str, Any]) -> str:
-    return " ".join([behaviour["kind"], *(f"{key}={value:g}" for key, value in behaviour.items() if key != "kind")])
 
 
 def _line(schedule: Schedule) -> str:

@@ -44,10 +44,6 @@ class LazyGroup(click.Group):
         name = cmd_name.replace("-", "_")
         module = vars(importlib.import_module(f"{self._package}.{name}"))
         command: click.Command = module.get(name) or module[f"{name}_"]  # where the name is one of Python's own
-        if ctx.resilient_parsing:  # a shell completes
-            from coband.simulator.cli.completion import complete_parameters
-
-            complete_parameters(command)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

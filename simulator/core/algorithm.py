@@ -118,76 +118,6 @@ class ClosedForm:
     each: Literal["run", "round"] = "run"
 
 
-BOUND_QUANTITIES: Mapping[str, str] = {
-    "N": "agents",
-    "d": "arm dimension",
-    "T": "pulls of all agents so far",
-    "horizon": "pulls of all agents in the whole run",
-    "gain": "information gain 1/2 log det(I + K/scale) of the pulls so far, measured in the run",
-    "kmax": "largest k(x, x) of a pull",
-}
-"""What the bound of a theorem may use, beside the parameters of the algorithm."""
-SETTING_QUANTITIES: Mapping[str, str] = {
-    "delays": "whether turns, messages or their handling take time",
-    "losses": "whether messages are lost, or agents or links are down",
-    "kmin": "least k(x, x) of a pull",
-}
-"""What the assumption of a theorem may use as well."""
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """What a theorem assumes.
-
-    Attributes:
-        meaning: in words.
-        holds: condition on `BOUND_QUANTITIES`, `SETTING_QUANTITIES` and parameters; empty where no run can tell.
-    """
-
-    meaning: str
-    holds: str = ""
-
-
-NO_DELAYS = Assumption("messages and turns take no time", "not delays")
-NO_LOSSES = Assumption("every message arrives, and all agents are up", "not losses")
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A theorem's upper bound on a number of the result, as a formula of the pulls so far.
-
-    Attributes:
-        count: the number, such as regret or scalars.
-        formula: may use `BOUND_QUANTITIES`, parameters, and names in ``where`` and ``constants``.
-        source: paper and theorem.
-        order: whether it holds up to a constant factor and logarithms, so that growth alone can be compared.
-        scale: formula of the factor in the information gain; empty where the gain is of other pulls than all.
-        assumes: what the theorem assumes.
-        where: formulas that name a quantity of others.
-        constants: quantities that do not grow with the pulls and are not known, with their meaning; they count as 1.
-    """
-
-    count: str
-    formula: str
-    source: str
-    order: bool = True
-    scale: str = "lam"
-    assumes: tuple[Assumption, ...] = ()
-    where: Mapping[str, str] = field(default_factory=dict, hash=False)
-    constants: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    def quantities(self, values: Values) -> Values:
-        """The values with those of ``where`` and ``constants``.
-
-        Raises:
-            FormulaError: a formula has no value.
-        """
-        found = {**dict.fromkeys(self.constants, 1.0), **values}
-        for name, formula in self.where.items():
-            found[name] = evaluate(formula, found)
-        return found
-
-
 SILENT = (ClosedForm("scalars", "0"),)
 """The closed form of an algorithm that sends nothing."""
 
@@ -211,8 +141,7 @@ class Algorithm:
         cites: what ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries.
         search: parameter -> what ``coband frontier`` tries where nothing else is said, such as ``"0.01..100"``: the
             parameters that trade communication against regret.
-        bounds: what theorems say about regret and communication.
-        unbounded: why there are none, where its paper has some; empty: nothing is to be said.
+        rate: what its paper proves of regret and communication, up to what Õ hides, with the theorem; empty: nothing.
         knows: what its nodes read of `FACTS`, beside what ``needs`` implies; ``checks: full`` refuses other facts.
         always: parameters with which its agents communicate whenever they have anything new; empty where none do that.
         private: the noise that its nodes put on what they send, by the context of an agent; None: they put none.
@@ -234,8 +163,7 @@ class Algorithm:
     metrics: tuple[Metric, ...] = ()
     cites: tuple[str, ...] = ()
     search: Mapping[str, str] = field(default_factory=dict, hash=False)
-    bounds: tuple[Bound, ...] = ()
-    unbounded: str = ""
+    rate: str = ""
     always: Mapping[str, object] = field(default_factory=dict, hash=False)
     knows: tuple[str, ...] = ()
     private: Callable[[NodeContext], OwnNoise] | None = None

@@ -17,7 +17,7 @@ from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import Recorded, Rounds
 from coband.simulator.core.hosts.absence import Absent
-from coband.simulator.core.hosts.cohort import Cohort, chooses_together
+from coband.simulator.core.hosts.cohort import Cohort
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.making.hosts import HostAssembly
 from coband.simulator.core.network.direct import Direct
@@ -25,7 +25,6 @@ from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.transport import Describe, Transport
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Agent
 from coband.simulator.core.randomness.distributions import is_zero
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import Down, RunContext
@@ -156,18 +155,12 @@ class Assembly(HostAssembly):
             return HopByHop(self._graph, trial, run, transport, router.hand_over)
         return Direct(self._graph, trial, run, transport, router.hand_over, router.hear, router.accepts)
 
-    def turns(self, algorithm: Algorithm, run: RunContext, progress: Progress, local: Local | None) -> Turns:
-        """The schedule at work; in rounds all agents act on what they know, so turns can be prepared together."""
+    def turns(self, run: RunContext, progress: Progress, local: Local | None) -> Turns:
+        """The schedule at work."""
         plan = self._plan
         floods = None if plan.wired else local
         cohort = Cohort(run, progress, floods, plan.share, plan.checks == "full") if self._cohorts else None
-        agent = algorithm.agent
-        together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
-        prepares = issubclass(agent, Agent) and agent.prepare_together is not Agent.prepare_together
-        prepares = prepares and is_zero(plan.agents.compute) and not together
-        preparing = prepares and plan.share and isinstance(plan.schedule, Rounds) and not plan.late_rewards
-        parts = (plan.agents.count, run.clock, self._streams, progress, preparing, cohort, plan.stays)
-        return Turns(plan.schedule, *parts)
+        return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, cohort, plan.stays)
 
     @property
     def _cohorts(self) -> bool:

@@ -82,7 +82,7 @@ class Engine:
         self._router = Router(self.clock)
         self.transport = assembly.transport(self._run, self._router)
         local = assembly.local(self._run, self.transport, self._router)
-        self._turns = assembly.turns(algorithm, self._run, self.progress, local)
+        self._turns = assembly.turns(self._run, self.progress, local)
         self.agents, self.server = assembly.nodes(algorithm, config)
         self._twins: Twins | None = assembly.twins(algorithm, config) if plan.checks == "full" else None
         around = HostContext(self._run, self.progress, self._router.send, self._twins, self._turns.think)

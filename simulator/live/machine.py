@@ -63,7 +63,7 @@ class LocalTurns(Turns):
     """The schedule, for the agents of this process."""
 
     def __init__(self, schedule: Any, agents: int, clock: Clock, streams: Streams, progress: Progress) -> None:
-        super().__init__(schedule, agents, clock, streams, progress, False, None, None)
+        super().__init__(schedule, agents, clock, streams, progress, None, None)
 
     def start_for(self, agents: Collection[Address], hosts: Sequence[Any]) -> None:
         """Begin; ``hosts`` by address, the server's last."""

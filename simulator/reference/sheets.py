@@ -9,6 +9,7 @@ from typing import Any
 from coband.simulator.reference.values import in_yaml
 
 Item = dict[str, Any]
+RATE = "Rate (T pulls of N agents, d dimensions, maximum information gain γ_T)"
 PLACE = " place"
 """What the kind of an item ends with that is a mere place of a name."""
 
@@ -117,10 +118,8 @@ def _sections(item: Item) -> Iterator[Section]:
         yield Section("Communication", (Text(tuple(_count(form) for form in item["counts"])),))
     if item.get("where"):
         yield Section("where", (Text(tuple(_quantity(*pair) for pair in item["where"].items())),))
-    if item.get("bounds"):
-        yield Section("Theorems", (Text(tuple(line for bound in item["bounds"] for line in _bound(bound))),))
-    elif item.get("unbounded"):
-        yield Section("Theorems", (Text((f"none is declared: {item['unbounded']}",)),))
+    if item.get("rate"):
+        yield Section(RATE, (Text((item["rate"],)),))
     if item.get("search"):
         lines = tuple(f"{name}: {text} (what `coband frontier` tries)" for name, text in item["search"].items())
         yield Section("Search", (Text(lines),))
@@ -152,16 +151,6 @@ def _private(item: Item) -> tuple[str, str]:
     if not under:
         return "not private", item["otherwise"]
     return f"private under {', '.join(under)}", item["otherwise"]
-
-
-def _bound(bound: Item) -> Iterator[str]:
-    """A theorem: its bound, the quantities in it, and what it assumes."""
-    sign = "= O~" if bound["order"] else "<="
-    yield f"{bound['count']} {sign} {bound['formula']} ({bound['source']})"
-    for name, meaning in bound["where"].items():
-        scale = f", scale = {bound['scale']}" if name == "gain" else ""
-        yield f"where {_quantity(name, meaning)}{scale}"
-    yield f"assumes: {'; '.join(bound['assumes'])}"
 
 
 def _variants(item: Item) -> Iterator[Section]:

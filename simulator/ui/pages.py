@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
-from coband.simulator.analysis.report import data, tables, theory_table
+from coband.simulator.analysis.report import data, tables
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.embedding import templates
 from coband.simulator.experiments.runs.status import ENDED
@@ -126,7 +126,6 @@ class Pages:
                 entries=entries,
                 analysis=analysis,
                 tables=tables,
-                theory=theory_table,
                 against=against,
                 several=len(analysis.labels) > 1,
                 ids=_ids(entries),

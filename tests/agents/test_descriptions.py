@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from coband.simulator.conformance import kit
@@ -9,7 +11,7 @@ from coband.simulator.conformance.runs import algorithm, registry
 from coband.simulator.core.algorithm import SILENT
 from coband.simulator.core.formulas import names_in
 from coband.simulator.experiments.registry.catalogue import describe
-from coband.simulator.reference.sheets import Text, sheet
+from coband.simulator.reference.sheets import RATE, Text, sheet
 from tests.every import every
 
 NAMES = sorted(registry().algorithms)
@@ -33,15 +35,13 @@ def test_every_algorithm_is_described_in_full(name: str) -> None:
 
 
 @every("name", NAMES)
-def test_a_reason_is_given_where_no_theorem_is_declared(name: str) -> None:
+def test_the_rate_has_a_source(name: str) -> None:
+    """A sentence with paper and theorem, or nothing; ``coband describe`` says it."""
     (item,) = (item for item in describe(name, registry()) if item["kind"] == "algorithm")
-    (blocks,) = [section.blocks for section in sheet(item).sections if section.title == "Theorems"] or [()]
-    said = [line for block in blocks if isinstance(block, Text) for line in block.lines]
-    if algorithm(name).unbounded:
-        assert not algorithm(name).bounds
-        assert said == [f"none is declared: {algorithm(name).unbounded}"]
-    else:
-        assert bool(said) == bool(algorithm(name).bounds)
+    said = [section.blocks for section in sheet(item).sections if section.title == RATE]
+    rate = algorithm(name).rate
+    assert said == ([(Text((rate,)),)] if rate else [])
+    assert not rate or re.search(r"(et al\.|and \w+) \d{4}", rate)
 
 
 @pytest.mark.parametrize("name", sorted(registry().problems))

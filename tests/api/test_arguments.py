@@ -86,7 +86,6 @@ def test_what_cannot_be_run(
         ("events", {"node": 77}, "node='77' is no node of this run; there is "),
         ("events", {"sql": "SELECT 1 AS a, 2 AS a"}, "the query has several columns a; name them apart with AS."),
         ("report", {"out": 3}, "out=3 is not allowed: must be str | PathLike[str] | None."),
-        ("to_tensorboard", {"out": 3}, "out=3 is not allowed"),
         ("why", {"event": {"label": "Async"}}, "seq=None: the row of an event has its number there, a whole one."),
         ("why", {"event": "x"}, "event='x' is not allowed: must be int | Mapping[str, Any]."),
     ],

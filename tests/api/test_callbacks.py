@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -77,48 +76,3 @@ def test_only_some_labels_of_a_sweep(tmp_path: Path) -> None:
     assert len(sweep.results) == 2
     with pytest.raises(coband.ScenarioError, match="did you mean Alone"):
         coband.sweep(grid, only="Alon", workers=1, out=tmp_path / "other")
-
-
-def test_tensorboard_has_every_job(done: coband.Run, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboardX", reason="needs tensorboardX (the extra tensorboard)")
-    from tensorboardX.proto.event_pb2 import Event
-
-    place = done.to_tensorboard(tmp_path / "logs")
-    files = sorted(place.rglob("events.out.tfevents.*"))
-    assert len(files) == len(done.results)
-    raw, found = next(file for file in files if "Async" in str(file) and "replication-0" in str(file)).read_bytes(), []
-    while raw:  # records: length, its checksum, data, their checksum
-        length = int.from_bytes(raw[:8], "little")
-        found.append(Event.FromString(raw[12 : 12 + length]))
-        raw = raw[16 + length :]
-    values = [(value.tag, event.step, value.simple_value) for event in found for value in event.summary.value]
-    curve = done.series.where(label="Async", replication=0)
-    expected = list(zip(curve["turn"].tolist(), curve["regret"].tolist(), strict=True))
-    got = [(step, value) for tag, step, value in values if tag == "regret"]
-    assert [step for step, _ in got] == [step for step, _ in expected]
-    assert [value for _, value in got] == pytest.approx([value for _, value in expected], rel=1e-5)
-    with pytest.raises(coband.RunError, match="is not empty, and an export overwrites nothing"):
-        done.to_tensorboard(place)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_mlflow_has_every_job(done: coband.Run, tmp_path: Path) -> None:
-    mlflow: Any = pytest.importorskip("mlflow", reason="needs mlflow-skinny (the extra mlflow)")
-    pytest.importorskip("sqlalchemy", reason="needs sqlalchemy (the extra mlflow)")
-    pytest.importorskip("alembic", reason="needs alembic (the extra mlflow)")
-    uri = done.to_mlflow(tmp_path / "tracked")
-    client = mlflow.MlflowClient(tracking_uri=uri)
-    home = client.get_experiment_by_name(done.name)
-    runs = [run for run in client.search_runs([home.experiment_id]) if "coband.label" in run.data.tags]
-    assert len(runs) == len(done.results)
-    tags = {(run.data.tags["coband.label"], int(run.data.tags["coband.replication"])): run for run in runs}
-    for row in done.results:
-        run = tags[row["label"], row["replication"]]
-        assert run.data.tags["coband.fingerprint"] == row["fingerprint"]
-        assert run.data.metrics["regret"] == pytest.approx(row["regret"])
-        assert run.data.metrics["reward"] == pytest.approx(row["reward"])
-        assert run.data.params["agents.count"] == "3"
-    history = client.get_metric_history(tags["Async", 0].info.run_id, "regret")
-    curve = done.series.where(label="Async", replication=0)
-    expected = list(zip(curve["turn"].tolist(), curve["regret"].tolist(), strict=True))
-    assert sorted((one.step, one.value) for one in history) == expected

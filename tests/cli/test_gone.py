@@ -36,6 +36,19 @@ def test_a_key_that_is_gone_says_what_serves_instead() -> None:
         assert [problem.key.replace("[0]", "") for problem in said] == [key]
 
 
+def test_a_kind_that_is_gone_says_what_serves_instead() -> None:
+    for entry, instead in gone.KINDS.items():
+        key, name = entry.split(": ")
+        document = place = yaml.safe_load(SCENARIO)
+        *outer, last = key.split(".")
+        for step in outer:
+            place = place.setdefault(step, {})
+        place[last] = name
+        with pytest.raises(ScenarioError) as refused:
+            loads(yaml.safe_dump(document))
+        assert f"{key}: {name} is gone: {instead}" in str(refused.value)
+
+
 def test_a_command_that_is_gone_says_what_serves_instead(capsys: pytest.CaptureFixture[str]) -> None:
     for name, instead in gone.COMMANDS.items():
         assert name not in COMMANDS

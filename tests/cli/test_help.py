@@ -185,7 +185,6 @@ OF_RUNS = [
 ]
 MORE = {"coband trace why": ["1"], "coband trace follow": ["1"], "coband trace query": ["SELECT 1"]}
 MORE |= {
-    "coband export": ["--to", "tensorboard"],
     "coband trace diff": ["nowhere"],
     "coband trace export": ["--format", "jsonl"],
 }

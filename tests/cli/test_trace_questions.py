@@ -127,7 +127,6 @@ def test_export(coband: Program, run: Path, tmp_path: Path) -> None:
         (["query", "RUN", "SELECT 1", "--seconds", "0"], "--seconds"),
         (["query", "nowhere", "SELECT 1"], "nowhere is not a run"),
         (["export", "RUN", "--format", "xml"], "'xml' is not one of"),
-        (["export", "RUN", "--format", "shiviz"], "a ShiViz log holds one job, not 4"),
         (
             ["export", "RUN", "--format", "csv", "--out", "RUN/run.sqlite/place"],
             "/place cannot be written: File exists. Choose another place with --out.",

@@ -6,19 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from coband.simulator.core.clock.schedule import Recorded as Turns
-from coband.simulator.core.fleet.copula import Fit
+from coband.simulator.core.fleet.populations import Columns, FilePopulation
 from coband.simulator.core.hosts.availability import Recorded
 from coband.simulator.core.hosts.members import MovesAtTimes
 from coband.simulator.core.network.bandwidth import Packets
 from coband.simulator.core.network.links import Matrix
 from coband.simulator.core.randomness.distributions import Empirical
 
-ROWS = "x\n" + "\n".join(map(str, range(1, 13)))
-COLUMN = {"kind": "file", "columns": {"speed": "x"}}
 FILES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
     "empirical": ("1\n", "25\n", lambda file: Empirical(file=file).mean),
     "matrix": ("0 1\n1 0\n", "0 2\n1 0\n", lambda file: Matrix(kind="matrix", file=file).largest_mean),
@@ -34,12 +31,10 @@ FILES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
         lambda file: Recorded(kind="trace", file=file).leaves(0),
     ),
     "moves": ("agent,time\n0,1\n", "agent,time\n2,1\n", lambda file: MovesAtTimes(kind="times", file=file).agents),
-    "fit": (
-        ROWS,
-        ROWS + "00",
-        lambda file: (
-            Fit(kind="fit", of=COLUMN | {"file": file}).draw(500, np.random.default_rng(0)).numbers["speed"].max() > 99
-        ),
+    "population": (
+        "x\n1\n2\n",
+        "x\n1\n200\n",
+        lambda file: FilePopulation(kind="file", file=file, columns=Columns(speed="x")).table().numbers["speed"].max(),
     ),
 }
 

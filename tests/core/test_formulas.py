@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.core.algorithm import Bound
 from coband.simulator.core.formulas import FormulaError, evaluate, names_in
 
 VALUES: dict[str, Any] = {"m": 3, "d": 4, "mode": "full", "server": SimpleNamespace(exchanges="serial"), "free": None}
@@ -53,15 +52,3 @@ def test_what_is_no_formula_is_refused(formula: str, message: str) -> None:
     with pytest.raises(FormulaError) as caught:
         evaluate(formula, VALUES)
     assert str(caught.value) == message
-
-
-def test_a_bound_names_quantities_of_its_own_and_its_unknown_constants_count_as_1() -> None:
-    bound = Bound(
-        "regret",
-        "c*both",
-        "a theorem",
-        where={"twice": "2*T", "both": "twice + N"},
-        constants={"c": "what is not known"},
-    )
-    assert bound.quantities({"T": 5, "N": 3}) == {"T": 5, "N": 3, "c": 1.0, "twice": 10, "both": 13}
-    assert bound.quantities({"T": 5, "N": 3, "c": 4.0})["c"] == 4.0

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 STRUCTURES: Mapping[str, tuple[str, ...]] = {
     "Async, N=100, T=10^4, gamma=0.1, q=1, D=1": ("async",),
-    "Async, N=100, T=10^4, gamma=1, q=0.1, D=5": ("async_gamma1", "async_short"),
-    "Async, N=1000, T=3000": ("async_1000", "async_many", "flat"),
-    "exact GP, one new point and 20 arms a turn, T=2000": ("exact", "exact_memory"),
-    "exact GP over a fixed domain of M=2000 points, T=10^4": ("domain_2000", "domain"),
+    "Async, N=100, T=10^4, gamma=1, q=0.1, D=5": ("async_short", "async"),
+    "Async, N=1000, T=3000": ("async_many", "flat"),
+    "exact GP, one new point and 20 arms a turn, T=2000": ("exact",),
+    "exact GP over a fixed domain of M=2000 points, T=10^4": ("domain",),
     "Coop, V=200, T=40": ("coop_40", "coop"),
     "Coop, V=200, T=100": ("coop_100",),
     "FN-UCB without training, N=2, 10, 20": ("fn_ucb_2", "fn_ucb_10", "fn_ucb_20"),
-    "training step, n=2000": ("training_floor", "training"),
+    "training step, n=2000": ("training_floor",),
     "30-arm min-max design": ("design",),
     "10^6 Gaussian rewards of known arms": ("known_arms",),
     "SimPy per agent step": ("turns", "flat", "million"),
@@ -22,17 +22,12 @@ STRUCTURES: Mapping[str, tuple[str, ...]] = {
 }
 """The data structures and their textbook forms."""
 NEXT: Mapping[str, tuple[str, ...]] = {
-    "FN-UCB cosine, N=2, T=500, whole process": ("fn_cosine", "fn_cosine_float32", "fn_trained"),
-    "FN-UCB MAGIC, N=2, T=500": ("fn_magic",),
-    "RAGE at gap 0.1, by coband run and in-process": ("rage_run", "rage_each", "rage"),
-    "a job in a sweep, beside its own work": ("job", "memory"),
+    "FN-UCB with training, N=2": ("fn_trained",),
+    "RAGE at gap 0.1, in-process": ("rage",),
+    "a job in a sweep, in addition to its own work": ("job", "memory"),
     "Coop, V=200, T=20, 40, 100": ("coop", "coop_40", "coop_100"),
-    "Coop linear, T=100": ("coop_linear",),
-    "Naive linear, T=40": ("naive_linear",),
     "Async at the paper's size": ("async",),
-    "Async, N=1000, T=3000": ("async_1000",),
     "bare messages": ("exchange", "messages"),
-    "start of validate, a trivial run, describe": ("start_validate", "start_run", "start_describe", "start_list"),
-    "One, Dis at the paper's size": ("one_paper", "dis_paper", "one", "dis"),
+    "start of help, validate, a trivial run": ("start_help", "start_validate", "start_run"),
 }
 """Whole runs and processes."""

@@ -33,7 +33,7 @@ def test_measurements_are_added_and_shown(tmp_path: Path) -> None:
 
 
 def test_the_page_is_that_of_the_file() -> None:
-    from benchmarks.__main__ import CASES, FULL
+    from benchmarks.__main__ import CASES
 
-    what = {name: text for name, (_, text) in {**CASES, **FULL}.items()}
+    what = {name: text for name, (_, text) in CASES.items()}
     assert history.PAGE.read_text(encoding="utf-8") == history.page(history.read(), what)

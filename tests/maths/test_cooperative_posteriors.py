@@ -19,7 +19,7 @@ from coband.simulator.maths.posteriors.linear_features import PrimalKnowledge, P
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
+from coband.simulator.maths.posteriors.shared_log import SharedLog
 from coband.simulator.maths.posteriors.together import learn, scores
 from tests.every import every
 from tests.oracles.coop_kernel_ucb import mmd_squared
@@ -47,7 +47,6 @@ def test_any_order_of_news_gives_the_exact_posterior(seed: int) -> None:
         rng.shuffle(order)
         while order:
             batch, order = sorted(order[:4]), order[4:]
-            log.prepare_together(arms)
             points, rewards = map(np.array, zip(*(observations[key] for key in batch), strict=True))
             posterior.update(Observations(points, rewards, keys=batch))
             known += batch
@@ -106,30 +105,6 @@ def test_agents_that_share_a_ridge_regression_know_what_each_has_learnt(network:
             assert found[agent] == pytest.approx(posterior.scores(sets[agent], [0.5, 1.0, 2.0][agent]), abs=1e-9)
             assert shared[agent].log_det == pytest.approx(posterior.log_det)
     assert sizes == [1, 1, 2, 2, 3, 3, 3]
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.05, 1.0, 30.0])
-@pytest.mark.parametrize("extra", [0, 3])
-def test_arms_of_several_sets_that_cannot_win_are_left_out(alpha: float, extra: int) -> None:
-    rng = np.random.default_rng(int(10 * alpha) + extra)
-    X, y = rng.uniform(-1, 1, (260, 3)), 3 * rng.standard_normal(260)
-    log = SharedLog(Gaussian(gamma=0.8), LAM)
-    log.extend(0, Observations(X, y))
-    posterior = LogPosterior(log)
-    posterior.adopt(240, 0)
-    if extra:
-        posterior.update(Observations(X[:extra], y[:extra]))
-    counts = [7, 1, 12, 4]
-    arms = ArmSet(np.concatenate([rng.uniform(-1, 1, (23, 3)), X[:1]]))
-    factors = np.repeat(alpha * np.array([1.0, 2.0, 1.0, 0.5]), counts)
-    mean, variance = posterior.predict(arms)
-    expected, found = mean + factors * np.sqrt(variance), posterior.scores_of_sets(arms, counts, factors)
-    kept = np.isfinite(found)
-    assert found[kept] == pytest.approx(expected[kept], abs=1e-10)
-    ends = np.cumsum(counts)
-    for part in np.split(np.arange(24), ends[:-1]):
-        assert expected[part].max() == pytest.approx(found[part].max(), abs=1e-10)
-    assert kept.all() == (alpha in (0.0, 30.0) or extra > 0)
 
 
 def test_nystrom_is_exact_while_the_dictionary_grows_and_close_after() -> None:

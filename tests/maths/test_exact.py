@@ -198,3 +198,16 @@ def test_impossible_adoptions_are_refused(known: int, own_taken: int, message: s
     agent.update(Observations(arms[:1], np.array([0.5])))
     with pytest.raises(ValueError, match=message):
         agent.adopt(known, own_taken)
+
+
+@pytest.mark.parametrize("known", [1, 20, 51, 90])
+def test_equal_points_are_solved_for_to_the_same_bits(known: int) -> None:
+    """Wherever they stand among others, so that ties between equal arms are exact."""
+    rng = np.random.default_rng(known)
+    log = SharedLog(Gaussian(gamma=0.5), 1.0)
+    log.extend(0, Observations(rng.uniform(-1, 1, (known, 3)), rng.standard_normal(known)))
+    two, which = rng.uniform(-1, 1, (2, 3)), rng.integers(2, size=51)
+    V = log.solve(two[which], known)
+    for point in (0, 1):
+        alike = V[:, which == point]
+        assert (alike == alike[:, :1]).all()

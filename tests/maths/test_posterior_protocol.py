@@ -350,15 +350,6 @@ def test_bare_points_are_arms_too(subject: Subject) -> None:
     assert_same(said(posterior, np.array(subject.arms.features)), said(posterior, subject.arms))
 
 
-@subjects
-def test_announced_arms_get_the_same_answer(subject: Subject) -> None:
-    posterior, other = subject.learnt(range(N)), ArmSet(DOMAIN.features[3:9])
-    posterior.predict(other)
-    for arms in (other, subject.arms):
-        posterior.prepare_together(arms)
-    assert_same(said(posterior, subject.arms), subject.expected(range(N)))
-
-
 def test_a_ridge_that_grows_after_observations_has_them_at_zero() -> None:
     early, late = X[:6].copy(), X[6:N]
     early[:, 2] = 0.0

@@ -248,7 +248,7 @@ def test_an_algorithm_has_messages_closed_forms_parameters_and_its_paper(pages: 
         "## Liars",
         "## Communication",
         "## Where",
-        "## Theorems",
+        "## Rate (T pulls of N agents, d dimensions, maximum information gain γ\\_T)",
         "## Search",
         "## Metrics",
         "## Needs",

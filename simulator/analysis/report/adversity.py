@@ -22,7 +22,6 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.communication import fields
 from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.report.drawing import figure, plain
-from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.lies import Lie, first_lies
 from coband.simulator.analysis.report.palette import MUTED, PAPER, SERIES
 from coband.simulator.analysis.report.rows import LONG_LABEL, label_rows
@@ -85,7 +84,6 @@ def _draw_spent(axis: Axes, spent: Mapping[str, Sequence[float]], colours: Mappi
     for label, values in spent.items():
         y = np.array([0.0, *values])
         axis.plot(x, y, color=colours[label], marker="o", markersize=4)
-        note(axis, label, colours[label], x, y, None)
     axis.set_ylim(bottom=0.0)
     axis.set_xlim(left=0.0)
     plain(axis, "ε spent", "percent of the simulated time")

@@ -14,7 +14,6 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
 from coband.simulator.analysis.report.figures import BAND, MAX_BANDS
-from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.multiples import foremost_contenders
 from coband.simulator.analysis.report.palette import LineStyle
 from coband.simulator.arrays import BoolArray, FloatArray
@@ -55,12 +54,12 @@ def age_figure(analysis: Analysis) -> Figure | None:
     panels = [
         (name, title) for name, title in PANELS if any(one is not None and one.known(name).any() for one in found)
     ]
-    for place, (name, title) in enumerate(panels, start=1):
-        axis = drawn.add_subplot(1, len(panels), place)
+    for column, (name, title) in enumerate(panels, start=1):
+        axis = drawn.add_subplot(1, len(panels), column)
         for number, curve in enumerate(found):
             if curve is not None:
-                drawn_as = (labels[number], styles[number], (number + 1) / len(labels))
-                _draw(axis, curve, name, drawn_as, banded=len(labels) <= MAX_BANDS)
+                place = (number + 1) / len(labels)
+                _draw(axis, curve, name, styles[number], place, banded=len(labels) <= MAX_BANDS)
         axis.set_ylim(bottom=0.0)
         plain(axis, title, "turns")
     looks = [(label, style) for label, style, curve in zip(labels, styles, found, strict=True) if curve is not None]
@@ -68,17 +67,16 @@ def age_figure(analysis: Analysis) -> Figure | None:
     return drawn
 
 
-def _draw(axis: Axes, curve: AgeCurve, name: str, drawn_as: tuple[str, LineStyle, float], *, banded: bool) -> None:
-    """One curve (label, style, place of its first marker), of the parts in which all replications have ages."""
+def _draw(axis: Axes, curve: AgeCurve, name: str, style: LineStyle, place: float, *, banded: bool) -> None:
+    """One curve, with its first marker at a place, of the parts in which all replications have ages."""
     complete = curve.known(name)
     if not complete.any():
         return
-    (label, style, place), x, values = drawn_as, curve.turns[complete], curve.ages[name][:, complete]
+    x, values = curve.turns[complete], curve.ages[name][:, complete]
     bands = estimates.bands(values) if banded else None
     if bands is not None:
         axis.fill_between(x, *bands, color=style.colour, alpha=BAND, linewidth=0)
     axis.plot(x, values.mean(axis=0), markevery=(0.06 * place, 0.14), markersize=5, **style.look)
-    note(axis, label, style.colour, x, values.mean(axis=0), bands)
 
 
 def age_curve(contender: Contender) -> AgeCurve | None:

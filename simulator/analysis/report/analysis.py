@@ -18,7 +18,6 @@ from coband.simulator.analysis.report.events import Events, read
 from coband.simulator.analysis.report.measures import measures
 from coband.simulator.analysis.report.palette import LineStyle, line_style, variant_style
 from coband.simulator.analysis.report.rounds import Round, Waits
-from coband.simulator.analysis.theory.growth import Growth, growths
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
@@ -191,12 +190,6 @@ class Analysis:
         if self.reference is None:
             return self.differences
         return {key: comparisons.against(found, self.reference) for key, found in self.differences.items()}
-
-    @cached_property
-    def growths(self) -> list[Growth]:
-        """The bounds of theorems beside what was measured."""
-        pairs = ((one, self.comparison.scenario_of(one)) for one in self.contenders)
-        return [found for one, scenario in pairs for found in growths(one, scenario)]
 
     @cached_property
     def flows(self) -> list[tuple[str, list[Flow]]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report import figures as curves
-from coband.simulator.analysis.report import frontier, frontier_figure, rows, sweeps, theory_figure
+from coband.simulator.analysis.report import frontier, frontier_figure, rows, sweeps
 from coband.simulator.analysis.report.adversity import adversity_figure
 from coband.simulator.analysis.report.age import age_figure
 from coband.simulator.analysis.report.analysis import Analysis
@@ -126,11 +126,6 @@ def _trade_off(analysis: Analysis) -> Figure | None:
     return frontier_figure.trade_off_figure(panels, entry_styles(analysis)) if panels else None
 
 
-def _theory(analysis: Analysis) -> Figure | None:
-    colours = {label: style.colour for label, style in zip(analysis.labels, analysis.styles, strict=True)}
-    return theory_figure.theory_figure(analysis.growths, colours)
-
-
 DRAWINGS = (
     Drawing(
         "results", "Mean and 95 % interval of each algorithm on each measure; the table has the numbers.", _totals, True
@@ -181,7 +176,6 @@ DRAWINGS = (
         "Differences between algorithms with 95 % intervals; the same numbers are in the tables.",
         lambda found: rows.side_by_side(rows.differences(found)[:MAX_PANELS]),
     ),
-    Drawing("theory", "Growth of regret and communication beside the bounds of theorems; the table has it.", _theory),
     Drawing("age", "What decisions did not know of, in pulls and in simulated time, against turns.", age_figure),
     Drawing(
         "times",

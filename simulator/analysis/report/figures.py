@@ -24,7 +24,6 @@ from coband.simulator.analysis.report.drawing import (
     plain,
     wrapped,
 )
-from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.palette import LineStyle
 from coband.simulator.experiments.store.store import Series
 
@@ -69,14 +68,12 @@ class Line:
 
     Attributes:
         pale: whether it stands in the background.
-        name: its name beside its values, where the legend has another one for it.
     """
 
     label: str
     series: Sequence[Series]
     style: LineStyle
     pale: bool = False
-    name: str = ""
 
 
 def curve_figure(lines: Sequence[Line]) -> Figure:
@@ -159,7 +156,6 @@ def legend_handles(lines: Sequence[Line]) -> list[Line2D]:
 def _draw_curve(axis: Axes, line: Line, panel: Panel, offset: float, banded: bool) -> None:
     style = line.style
     found = curves.curve(line.series, panel.x, panel.y, log=panel.x == "scalars")
-    note(axis, line.name or line.label, style.colour, found.x, found.mean, found.band, across=UNITS[panel.x])
     if found.constant:
         axis.axhline(found.mean[0], color=style.colour, linestyle=(0, (1, 2)), linewidth=1.3)
         axis.set_ylim(top=max(axis.get_ylim()[1], 1.1 * found.mean[0]))

@@ -13,7 +13,6 @@ from matplotlib.ticker import NullFormatter, SymmetricalLogLocator
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
 from coband.simulator.analysis.report.figures import LOG, UNITS
 from coband.simulator.analysis.report.frontier import TradeOff, curves
-from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.palette import FADED, INK, MUTED, PAPER, LineStyle, mixed
 from coband.simulator.metrics import Metric
 
@@ -94,8 +93,6 @@ def _draw(axis: Axes, points: Sequence[TradeOff], styles: Styles) -> None:
             axis.plot(*ends, color=style.colour, linewidth=1.4, solid_capstyle="butt")
         filling = _filling(style, _sign(point))
         axis.plot(point.cost.mean, point.gain.mean, linestyle="none", clip_on=False, zorder=3, **filling)  # type: ignore[arg-type]
-        band = None if point.gain.interval is None else ([point.gain.interval[0]], [point.gain.interval[1]])
-        note(axis, point.label, style.colour, [point.cost.mean], [point.gain.mean], band)
 
 
 def _draw_staircase(axis: Axes, points: Sequence[TradeOff]) -> None:

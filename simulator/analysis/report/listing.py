@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from coband.simulator.analysis.report import theory_table
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.comparison import Difference, Ranking
 
@@ -19,7 +18,6 @@ def listed(analysis: Analysis) -> dict[str, object]:
             for measure in each.measures
             for one in each.shown(measure)
         ],
-        "theory": [{**_place(each), **one} for each in analysis.within for one in theory_table.listed(each.growths)],
     }
 
 

@@ -94,12 +94,10 @@ def foremost(analysis: Analysis) -> list[Line]:
     best = best_labels(analysis)
     entries = analysis.shared.entries
     pale = [
-        Line(f"{one.entry}, {OTHERS}", one.series, style, pale=True, name=one.label)
-        for one, style in pairs
-        if one.label not in best
+        Line(f"{one.entry}, {OTHERS}", one.series, style, pale=True) for one, style in pairs if one.label not in best
     ]
     front = [
-        Line(f"{one.entry}, {BEST}", one.series, line_style(entries.index(one.entry)), name=f"{one.label}, {BEST}")
+        Line(f"{one.entry}, {BEST}", one.series, line_style(entries.index(one.entry)))
         for one, _ in pairs
         if one.label in best
     ]

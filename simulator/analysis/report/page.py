@@ -37,7 +37,7 @@ def page(analysis: Analysis, replications: Sequence[int] = ()) -> str:
         remarks=[*comparison.remarks(), *([SINGLE] if sheet.single else [])],
         sections=list(sections(sheet)),
         css=Markup(static(PACKAGE, "report.css")),
-        scripts=[*(Markup(static(PACKAGE, f"{name}.js")) for name in ("hover", "wide")), Markup(_diagram())],
+        scripts=[Markup(static(PACKAGE, "wide.js")), Markup(_diagram())],
     )
     return visible(text) + "\n"
 

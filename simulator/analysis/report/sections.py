@@ -14,27 +14,15 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from coband.simulator.analysis.report import (
-    contents,
-    critical,
-    diagram,
-    hover,
-    multiples,
-    narrow,
-    provenance,
-    tables,
-    times,
-)
+from coband.simulator.analysis.report import contents, critical, diagram, multiples, provenance, tables, times
 from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP
-from coband.simulator.analysis.report.embedding import json_text
 from coband.simulator.analysis.report.fates import fates_table
 from coband.simulator.analysis.report.figures import MAX_BANDS
 from coband.simulator.analysis.report.frontier import standing_table
 from coband.simulator.analysis.report.palette import TIMES, VARIABLES
-from coband.simulator.analysis.report.svg import glyphs_of_readers, inline
+from coband.simulator.analysis.report.svg import inline
 from coband.simulator.analysis.report.tables import ReportTable
-from coband.simulator.analysis.report.theory_table import assumptions, growth_table
 
 MAX_ENVIRONMENTS = multiples.MAX_ENVIRONMENTS
 """Largest number of environments with figures and tables of their own."""
@@ -59,11 +47,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Inlined:
-    """A figure as SVG, with the environment that it shows, and the values behind its curves as JSON."""
+    """A figure as SVG, with the environment that it shows."""
 
     environment: str
     svg: Markup
-    values: Markup | None
 
 
 class Sheet:
@@ -85,13 +72,7 @@ class Sheet:
         found: dict[str, list[Inlined]] = {name: [] for name in contents.NAMES}
         for order, one in enumerate(contents.figures(self.analysis, environments=MAX_ENVIRONMENTS)):
             title, name = f"{one.title} {one.environment}".strip(), f"f{order}"
-            narrow.mark(one.figure)
-            broad = inline(one.figure, name, title)
-            with glyphs_of_readers():
-                below, moves = narrow.narrow(one.figure, name, title)
-            drawn = Markup(broad.replace("<svg", '<svg class="broad"', 1) + below if below else broad)
-            values = hover.values(one.figure, moves)
-            found[one.name].append(Inlined(one.environment, drawn, Markup(json_text(values)) if values else None))
+            found[one.name].append(Inlined(one.environment, Markup(inline(one.figure, name, title))))
         return found
 
     @property
@@ -202,16 +183,6 @@ def _differences(sheet: Sheet) -> Section | None:
     return Section("differences", "Differences", "Differences between algorithms", body)
 
 
-def _theory(sheet: Sheet) -> Section | None:
-    found = sheet.table(lambda one: growth_table(one.growths))
-    if found is None:
-        return None
-    places = [(growth, one.environment) for one in sheet.within for growth in one.growths]
-    sentences = assumptions([growth for growth, _ in places], [environment for _, environment in places])
-    body = sheet.fill("theory", found=found, sentences=sentences)
-    return Section("theory", "Theory", "What theorems promise", body)
-
-
 def _times(sheet: Sheet) -> Section:
     timings = [timing for one in sheet.within for timing in one.timings]
     untraced = sheet.analysis.untraced
@@ -271,7 +242,6 @@ SECTIONS: tuple[Build, ...] = (
     _regret,
     _communication,
     _differences,
-    _theory,
     _times,
     _rounds,
     _diagram,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from html import escape
 
 import matplotlib as mpl
@@ -60,21 +58,14 @@ def _short(path: re.Match[str]) -> str:
     return f' d="{_LINES.sub(" ", places).replace(" -", "-")}"'
 
 
-@contextmanager
-def glyphs_of_readers() -> Iterator[None]:
-    """Text stays text, which the reader's own fonts draw: it does not matter what those of this machine lack."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")
-        yield
-
-
 def svg(figure: Figure) -> str:
     """A figure as an SVG document without a date; equal figures give equal text.
 
     Its panels are placed here, once and for all: to place them, savefig would draw everything twice.
     """
     buffer, canvas, layout = io.StringIO(), figure.canvas, figure.get_layout_engine()
-    with glyphs_of_readers():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # readers' own fonts draw the text
         if layout is not None:
             FigureCanvasSVG(figure)  # what measures its texts
             layout.execute(figure)

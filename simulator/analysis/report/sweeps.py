@@ -25,7 +25,6 @@ from coband.simulator.analysis.report.drawing import (
 )
 from coband.simulator.analysis.report.environments import combinations, named
 from coband.simulator.analysis.report.figures import same_height
-from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.multiples import COLUMNS, MAX_ENVIRONMENTS
 from coband.simulator.analysis.report.palette import LineStyle, line_style
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -200,7 +199,7 @@ def _responses(
         axis = drawn.add_subplot(lines, columns, place + 1)
         for style, aside, entry in _styled(surface):
             means = [panel.best(surface, entry, text) for text in panel.values]
-            _draw_response(axis, entry, style, aside, means, panel.values)
+            _draw_response(axis, style, aside, means)
         heading = wrapped(named(panel.said), TITLES // columns)
         plain(axis, heading, panel.name, title if place % columns == 0 else "")
         every = -(-columns * _room(panel.values) // CHARACTERS)
@@ -226,17 +225,13 @@ def _styled(surface: ResponseSurface) -> list[tuple[LineStyle, float, str]]:
     return [(surface.style(entry), step * (place - middle), entry) for place, entry in enumerate(surface.entries)]
 
 
-def _draw_response(
-    axis: Axes, entry: str, style: LineStyle, aside: float, means: Sequence[Estimate | None], values: Sequence[str]
-) -> None:
+def _draw_response(axis: Axes, style: LineStyle, aside: float, means: Sequence[Estimate | None]) -> None:
     points = [(place, found) for place, found in enumerate(means) if found is not None]
     if not points:
         return
     places, heights = [place + aside for place, _ in points], [found.mean for _, found in points]
     halves = [found.half_width or 0.0 for _, found in points]
     axis.errorbar(places, heights, yerr=halves, markersize=4, capsize=2, **style.look)
-    ends = [[mean + side * half for mean, half in zip(heights, halves, strict=True)] for side in (-1, 1)]
-    note(axis, entry, style.colour, places, heights, (ends[0], ends[1]), [values[place] for place, _ in points])
 
 
 @dataclass(frozen=True)

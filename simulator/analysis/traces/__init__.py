@@ -3,5 +3,5 @@
 What may come in: questions to events and export formats; the tables themselves are in ``store``.
 """
 
-FORMATS = ("perfetto", "shiviz", "jsonl", "csv", "parquet")
+FORMATS = ("perfetto", "jsonl", "csv", "parquet")
 """The export formats."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from coband.simulator.analysis.traces import perfetto, shiviz, tables
+from coband.simulator.analysis.traces import perfetto, tables
 from coband.simulator.analysis.traces.reading import traced
 from coband.simulator.experiments.store.files import refuse_stored, writing_to
 from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
@@ -35,8 +35,6 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
         OutputError: the file is one of a run, or cannot be written.
     """
     jobs = traced(jobs)
-    if form == "shiviz" and len(jobs) > 1:
-        raise StoreError(f"a ShiViz log holds one job, not {len(jobs)}; choose one with --label and --replication.")
     if out is None:
         if form == "parquet":
             raise StoreError("Parquet is no text; name a file with --out FILE.")
@@ -72,9 +70,6 @@ def _opened(file: Path, *, compressed: bool) -> Iterator[IO[str]]:
 def _write(run: StoredRun, jobs: list[StoredJob], form: str, out: Write) -> None:
     if form == "perfetto":
         perfetto.write(jobs, out)
-    elif form == "shiviz":
-        for job in jobs:
-            shiviz.write(job, out)
     elif form == "csv":
         tables.write_csv(run.events_of(jobs), out)
     else:

@@ -13,7 +13,7 @@ COMMANDS = {
     "stats": "Count events, messages and scalars.",
     "diff": "Find the first event in which two runs differ.",
     "query": "Run a read-only SQL query.",
-    "export": "Write events for Perfetto, ShiViz or a table.",
+    "export": "Write events for Perfetto or a table.",
     "verify": "Check a trace against its fingerprint and the ledger.",
     "hash": "Print the fingerprint of each job.",
 }

@@ -20,7 +20,7 @@ from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 def export(path: Path, label: str | None, replication: int | None, form: str, out: Path | None, force: bool) -> None:
     """Write the events of a run.
 
-    perfetto: open the file (also FILE.json.gz) at https://ui.perfetto.dev. shiviz: one job, for https://bestchai.bitbucket.io/shiviz.
+    perfetto: open the file (also FILE.json.gz) at https://ui.perfetto.dev.
     jsonl, csv, parquet: one row per event, with the columns of the view `trace` (without ages).
     """
     with opened(path) as run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,8 +24,6 @@ SHARES: Mapping[str, float] = {"share": 1.0, "percent": 0.01}
 LONGEST, FASTEST, MOST, FULLEST = 86400.0, 1e12, 1e6, 1e12
 """What is absurd: a turn or a way of more seconds, a link of more bits per second, a speed of more than that, a battery
 of more joules."""
-SAMPLE = 1000
-"""Devices drawn to look at a population that has no rows."""
 OnBadRow = Literal["refuse", "drop"]
 Settable = Literal["compute", "speed", "uplink", "downlink", "latency", "battery", "capacity", "availability"]
 
@@ -46,15 +44,6 @@ class BasePopulation(Config):
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
         """Devices of so many agents, in units of simulated time and bits; ``rng`` is a stream of its own."""
-
-    def tables(self) -> Sequence[Fleet]:
-        """The rows that devices come from: a device is a row of each table, whatever its rows of others are; empty:
-        devices do not come from rows."""
-        return ()
-
-    def halves(self, rng: np.random.Generator) -> list[tuple[Fleet, Fleet]]:
-        """Of each table half of the rows, drawn at random, and the other half; without one, devices drawn twice."""
-        return [table.halves(rng) for table in self.tables()] or [(self.draw(SAMPLE, rng), self.draw(SAMPLE, rng))]
 
     def misfit(self, count: int) -> str:
         """What does not fit so many agents; empty when nothing is wrong."""
@@ -109,9 +98,6 @@ class Rows(BasePopulation):
     def table(self) -> Fleet:
         """All rows."""
         return self.read()[0]
-
-    def tables(self) -> Sequence[Fleet]:
-        return (self.table(),)
 
     def misfit(self, count: int) -> str:
         rows = self.table().count

@@ -59,19 +59,19 @@ class Flash(BasePopulation):
 
     @property
     def offers(self) -> frozenset[str]:
-        names = {name for fleet in self.tables() for name in fleet.numbers}
+        names = {name for fleet in self._tables() for name in fleet.numbers}
         return frozenset(names | ({AVAILABILITY} if self.availability_file is not None else set()))
 
     @property
     def dropped(self) -> str:
         return "; ".join(filter(None, (text for _, text in self._parts().values())))
 
-    def tables(self) -> Sequence[Fleet]:
+    def _tables(self) -> Sequence[Fleet]:
         return [fleet for fleet, _ in self._parts().values()]
 
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
         found = Fleet(count, {})
-        for fleet in self.tables():
+        for fleet in self._tables():
             found = fleet.take(rng.integers(fleet.count, size=count)).beside(found)
         return found
 

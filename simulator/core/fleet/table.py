@@ -166,11 +166,6 @@ class Fleet:
         numbers = {name: values[rows] for name, values in self.numbers.items()}
         return Fleet(len(rows), numbers, None if self.trace is None else self.trace[rows], self.windows)
 
-    def halves(self, rng: np.random.Generator) -> tuple[Fleet, Fleet]:
-        """Half of the rows, drawn at random, and the other half."""
-        order, half = rng.permutation(self.count), self.count // 2
-        return self.take(order[:half]), self.take(order[half:])
-
     def only(self, names: frozenset[str]) -> Fleet:
         kept = {name: values for name, values in self.numbers.items() if name in names}
         return Fleet(self.count, kept, *((self.trace, self.windows) if AVAILABILITY in names else ()))

@@ -77,7 +77,6 @@ class AgentHost(ClientHost):
         super().__init__(*host)
         self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
         self._domain = self.node.context.domain
-        self._shown: ArmSet | None = None
         self._veiled: Veil | None = getattr(world, "veiled", None)
         self._upcoming = upcoming
         self._ahead = NOTHING  # unless the agent looks ahead
@@ -101,7 +100,7 @@ class AgentHost(ClientHost):
     def _start_turn(self) -> None:
         self.turns += 1
         if self._compute is None:
-            arms = self._next_arms()
+            arms = self._arms()
             self.enter(self.pull(arms, self.node.choose(arms)))
         else:
             now = self._clock.now
@@ -123,7 +122,7 @@ class AgentHost(ClientHost):
 
     def _turn(self, cause: int) -> None:
         """Choose, pull, observe, send: one step of the paper's loop, at the end of a turn that took time."""
-        arms = self._next_arms()
+        arms = self._arms()
         turn = self.pull(arms, self.node.choose(arms))
         now, detail = self._clock.now, self._progress.describe_choice(turn.arms.features, turn.arm)
         seq = self._trace.record(now, tr.CHOOSE, self.address, cause=cause, value=turn.arm, detail=detail)
@@ -132,7 +131,7 @@ class AgentHost(ClientHost):
     def begin(self) -> ArmSet:
         """Start a turn that takes no time; the arms to choose from."""
         self.turns += 1
-        return self._next_arms() if self._domain is None else self._domain
+        return self._arms() if self._domain is None else self._domain
 
     def pull(self, arms: ArmSet, arm: int) -> Turn:
         """Pull an arm and have the agent learn from it."""
@@ -202,28 +201,15 @@ class AgentHost(ClientHost):
             else:
                 self._start_handling(packet, cause)
 
-    def prepare_together(self) -> None:
-        """Show the agent the arms of the turn that it is about to take."""
-        if not (self.busy or self.due or self.node.waiting or self.node.done or self._down.peek(self.address)):
-            self._shown = self._arms(self.turns + 1)
-            self.node.prepare_together(self._shown)
-
-    def _next_arms(self) -> ArmSet:
-        """The arms of the turn that was started; what was shown before is used up."""
-        arms, self._shown = self._arms(self.turns), None
-        return arms
-
-    def _arms(self, turn: int) -> ArmSet:
-        """The arm set of the turn that comes next: one object, however often it is asked for."""
+    def _arms(self) -> ArmSet:
+        """The arm set of the turn that was started."""
         if self._domain is not None:
             return self._domain
-        if self._shown is not None:
-            return self._shown
         if self._upcoming is None:
-            return ArmSet(self._world.arms(self.address, turn))
-        place = turn - self._ahead.first
+            return ArmSet(self._world.arms(self.address, self.turns))
+        place = self.turns - self._ahead.first
         if place >= len(self._ahead):
-            self._ahead, place = ComingArms(self._upcoming(self.address, turn), turn), 0
+            self._ahead, place = ComingArms(self._upcoming(self.address, self.turns), self.turns), 0
             self.node.look_ahead(self._ahead)
         elif place:
             self._ahead.forget(place - 1)

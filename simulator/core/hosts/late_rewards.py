@@ -37,7 +37,7 @@ class LateRewardsHost(AgentHost):
 
     def _turn(self, cause: int) -> None:
         node, now, progress = self.node, self._clock.now, self._progress
-        offered = arms = self._next_arms()
+        offered = arms = self._arms()
         arm = node.choose(arms)
         reward, regret = self._reward(offered, arm)
         if self._veiled is not None:

@@ -24,7 +24,6 @@ class Turns:
     """Puts the turns of a run on the clock.
 
     Args:
-        preparing: whether agents are shown their arms before a round.
         cohort: takes the turns of one instant; None: each turn has an event of its own.
         stays: when agents join and leave, as turns before and after are lost; None: they do not.
     """
@@ -36,12 +35,11 @@ class Turns:
         clock: Clock,
         streams: Streams,
         progress: Progress,
-        preparing: bool,
         cohort: Cohort | None,
         stays: Stays | None,
     ) -> None:
         self._schedule, self._agents, self._clock, self._streams = schedule, agents, clock, streams
-        self._progress, self._preparing, self._cohort, self._stays = progress, preparing, cohort, stays
+        self._progress, self._cohort, self._stays = progress, cohort, stays
         self._hosts: Sequence[Host] = ()
         self._thinking: list[Draws] = []
         self._ticks: Iterator[tuple[float, int]] = iter(())
@@ -97,8 +95,6 @@ class Turns:
             self._clock.at(time, TURN, agent, self._tick, agent)
 
     def _tick(self, agent: Address) -> None:
-        if agent == 0 and self._preparing:
-            self._prepare(map(self.host, range(self._agents)))
         self._allow(agent)
         self._schedule_tick()
 
@@ -120,14 +116,8 @@ class Turns:
         assert self._cohort is not None
         if self._together != agents:
             self._together, self._acting = agents, [self.host(agent) for agent in agents]
-        if self._preparing:
-            self._prepare(self._acting)
         self._cohort.tick(self._acting)
         self._schedule_cohort()
-
-    def _prepare(self, hosts: Iterable[AgentHost]) -> None:
-        for host in hosts:
-            host.prepare_together()
 
     def think(self, agent: Address) -> None:
         """Renewal: the agent's next turn is due when its think time is over."""

@@ -8,7 +8,6 @@ Authors of algorithms find here all that these interfaces mention.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -230,18 +229,6 @@ class Agent(Client):
                 refuse_outbox(answer, self, "receive")
                 raise
         return outbox
-
-    def prepare_together(self, arms: ArmSet) -> None:
-        """The arm set of the next turn, before any agent of the round chooses: a chance to prepare all of them at once.
-
-        ``choose`` and ``observe`` are given the same object. Nothing but time may depend on whether this is called.
-        """
-
-    def __init_subclass__(cls, **options: object) -> None:
-        super().__init_subclass__(**options)
-        if "prefetch" in vars(cls):
-            warnings.warn(f"{cls.__name__}.prefetch is called prepare_together now", DeprecationWarning, stacklevel=2)
-            cls.prepare_together = vars(cls)["prefetch"]  # type: ignore[method-assign]
 
     def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
         """The arm sets of the agent's turns to come, the next one first: a chance to prepare several at once.

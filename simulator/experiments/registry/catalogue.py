@@ -9,11 +9,9 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from coband.simulator.core.algorithm import (
-    BOUND_QUANTITIES,
     COMMON_QUANTITIES,
     RUN_QUANTITIES,
     Algorithm,
-    Bound,
     MessageSize,
 )
 from coband.simulator.core.formulas import names_in
@@ -110,28 +108,11 @@ def _algorithm(algorithm: Algorithm) -> Item:
         "privacy": list(_privacy(algorithm)),
         "liars": stand(algorithm),
         "counts": [asdict(form) for form in algorithm.counts],
-        "bounds": [_bound(bound) for bound in algorithm.bounds],
-        "unbounded": algorithm.unbounded,
+        "rate": algorithm.rate,
         "search": dict(algorithm.search),
         "where": dict(_quantities(algorithm)),
         "metrics": [metric_item(metric) for metric in algorithm.metrics],
         "parameters": list(_parameters(algorithm.config)),
-    }
-
-
-def _bound(bound: Bound) -> Item:
-    """A theorem's bound, with the meaning of the quantities of its formula beside parameters and other formulas."""
-    used = dict.fromkeys(name for text in (bound.formula, *bound.where.values()) for name in names_in(text))
-    where = {name: f"= {formula}" for name, formula in bound.where.items()}
-    where |= {name: meaning for name, meaning in {**BOUND_QUANTITIES, **bound.constants}.items() if name in used}
-    return {
-        "count": bound.count,
-        "formula": bound.formula,
-        "source": bound.source,
-        "order": bound.order,
-        "scale": bound.scale if "gain" in used else None,
-        "where": where,
-        "assumes": [one.meaning for one in bound.assumes],
     }
 
 

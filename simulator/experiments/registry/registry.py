@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 
-from coband.simulator.core.algorithm import Algorithm, Bound, ClosedForm, MessageSize
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.clock.schedule import SCHEDULES
 from coband.simulator.core.fleet.kinds import POPULATIONS
 from coband.simulator.core.formulas import FormulaError, names_in
@@ -150,15 +150,10 @@ def _check_formulas(algorithm: Algorithm) -> None:
     for part in (*algorithm.messages, *algorithm.counts):
         if not isinstance(part, (MessageSize, ClosedForm)):
             raise PluginError(f"messages and counts hold coband.MessageSize and coband.ClosedForm, not {part!r}")
-    for bound in algorithm.bounds:
-        if not isinstance(bound, Bound):
-            raise PluginError(f"bounds hold coband.Bound, not {bound!r}")
     sizes = [text for message in algorithm.messages for text in (message.size, message.when)]
     forms = [text for form in algorithm.counts for text in (form.formula, form.when)]
-    bounds = [text for one in algorithm.bounds for text in (one.formula, one.scale, *one.where.values())]
-    bounds += [one.holds for bound in algorithm.bounds for one in bound.assumes]
     try:
-        for formula in filter(None, (*sizes, *forms, *bounds, *algorithm.where.values())):
+        for formula in filter(None, (*sizes, *forms, *algorithm.where.values())):
             names_in(formula)
     except FormulaError as error:
         raise PluginError(str(error)) from None

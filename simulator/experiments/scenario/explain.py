@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from coband.simulator.experiments.scenario.gone import key as key_gone
+from coband.simulator.experiments.scenario.gone import kind as kind_gone
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted, slips
 from coband.simulator.experiments.scenario.nodes import (
     MappingNode,
@@ -96,6 +97,8 @@ class Explainer:
         name = str(node.value) if isinstance(node, ScalarNode) else ""
         if name in self._broken:
             message = f"{quoted(name)} is installed but could not be loaded: {self._broken[name]}"
+        elif (gone := kind_gone(place, name)) is not None:
+            message = gone
         else:
             what = f"{given(node)} is not a known {key}"
             message = f"{what}{did_you_mean(name, known) or ';'} known: {', '.join(known)}"

@@ -16,18 +16,39 @@ KEYS: Mapping[str, str] = {
 }
 """Key of a scenario, without positions in lists, such as ``agents.restart`` -> what serves instead."""
 
+KINDS: Mapping[str, str] = {
+    "agents.population.kind: fit": "draw devices from a table (kind: file); docs/howto/populations.md makes a long "
+    "table from a short one",
+}
+"""Kind of a part of a scenario -> what serves instead."""
+
 COMMANDS: Mapping[str, str] = {
+    "export": "read coband.load(RUN).results and .series, and log them with the tracker's own calls",
+    "figures": "run a paper's scenario (`coband sweep duets/h1 --out DIR`), and draw it (`coband report DIR`)",
+    "fit": "give measured delays as {kind: empirical, file: ...}, or fit a family with scipy.stats, as "
+    "docs/howto/stragglers.md does",
     "whatif": "run a stored run with one thing changed: `coband run RUN --set KEY=VALUE`",
 }
 """Command, such as ``trace follow`` -> what serves instead."""
 
 
+def kind(path: tuple[str | int, ...], name: str) -> str | None:
+    """Why the key at ``path`` does not name that kind any more; None: it never did."""
+    entry = f"{_dotted(path)}: {name}"
+    return f"{name} is gone: {KINDS[entry]}" if entry in KINDS else None
+
+
 def key(path: tuple[str | int, ...]) -> str | None:
     """Why a scenario has no such key any more; None: it never had."""
-    name = ".".join(step for step in path if isinstance(step, str))
+    name = _dotted(path)
     return f"this key is gone: {KEYS[name]}" if name in KEYS else None
 
 
 def command(path: str) -> str | None:
     """Why there is no such command any more; None: there never was."""
     return f"`coband {path}` is gone: {COMMANDS[path]}" if path in COMMANDS else None
+
+
+def _dotted(path: tuple[str | int, ...]) -> str:
+    """A key without positions in lists."""
+    return ".".join(step for step in path if isinstance(step, str))

@@ -63,3 +63,17 @@ def solve_definite(A: FloatArray, B: FloatArray) -> FloatArray:
         raise NotDefiniteError(f"a matrix is not positive definite (pivot {info}); give a larger lam, or xi.")
     found: FloatArray = solved if B.ndim > 1 else solved[:, 0]
     return found
+
+
+def repeat_alike(solved: FloatArray, X: FloatArray) -> None:
+    """Make the rows of ``solved`` (n, m) that belong to equal points X (n, d) equal to the last bit.
+
+    The last bits of products and solves depend on the place in them, and ties between equal arms are to be exact.
+    """
+    last = X[:, -1].tolist()
+    if len(set(last)) < len(last):
+        first: dict[bytes, int] = {}
+        for row, point in enumerate(np.ascontiguousarray(X)):
+            same = first.setdefault(point.tobytes(), row)
+            if same != row:
+                solved[row] = solved[same]

@@ -1,4 +1,4 @@
-"""Triangular solves remembered and prepared, so that nobody asks a growing factor twice."""
+"""Triangular solves remembered, so that nobody asks a growing factor twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class SolveCache:
     """Answers V = L^(-1) k(X_known, X) over the first ``known`` rows of a growing factor.
 
     The last solve is kept: the arms chosen from it become rows of the factor without a second solve, and agents that
-    know the same rows and see the same arms share one. Arm sets that were announced are solved together.
+    know the same rows and see the same arms share one.
 
     Args:
         compute: the solve itself, of X (n, d) over so many rows, as a new array (known, n).
@@ -23,34 +23,16 @@ class SolveCache:
     def __init__(self, compute: Callable[[FloatArray, int], FloatArray]) -> None:
         self._compute = compute
         self._last: tuple[FloatArray, FloatArray] | None = None
-        self._announced: dict[ArmSet, None] = {}
-        self._solved: dict[ArmSet, FloatArray] = {}
 
     def __call__(self, points: Points, known: int) -> FloatArray:
         """V for n points, read-only (known, n)."""
         X = features_of(points)
         V = self._recalled(X, known)
-        if V is None and isinstance(points, ArmSet):
-            V = self._prepared(points, known)
         if V is None:
-            V = self._read_only(X, known)
+            V = self._compute(X, known)
+            V.flags.writeable = False
             self._last = (X if isinstance(points, ArmSet) else X.copy(), V)
         return V
-
-    def prepare_together(self, points: Points) -> None:
-        """Announce an arm set that will be asked about soon: all those announced are then solved together.
-
-        They share one solve over the rows that the first question names; a question about other rows is answered by
-        itself.
-        """
-        if self._solved:
-            self.forget()
-        if isinstance(points, ArmSet):
-            self._announced[points] = None
-
-    def forget(self) -> None:
-        """Drop what was announced: the factor has grown."""
-        self._announced, self._solved = {}, {}
 
     def _recalled(self, X: FloatArray, known: int) -> FloatArray | None:
         if self._last is None:
@@ -69,17 +51,3 @@ class SolveCache:
                 return None
             same = matches.argmax(axis=1)
         return V[:known, same]
-
-    def _prepared(self, arms: ArmSet, known: int) -> FloatArray | None:
-        if not self._solved and arms in self._announced:
-            V = self._read_only(np.vstack([announced.features for announced in self._announced]), known)
-            ends = np.cumsum([len(announced) for announced in self._announced]).tolist()
-            for announced, end in zip(self._announced, ends, strict=True):
-                self._solved[announced] = V[:, end - len(announced) : end]
-        V_of_arms = self._solved.get(arms)
-        return V_of_arms if V_of_arms is not None and len(V_of_arms) == known else None
-
-    def _read_only(self, X: FloatArray, known: int) -> FloatArray:
-        V = self._compute(X, known)
-        V.flags.writeable = False
-        return V

@@ -44,9 +44,6 @@ class AugmentedPosterior(MultitaskPosterior):
         for posterior in posteriors:
             posterior.posterior.update(augmented)
 
-    def prepare_together(self, arms: Points) -> None:
-        self.posterior.prepare_together(self._augmented(arms))
-
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         return self.posterior.predict(self._augmented(arms))
 
@@ -62,7 +59,8 @@ class AugmentedPosterior(MultitaskPosterior):
         X = np.concatenate([arms.features for arms in arm_sets])
         places = np.concatenate([arms.ids for arms in arm_sets]) if self.kernel.places else NOWHERE
         points = ArmSet(self.kernel.points(of_arms, X, places))
-        return self.posterior.scores_of_sets(points, counts, np.repeat(alpha, counts))
+        mean, variance = self.posterior.predict(points)
+        return mean + np.repeat(alpha, counts) * np.sqrt(variance)
 
     def _augmented(self, arms: Points) -> Points:
         if not isinstance(arms, ArmSet):

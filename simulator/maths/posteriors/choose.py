@@ -24,9 +24,9 @@ many tasks, M^3 <= turns^2        RepeatsPosterior        (N M)^3, shared       
 many tasks, otherwise             CanonicalPosterior      n^2 (K + news), shared          n^2 / 2, shared
 ================================  ======================  ==============================  =====================
 
-Agents that know the same of a log have their arms solved for together, those that may be the best of their arm set
-(``maths.posteriors.contenders``). Above 512 observations, ``scores`` of ExactPosterior and LogPosterior solves only for
-arms that may be the best, and for coming turns together (``maths.posteriors.look_ahead``).
+Agents that know the same of a log have their arms solved for together. Above 512 observations, ``scores`` of
+ExactPosterior and LogPosterior solves only for arms that may be the best, and for coming turns together
+(``maths.posteriors.look_ahead``).
 
 GrowingNystrom and the versions of a model are approximate, all others exact. The two linear forms of many tasks need a
 kernel that is linear in the arm whatever its place; TaskwisePosterior also the product K_z K_x. GrowingNystrom,

@@ -25,7 +25,6 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IndexArray
-from coband.simulator.maths.posteriors.contenders import rounding
 from coband.simulator.maths.posteriors.own_points import OwnPoints
 from coband.simulator.maths.posteriors.prepared_solves import PreparedSolves, Rows, Solve
 from coband.simulator.maths.posteriors.protocol import Posterior
@@ -137,7 +136,7 @@ class LookAhead:
 
         -inf for arms whose score is certainly below the largest. None where it is better to solve for all arms.
         """
-        margin = rounding(self._log, known)
+        margin = _rounding(self._log, known)
         if known < FEWEST_ROWS or margin > 1e-3 * alpha:
             self._coming.pop(arms, None)
             return None
@@ -297,3 +296,8 @@ class LookAhead:
         if idle > 2 * MOST_IDLE:
             for key in [key for key in self.solves.held if key not in self._waiting][: idle - MOST_IDLE]:
                 del self.solves.held[key]
+
+
+def _rounding(log: Rows, known: int) -> float:
+    """Far more than the rounding of a score from weights: the condition of K + lam I is at most n k(x, x)/lam."""
+    return 1e-12 * (known + 1) * log.scale * log.scale

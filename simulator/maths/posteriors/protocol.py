@@ -35,19 +35,6 @@ class Predictor(ABC):
         mean, variance = self.predict(arms)
         return mean + alpha * np.sqrt(variance)
 
-    def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
-        """The scores mu + alpha sigma of the arms of several arm sets, one arm set after the other, (n,).
-
-        Only the largest entries of each arm set have to be exact, as with ``scores``.
-
-        Args:
-            arms: those of all arm sets.
-            counts: how many of them are each arm set's.
-            alpha: of each arm, (n,).
-        """
-        mean, variance = self.predict(arms)
-        return mean + alpha * np.sqrt(variance)
-
 
 class Posterior(Predictor):
     """Mean and variance of the rewards of arms given observations.
@@ -79,12 +66,6 @@ class Posterior(Predictor):
     def known_alike(self) -> Hashable | None:
         """The same for posteriors that have learnt the same, and so say the same of any arms; None: nobody knows."""
         return None
-
-    def prepare_together(self, arms: Points) -> None:
-        """The arms that ``predict`` is asked about next: a chance to solve for the arms of several agents at once.
-
-        Nothing but time depends on whether this is called.
-        """
 
 
 class MultitaskPosterior(Posterior):

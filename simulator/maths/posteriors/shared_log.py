@@ -12,8 +12,6 @@ v = L^(-1) k(x) and z = L^(-1) y; both v and z keep their entries when data are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from coband.simulator.arms import ArmSet, Points, features_of
@@ -22,8 +20,8 @@ from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.matrices import repeat_alike
 from coband.simulator.maths.linalg.solve_cache import SolveCache
-from coband.simulator.maths.posteriors.contenders import contenders
 from coband.simulator.maths.posteriors.look_ahead import LookAhead
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.own_points import OwnPoints, solve_lower
@@ -79,10 +77,6 @@ class SharedLog:
             X = np.array(observations.features[held:], dtype=np.float64)
             self._append(X, np.array(observations.rewards[held:], dtype=np.float64))
 
-    def prepare_together(self, arms: Points) -> None:
-        """Announce that ``solve`` will be asked about this arm set before the log grows."""
-        self._solve_cache.prepare_together(arms)
-
     def solve(self, arms: Points, known: int) -> FloatArray:
         """V = L^(-1) k(X_known, X) of n arms X, read-only (known, n), over the first ``known`` rows of the log.
 
@@ -122,13 +116,12 @@ class SharedLog:
         return LogPosterior(self)
 
     def _compute(self, X: FloatArray, known: int) -> FloatArray:
-        cross = self.cross(X, known)
-        _repeat_alike(cross, X)
-        return self.factor.solve(cross.T, overwrite=True)
+        V = self.factor.solve(self.cross(X, known).T, overwrite=True)
+        repeat_alike(V.T, X)
+        return V
 
     def _append(self, X: FloatArray, y: FloatArray) -> None:
         V = self.solve(X, self.size)
-        self._solve_cache.forget()
         C = self.factor.append_solved(V, self.kernel(X, X))
         self._whitened.append(solve_lower(C, y - V.T @ self.whitened_rewards(self.size))[:, None])
         if self._points is None:
@@ -195,9 +188,6 @@ class LogPosterior(Posterior):
         if own is not None and own.size > own_taken:
             self._extend_own(own.points[own_taken:], own.rewards[own_taken:])
 
-    def prepare_together(self, arms: Points) -> None:
-        self._log.prepare_together(arms)
-
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         log, X = self._log, features_of(arms)
         V = log.solve(arms, self.known)
@@ -208,15 +198,6 @@ class LogPosterior(Posterior):
             mean += U.T @ self._own.whitened
             variance -= column_squares(U)
         return mean, scaled(variance, log.lam)
-
-    def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
-        places = None if self._own is not None else contenders(self._log, self.known, arms.features, counts, alpha)
-        if places is None:
-            return super().scores_of_sets(arms, counts, alpha)
-        mean, variance = self.predict(arms.select(places))
-        scores = np.full(len(arms), -np.inf)
-        scores[places] = mean + alpha[places] * np.sqrt(variance)
-        return scores
 
     def look_ahead(self, arms: ArmSet) -> None:
         self._log.look_ahead(arms)
@@ -231,20 +212,6 @@ class LogPosterior(Posterior):
         if self._own is None:
             self._own = OwnPoints(log.kernel, log.lam, log.whitened_rewards(self.known), X.shape[1])
         self._own.append(X, y, V)
-
-
-def _repeat_alike(cross: FloatArray, X: FloatArray) -> None:
-    """Make the rows of ``cross`` (n, m) that belong to equal points X (n, d) equal to the last bit.
-
-    The last bits of a product depend on the place in it, and ties between equal arms are to be exact.
-    """
-    last = X[:, -1].tolist()
-    if len(set(last)) < len(last):
-        first: dict[bytes, int] = {}
-        for row, point in enumerate(np.ascontiguousarray(X)):
-            same = first.setdefault(point.tobytes(), row)
-            if same != row:
-                cross[row] = cross[same]
 
 
 def column_squares(V: FloatArray) -> FloatArray:

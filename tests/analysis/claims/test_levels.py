@@ -91,6 +91,7 @@ def reproduced(folder: Path, text: str) -> tuple[Outcome, str]:
 
 
 @cache
+@cache
 def numbers(label: str, threshold: float, seed: int, replications: int) -> FloatArray:
     """Regret and scalars of each replication."""
     changes = {"seed": seed, "replications": replications, f"algorithms.{label}.threshold": threshold}

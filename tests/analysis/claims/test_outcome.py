@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,9 +66,9 @@ def test_few_verdicts_are_wrong_where_conditions_stop_apart(truth: str) -> None:
     for _ in range(studies):
         x = 0.6 * rng.normal(size=(1, 80)) + 0.8 * rng.normal(size=(3, 80)) + (0.02 if truth == "holds" else -0.02)
         counts = [5, 5, 5]
+        found = cache(lambda place, n, x=x: Requirement(x[place, :n].tolist()).evidence())
         while min(counts) < 80:
-            evidence = [Requirement(x[place, :n].tolist()).evidence() for place, n in enumerate(counts)]
-            part = [Finding("", 0.0, None, None, n, one) for n, one in zip(counts, evidence, strict=True)]
+            part = [Finding("", 0.0, None, None, n, found(place, n)) for place, n in enumerate(counts)]
             if (fails_of(part) if truth == "holds" else holds_of(part)) >= math.log(20):
                 wrong += 1
                 break

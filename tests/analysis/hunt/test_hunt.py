@@ -94,22 +94,21 @@ DYING = {"energy": {"capacity": 2.0, "per_turn": 1.0}}
 
 
 @pytest.mark.parametrize(
-    ("more", "arguments", "status", "words"),
+    ("more", "status", "words"),
     [
-        (DYING, (), 2, "n_kernel_ucb fails without any further fault, so a hunt would say nothing of it: 2 turns were"),
-        ({"reward_delay": 9.0, "leaves": {"kind": "times", "times": [[0, 3.0]]}}, (), 0, "0 failures in 1 runs"),
-        ({"count": 1}, ("--attack",), 2, "an attack needs a liar and somebody honest; set agents.count: 2, or more"),
+        (DYING, 2, "n_kernel_ucb fails without any further fault, so a hunt would say nothing of it: 2 turns were"),
+        ({"reward_delay": 9.0, "leaves": {"kind": "times", "times": [[0, 3.0]]}}, 0, "0 failures in 1 runs"),
     ],
-    ids=["batteries", "rewards that never come", "alone"],
+    ids=["batteries", "rewards that never come"],
 )
 def test_what_a_hunt_can_say_nothing_of(
-    coband: Program, tmp_path: Path, more: dict[str, Any], arguments: tuple[str, ...], status: int, words: str
+    coband: Program, tmp_path: Path, more: dict[str, Any], status: int, words: str
 ) -> None:
     file = tmp_path / "one.yaml"
     agents, schedule = {"count": 2, **more}, {"kind": "rounds", "turns": 3}
     algorithms = [{"algorithm": "n_kernel_ucb"}]
     file.write_text(hunted("asynchronous", agents=agents, schedule=schedule, algorithms=algorithms).to_yaml())
-    found, output, errors = coband("hunt", file, "--seeds", "0:1", *arguments)
+    found, output, errors = coband("hunt", file, "--seeds", "0:1")
     assert (found, words in output + errors) == (status, True), output + errors
 
 

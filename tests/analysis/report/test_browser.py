@@ -259,31 +259,6 @@ def test_any_replication_can_be_chosen(driver: Any, canvas: Any) -> None:
     assert ready(driver) == "Sync / 1"
 
 
-def test_curves_show_values_under_the_pointer_and_on_the_keyboard(driver: Any, canvas: Any) -> None:
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    svg = driver.find_element("css selector", "#regret figure svg")
-    box = driver.find_element("css selector", ".values-box")
-    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", svg)
-    assert not box.is_displayed()
-    size = svg.size
-    ActionChains(driver).move_to_element_with_offset(
-        svg, -round(size["width"] / 4), -round(size["height"] / 8)
-    ).perform()
-    settle(driver)
-    assert box.is_displayed()
-    lines = box.text.splitlines()
-    assert lines[0].startswith("turns ")
-    assert {line.split(":")[0] for line in lines[1:]} == {"Sync", "Async <b>&</b> $x$", "Alone"}
-    assert all(float(line.split(": ")[1].split(" (")[0].replace(",", "")) > 0 for line in lines[1:])
-    driver.execute_script("arguments[0].focus()", svg)
-    press(driver, "\ue014")
-    moved = box.text.splitlines()[0]
-    assert float(moved.split()[1]) > float(lines[0].split()[1])
-    press(driver, "\ue00c")
-    assert not box.is_displayed()
-
-
 def test_nothing_is_cut_on_a_narrow_screen(driver: Any, file: Path) -> None:
     narrow = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)

@@ -92,9 +92,7 @@ def test_the_page_is_whole_and_needs_nothing(text: str) -> None:
             assert value in document.ids
     tables = [tag for tag, _, _ in document.attributes if tag == "table"]
     assert text.count("<caption>") == text.count("<table>") >= 8, tables
-    narrow = text.count('<svg class="narrow"')
-    assert narrow == text.count('<svg class="broad"') == 6
-    assert text.count("<svg ") == text.count('role="img" aria-label="') == 8 + narrow
+    assert text.count("<svg ") == text.count('role="img" aria-label="') == 8
     assert "#0072b2" not in text.partition("</style>")[2], "figures take their colours from the page"
 
 

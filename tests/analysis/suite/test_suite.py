@@ -58,7 +58,7 @@ worlds:
     central: {algorithm: one_kernel_ucb}
     metric: regret_per_agent
 sizes:
-  quick: {candidates: 2, tuning: 1, replications: 8, settings: [schedule.turns=30]}
+  quick: {candidates: 2, tuning: 1, replications: 8, settings: [schedule.turns=10]}
   full: {candidates: 3, tuning: 2, replications: 4}
 scenarios: {ideal: linear, lossy: linear}
 """
@@ -621,7 +621,8 @@ def test_what_breaks_off_is_said_and_can_be_repeated(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Registry.installed().algorithms["dis_lin_ucb"].agent, "choose", broken)
     monkeypatch.setattr(sys.modules[command.callback.__module__], "pool", lambda **_: nullcontext(InProcess()))
-    out = ["--out", str(tmp_path)]
+    monkeypatch.setattr(suites_module, "suite", lambda _: tiny(tmp_path / "tiny"))
+    out = ["--out", str(tmp_path / "out")]
     shown = CliRunner().invoke(command, ["run", "--quick", "--algorithm", "dis_lin_ucb", "--scenario", "ideal", *out])
     assert shown.exit_code == 1
     assert "\ndis_lin_ucb broke off: ZeroDivisionError\n" in shown.output

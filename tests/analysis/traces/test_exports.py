@@ -1,4 +1,4 @@
-"""Traces for other tools: tables, ShiViz, Perfetto."""
+"""Traces for other tools: tables and Perfetto."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.traces import shiviz, tables
+from coband.simulator.analysis.traces import tables
 from coband.simulator.analysis.traces.exporting import export
 from coband.simulator.experiments.store.store import Event, StoreError, open_run
 from tests.analysis.traces import perfetto_parser, runs
@@ -100,25 +100,6 @@ def test_tables_hold_the_same_rows(stored: dict[str, Path], tmp_path: Path) -> N
         assert rows == [["" if value is None else str(value) for value in event] for event in events]
         table = parquet.read_table(exported(stored[name], "parquet", tmp_path / f"{name}.parquet"))
         assert [Event(**row) for row in table.to_pylist()] == events
-
-
-@pytest.mark.parametrize(("name", "label"), [("lossy", "One"), ("lossy", "Async"), ("hops", "Coop")])
-def test_vector_clocks_tell_what_came_before(stored: dict[str, Path], tmp_path: Path, name: str, label: str) -> None:
-    text = exported(stored[name], "shiviz", tmp_path / "log", label).read_text()
-    expression, blank, body = text.split("\n", 2)
-    assert blank == ""
-    found = re.findall(expression.replace("(?<", "(?P<"), body)
-    events = [event for event in events_of(stored[name]) if event.label == label]
-    assert len(found) == len(events)
-    clocks = [json.loads(clock) for _, _, clock in found]
-    own: Counter[str] = Counter()
-    for (_, host, _), clock, event in zip(found, clocks, events, strict=True):
-        own[host] += 1
-        assert clock[host] == own[host]
-        assert host == shiviz.host(event)
-        if event.cause is not None and event.event == "deliver":
-            sent = clocks[event.cause]
-            assert all(clock.get(other, 0) >= count for other, count in sent.items())
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -277,9 +258,6 @@ def test_files_are_kept_and_appear_whole(stored: dict[str, Path], tmp_path: Path
         assert out.read_text() == before
         export(run, run.jobs, "csv", out, replace=True)
     assert out.read_text() != before
-    with open_run(stored["lossy"]) as run:
-        with pytest.raises(StoreError, match="a ShiViz log holds one job, not 5"):
-            export(run, run.jobs, "shiviz", tmp_path / "log")
-        with pytest.raises(StoreError, match="Parquet is no text"):
-            export(run, run.jobs, "parquet")
+    with open_run(stored["lossy"]) as run, pytest.raises(StoreError, match="Parquet is no text"):
+        export(run, run.jobs, "parquet")
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]

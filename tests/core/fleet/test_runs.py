@@ -134,7 +134,7 @@ MISTAKES = {
     "{count: 2, population: {kind: preset, name: ships}}": "agents.population.name: 'ships' is not allowed: must be",
     "{count: 2, population: {kind: preset, name: phones, only: [speed]}}": "agents.population: "
     "only: these devices do not say speed; they say compute, downlink, availability",
-    "{count: 2, population: {kind: fleet}}": "known: file, flash, fedscale, fit, preset",
+    "{count: 2, population: {kind: fleet}}": "known: file, flash, fedscale, preset",
 }
 
 

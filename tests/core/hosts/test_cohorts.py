@@ -13,7 +13,6 @@ import pytest
 from coband.agents.coop_kernel_ucb import CoopKernelUCB
 from coband.agents.dist_kernel_ucb import DistKernelUCB
 from coband.agents.lin_ucb import LinUCB
-from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, plan_of, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
@@ -114,8 +113,9 @@ def test_cohorts_change_no_event_of_the_trace_and_no_number(name: str, case: int
 
 
 @every("case", everyday(8, range(20)))
-def test_agents_that_choose_together_choose_as_alone(case: int) -> None:
-    assert_same(*pair("coop_kernel_ucb", 100 + case, share=True))
+@every("name", ["coop_kernel_ucb", "fn_ucb"])
+def test_agents_that_choose_together_choose_as_alone(name: str, case: int) -> None:
+    assert_same(*pair(name, 100 + case, share=True))
 
 
 @every("threshold", [0.0, 0.5, 3.0])
@@ -251,13 +251,3 @@ def test_a_class_that_chooses_in_its_own_way_does_not_choose_together() -> None:
     assert not chooses_together(DistKernelUCB)
     assert not chooses_together(LinUCB)
     assert not chooses_together(Changed)
-
-
-def test_an_agent_may_still_call_its_hook_prefetch() -> None:
-    with pytest.warns(DeprecationWarning, match=r"^Old\.prefetch is called prepare_together now$"):
-
-        class Old(CoopKernelUCB):
-            def prefetch(self, arms: ArmSet) -> None:
-                self.asked = arms
-
-    assert Old.prepare_together is Old.prefetch
