@@ -12,7 +12,6 @@ lint:
 	$(PYTHON) -m ruff format --check .
 
 types:
-	$(PYTHON) hatch_build.py
 	$(PYTHON) -m mypy
 
 test:

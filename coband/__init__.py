@@ -11,33 +11,14 @@ import ast
 import importlib
 import os
 import sys
-from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
 __version__ = "0.1.0"
 
-_HERE = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
-__path__ = [_HERE]  # also where the folder was found by a link, as in an editable install
-
-
-class _Checkout:
-    """Finds the parts of coband in a checkout, where they are folders beside ``coband/``; installed, they are in it."""
-
-    PARTS = ("coband.agents", "coband.server", "coband.simulator")
-
-    @classmethod
-    def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """As the import system asks; any other name is left to the other finders."""
-        return PathFinder.find_spec(name, [os.path.dirname(_HERE)]) if name in cls.PARTS else None
-
-
-if not os.path.isdir(os.path.join(_HERE, "simulator")):
-    sys.meta_path.append(_Checkout)
-
 
 def _homes() -> dict[str, str]:
     """Public name -> the module that has it, as `__init__.pyi` tells type checkers."""
-    with open(os.path.join(_HERE, "__init__.pyi"), encoding="utf-8") as stub:
+    with open(os.path.join(os.path.dirname(__file__), "__init__.pyi"), encoding="utf-8") as stub:
         imports = [node for node in ast.parse(stub.read()).body if isinstance(node, ast.ImportFrom)]
     return {alias.name: str(node.module) for node in imports for alias in node.names}
 

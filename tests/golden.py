@@ -14,6 +14,7 @@ from tests.data_files import DATA
 from tests.problems.files import write_yelp
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "coband"
 FILE = ROOT / "tests" / "golden_counts.json"
 SMALL_FILE = ROOT / "tests" / "golden_counts_small.json"
 DATA_FILES = {
@@ -106,8 +107,8 @@ SMALLER = {
 
 
 def scenarios() -> list[str]:
-    """All quick scenarios, relative to the repository."""
-    quick = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("scenarios/**/*_quick.yaml"))
+    """All quick scenarios, relative to the package."""
+    quick = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.glob("scenarios/**/*_quick.yaml"))
     return ["scenarios/quickstart.yaml", *quick]
 
 
@@ -117,14 +118,14 @@ def data_file(name: str) -> str | None:
 
 
 def lock(file: Path = FILE) -> LockFile:
-    """A file of counts; its scenarios are named from the repository."""
-    return LockFile(file, base=ROOT)
+    """A file of counts; its scenarios are named from the package."""
+    return LockFile(file, base=PACKAGE)
 
 
 def counts(name: str, smaller: Sequence[str] = ()) -> Counts:
     """By label: turns, rounds and communication counts of the first replication, with settings that make it smaller."""
     with TemporaryDirectory() as place:
-        return count(ROOT / name, [*settings(name, Path(place)), *smaller])
+        return count(PACKAGE / name, [*settings(name, Path(place)), *smaller])
 
 
 def settings(name: str, place: Path) -> list[str]:

@@ -116,7 +116,7 @@ def scenario_jobs(name: str) -> Iterator[tuple[str, Facts]]:
 
     with TemporaryDirectory() as place:
         settings = [*golden.settings(name, Path(place)), *golden.SMALLER.get(name, ())]
-        study = load_study(golden.ROOT / name, settings)
+        study = load_study(golden.PACKAGE / name, settings)
         for variant in ends(study):
             for entry in variant.scenario.algorithms:
                 yield f"{name} {variant.label}", job_facts(replace(variant.scenario, algorithms=(entry,)))

@@ -17,7 +17,7 @@ from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, algorithm, reg
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.registry.registry import Registry
 
-ROOT = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[2] / "coband"
 MODELS = {"model", "missing_points"}  # kinds of messages that an agent makes its next model from
 SMALL: dict[str, dict[str, Any]] = {"fn_ucb": {"width": 4, "steps": 2}, "fed_glb_ucb": {"max_rounds": 3}}
 
@@ -46,7 +46,7 @@ def explained(file: Path) -> Iterator[tuple[str, str]]:
                 yield from ((item.name, event) for event in ast.literal_eval(ast.unparse(line.value or ast.Dict())))
 
 
-FILES = sorted(file for folder in ("agents", "server") for file in (ROOT / folder).glob("*.py"))
+FILES = sorted(file for folder in ("agents", "server") for file in (PACKAGE / folder).rglob("*.py"))
 
 
 def test_every_number_that_is_noted_is_explained() -> None:

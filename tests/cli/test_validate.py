@@ -117,7 +117,7 @@ def test_a_cover_that_makes_no_difference_is_worth_a_warning(
     topology: str, warning: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    place = Path(__file__).parents[2] / "scenarios/coop_kernel_ucb/erdos_renyi_rbf_quick.yaml"
+    place = Path(__file__).parents[2] / "coband/scenarios/coop_kernel_ucb/erdos_renyi_rbf_quick.yaml"
     usual = run(place)
     assert (usual.exit_code, usual.stderr) == (0, "")
     result = run(place, "--set", f"network.topology={topology}")
@@ -133,7 +133,7 @@ def test_privacy_without_its_accountant_and_what_it_leaves_open_are_worth_a_warn
 ) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(accounting, "installed", lambda: False)
-    result = run(Path(__file__).parents[2] / "scenarios/adversity/privacy_quick.yaml")
+    result = run(Path(__file__).parents[2] / "coband/scenarios/adversity/privacy_quick.yaml")
     absent, leak = result.stderr.splitlines()
     assert (result.exit_code, absent) == (0, f"warning: dis_lin_ucb: {accounting.ABSENT}")
     assert leak.startswith("warning: dis_lin_ucb: leak: allow, so that epsilon does not cover time of sync_request (")
@@ -154,7 +154,7 @@ def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(preflight, "MOST_BYTES", 10)
     file = tmp_path / "links.txt"
     file.write_text("1 2\n2 3\n" + "# more\n" * 2000 + "broken\n")
-    place = Path(__file__).parents[2] / "scenarios/coop_kernel_ucb/facebook_quick.yaml"
+    place = Path(__file__).parents[2] / "coband/scenarios/coop_kernel_ucb/facebook_quick.yaml"
     settings = ("--set", f"network.topology.file={file}", "--set", "agents.count=3")
     good = run(place, *settings)
     assert (good.exit_code, good.stderr) == (0, "")

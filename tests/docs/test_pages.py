@@ -32,7 +32,7 @@ from coband.simulator.plugins.kinds import LISTS
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
-TEMPLATES = {"fed_ucb1": ROOT / "simulator" / "templates" / "own-algorithm"}
+TEMPLATES = {"fed_ucb1": ROOT / "coband" / "simulator" / "templates" / "own-algorithm"}
 PAGES = sorted(path for folder in (DOCS, DOCS / "howto") for path in folder.glob("*.md"))
 PLUGINS = "plugins"  # where a page's `pip install` puts things
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

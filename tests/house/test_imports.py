@@ -14,6 +14,7 @@ import pytest
 from tests.every import every
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "coband"
 OURS = ("simulator", "agents", "server")
 
 # What each part may import of ours; a name covers everything below it. A part is a folder with all folders below it.
@@ -100,7 +101,7 @@ FILE_METHODS = {
 
 
 def files(part: str) -> list[Path]:
-    return sorted((ROOT / part).rglob("*.py"))
+    return sorted((PACKAGE / part).rglob("*.py"))
 
 
 def parse(file: Path) -> ast.Module:
@@ -128,7 +129,7 @@ def covered(name: str, allowed: tuple[str, ...]) -> bool:
 
 
 def place(file: Path, line: int) -> str:
-    return f"{file.relative_to(ROOT)}:{line}"
+    return f"{file.relative_to(PACKAGE)}:{line}"
 
 
 @every("part", ALLOWED)
@@ -145,7 +146,7 @@ def test_layers(part: str) -> None:
 
 def dotted(file: Path) -> str:
     """The name by which a file is imported."""
-    parts = file.relative_to(ROOT).with_suffix("").parts
+    parts = file.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(part for part in ("coband", *parts) if part != "__init__")
 
 
@@ -203,18 +204,20 @@ def test_circles_are_found() -> None:
 
 
 def test_every_package_has_a_rule() -> None:
-    packages = {str(path.parent.relative_to(ROOT)) for name in OURS for path in (ROOT / name).rglob("__init__.py")}
+    packages = {
+        str(path.parent.relative_to(PACKAGE)) for name in OURS for path in (PACKAGE / name).rglob("__init__.py")
+    }
     assert [
         name for name in packages - {"simulator"} if not any(f"{name}/".startswith(f"{part}/") for part in ALLOWED)
     ] == []
 
 
 def test_imports_go_through_the_import_name() -> None:
-    """``agents``, ``server`` and ``simulator`` are folders; what is imported is ``coband.agents`` and so on."""
+    """The links at the top are signs for readers; what is imported is ``coband.agents`` and so on."""
     wrong = [
-        f"{place(file, line)} imports {name}"
-        for part in (*OURS, "tests", "benchmarks", "docs")
-        for file in files(part)
+        f"{file.relative_to(ROOT)}:{line} imports {name}"
+        for folder in ("coband", "tests", "benchmarks", "docs")
+        for file in sorted((ROOT / folder).rglob("*.py"))
         for line, name in imports(file)
         if name.split(".")[0] in OURS
     ]
@@ -222,7 +225,7 @@ def test_imports_go_through_the_import_name() -> None:
 
 
 def test_the_root_package_imports_the_standard_library_alone() -> None:
-    tree = parse(ROOT / "coband/__init__.py")
+    tree = parse(PACKAGE / "__init__.py")
     assert isinstance(tree, ast.Module)
     used = {name.split(".")[0] for _, name in imported(tree)}
     assert used <= {"__future__", "ast", "importlib", "os", "sys", "typing"}
@@ -230,7 +233,7 @@ def test_the_root_package_imports_the_standard_library_alone() -> None:
 
 def test_only_the_core_imports_simpy() -> None:
     users = {
-        str(file.relative_to(ROOT))
+        str(file.relative_to(PACKAGE))
         for part in ALLOWED
         for file in files(part)
         for _, name in imports(file)
@@ -242,7 +245,7 @@ def test_only_the_core_imports_simpy() -> None:
 def test_what_talks_over_sockets_is_in_its_rooms() -> None:
     """asyncio, msgpack and hmac: live runs, the command that joins one, and the browser's server, which has a token."""
     users = {
-        str(file.relative_to(ROOT).parent)
+        str(file.relative_to(PACKAGE).parent)
         for file in files("simulator") + files("agents") + files("server")
         for _, name in imports(file)
         if name.split(".")[0] in ("asyncio", "msgpack", "hmac") and file.name != "live_agent.py"
@@ -277,7 +280,7 @@ def test_the_packages_of_the_mathematics_have_no_circle() -> None:
     root = "simulator/maths"
     needs: dict[str, set[str]] = {}
     for file in files(root):
-        own = file.relative_to(ROOT / root).parts[0].removesuffix(".py")
+        own = file.relative_to(PACKAGE / root).parts[0].removesuffix(".py")
         named = (name.removeprefix("coband.simulator.maths.") for _, name in imports(file))
         needs.setdefault(own, set()).update(name.split(".")[0] for name in named if not name.startswith("coband"))
     inside = {name: {other for other in others & set(needs) if other != name} for name, others in needs.items()}
@@ -301,7 +304,7 @@ def effects(file: Path) -> Iterator[str]:
             called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             if called in ("print", "input", "hash") and isinstance(node.func, ast.Name):
                 yield f"{place(file, node.lineno)} calls {called}"
-            if called in FILE_METHODS and file.relative_to(ROOT) not in READERS:
+            if called in FILE_METHODS and file.relative_to(PACKAGE) not in READERS:
                 yield f"{place(file, node.lineno)} calls {called}"
 
 
@@ -316,7 +319,7 @@ def test_effects_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "import time\nimport numpy as np\nfrom numpy.random import normal\nnp.random.rand(3)\n"
         "np.random.default_rng(1)\nprint(1)\nopen('x')\n"
     )
-    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
     assert list(effects(file)) == [
         "bad.py:1 imports time",
         "bad.py:3 imports numpy.random.normal",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.every import every
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SCENARIOS = Path(__file__).parents[2] / "coband" / "scenarios"
 FOUND = re.compile(
     r"\b(seen|measured|found) (in|on|here|\()|± ?\d|\d ?±|\b(one|\d+|two|six|seven) replications?\b.*\d", re.IGNORECASE
 )

@@ -15,7 +15,7 @@ import yaml
 from tests.every import every
 
 ROOT = Path(__file__).parents[2]
-QUICK = sorted((ROOT / "scenarios").rglob("*_quick.yaml"))
+QUICK = sorted((ROOT / "coband" / "scenarios").rglob("*_quick.yaml"))
 SIZES = {
     "replications",
     "agents.count",

@@ -14,7 +14,7 @@ from coband.simulator.experiments.statistics.estimates import wilson
 from coband.simulator.experiments.store.store import open_run
 
 ROOT = Path(__file__).resolve().parents[3]
-QUICK = str(ROOT / "scenarios" / "cope_kb" / "fixed_confidence_similar_quick.yaml")
+QUICK = str(ROOT / "coband" / "scenarios" / "cope_kb" / "fixed_confidence_similar_quick.yaml")
 
 
 def test_from_file_to_result(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
 
 ROOT = Path(__file__).parents[3]
-SHIPPED = sorted((ROOT / "scenarios").rglob("*.yaml"))
+SHIPPED = sorted((ROOT / "coband" / "scenarios").rglob("*.yaml"))
 NAMES = st.text("abz_0.:- #", min_size=1, max_size=4).filter(lambda name: name == name.strip())
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
 VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3))
