@@ -268,10 +268,7 @@ def test_p0_of_theory_has_no_meaning_for_the_public_codes_rate() -> None:
 
 @every(
     "config, schedule",
-    [
-        (SMALL, ROUNDS),
-        ({**SMALL, "inducing": "rate", "elimination": "ucb"}, {"kind": "one_at_a_time", "turns": 120}),
-    ],
+    [(SMALL, ROUNDS), ({**SMALL, "inducing": "rate", "elimination": "ucb"}, {"kind": "one_at_a_time", "turns": 120})],
 )
 def test_a_straggler_delays_the_epoch_and_changes_no_number_but_time(
     config: dict[str, Any], schedule: dict[str, Any]

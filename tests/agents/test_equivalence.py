@@ -13,13 +13,7 @@ from coband.simulator.conformance.runs import PROBLEM, Run
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday
-from tests.oracles import (
-    approx_dis_kernel_ucb,
-    async_kernel_ucb,
-    dis_kernel_ucb,
-    n_kernel_ucb,
-    one_kernel_ucb,
-)
+from tests.oracles import approx_dis_kernel_ucb, async_kernel_ucb, dis_kernel_ucb, n_kernel_ucb, one_kernel_ucb
 
 ORACLES: dict[str, Any] = {
     "async_kernel_ucb": async_kernel_ucb,

@@ -38,11 +38,7 @@ def random_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """
     rng = np.random.default_rng((3, case))
     agents, turns = int(rng.integers(1, 7)), int(rng.integers(40, 110))
-    arms = {
-        "kind": ["ball", "box"][case % 2],
-        "dimension": int(rng.integers(1, 7)),
-        "count": int(rng.integers(2, 9)),
-    }
+    arms = {"kind": ["ball", "box"][case % 2], "dimension": int(rng.integers(1, 7)), "count": int(rng.integers(2, 9))}
     reward = {"kind": "cosine"} if case % 3 else {"kind": "cubic", "form": "async"}
     plan: dict[str, Any] = {
         "agents": agents,

@@ -27,11 +27,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {  # the first word is the algorithm's n
     "fn_ucb best": {"width": 4, "steps": 2, "threshold": 0.3, "average": "best", "train_from": "averaged"},
     "fn_ucb none": {"width": 4, "steps": 2, "threshold": 0.3, "average": "none"},
 }
-SLOW: dict[str, Any] = {
-    "compute": 0.1,
-    "handling": 0.5,
-    "stragglers": {"fraction": 0.25, "slowdown": 30.0},
-}
+SLOW: dict[str, Any] = {"compute": 0.1, "handling": 0.5, "stragglers": {"fraction": 0.25, "slowdown": 30.0}}
 
 
 @cache

@@ -219,10 +219,7 @@ def test_two_reasons_to_be_down_count_once() -> None:
 
 
 def test_what_is_given_up_is_told_to_the_sender_and_in_the_result() -> None:
-    network = {
-        "retransmission": {"timeout": 1.0, "max_attempts": 2},
-        **outage("server", start=0.5, end=10.0),
-    }
+    network = {"retransmission": {"timeout": 1.0, "max_attempts": 2}, **outage("server", start=0.5, end=10.0)}
     result, rows, engine = run(plan(network=network))
     assert times(rows, tr.EXPIRE) == [4.0]
     assert result.totals["expired"] == 1

@@ -56,16 +56,7 @@ def test_a_reward_comes_when_its_delay_is_over() -> None:
     assert run.result.simulated_time == 6.5
     known = [agent.unshared for agent in run.engine.agents if isinstance(agent, Agent)]
     assert known == [4, 4]
-    assert run.result.ages.pulls.tolist() == [
-        0,
-        1,
-        2,
-        3,
-        4,
-        5,
-        5,
-        6,
-    ]  # of others' pulls it knows none
+    assert run.result.ages.pulls.tolist() == [0, 1, 2, 3, 4, 5, 5, 6]  # of others' pulls it knows none
 
 
 def test_rewards_of_who_is_away_come_when_it_is_back() -> None:
