@@ -84,7 +84,7 @@ def check_equal(simulated: Run, expected: oracle.CentralRun) -> None:
     assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
 
 
-@every("case", everyday(6, CASES))
+@every("case", everyday(4, CASES))
 @every("name", NAMES)
 def test_a_run_without_delays_is_the_plain_loop(name: str, case: int) -> None:
     """Models and clusters at the end included, hop by hop and without shared work as well."""

@@ -228,7 +228,7 @@ def test_that_an_agent_was_never_heard_is_hidden_as_well(splits: int) -> None:
 # --- what it promises
 
 
-@every("z", [1.0, 2.0])
+@every("z", everyday(1, [2.0, 1.0]))
 def test_epsilon_is_that_of_the_subsampled_gaussian_mechanism(z: float) -> None:
     config = {"features": 5, "initial": 2, "z": z, "q": 0.35, "delta": 1e-3}
     found = run("dp_fts", config, agents=3, schedule={"kind": "rounds", "turns": 20}).result

@@ -4,8 +4,6 @@ run; and all of them at once."""
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections import Counter
 from contextlib import nullcontext
 from itertools import islice, pairwise
@@ -410,27 +408,6 @@ def test_nothing_happens_at_a_node_that_is_down() -> None:
             acts[row.event] += 1
     assert acts[tr.SEND] > 100
     assert len(times(rows, tr.DOWN)) > 10
-
-
-SCRIPT = """
-from tests.core.hosts.test_faults import CHURN, EVERYTHING
-from tests.core.network.test_network_runs import plan
-from tests.core.toys import TOY, ToyConfig, ToyWorld, run
-print(run(plan(agents=3, turns=20, network=EVERYTHING, agent=CHURN), seed=5)[0].fingerprint)
-"""
-
-
-def test_the_same_trace_in_another_process() -> None:
-    here = run(plan(agents=3, turns=20, network=EVERYTHING, agent=CHURN), seed=5)[0].fingerprint
-    for hash_seed in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONHASHSEED": hash_seed, "OPENBLAS_NUM_THREADS": "1"},
-        )
-        assert done.stdout.strip() == here
 
 
 def test_availability_is_the_agents_own_stream() -> None:

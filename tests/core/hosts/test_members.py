@@ -190,10 +190,14 @@ LEARNING = {"kernel": {"kind": "gaussian", "gamma": 0.3}, "threshold": 1.0}
 
 
 @every(
-    ("name", "config"),
-    [("async_kernel_ucb", LEARNING), ("dis_lin_ucb", {"threshold": 1.0}), ("approx_dis_kernel_ucb", LEARNING)],
+    ("name", "config", "network"),
+    [
+        ("async_kernel_ucb", LEARNING, {"latency": 0.2, "transport": "datagram"}),
+        ("dis_lin_ucb", {"threshold": 1.0}, {}),
+        ("dis_lin_ucb", {"threshold": 1.0}, {"latency": 0.2, "transport": "datagram"}),
+        ("approx_dis_kernel_ucb", LEARNING, {"latency": 0.2, "loss": 0.1}),
+    ],
 )
-@pytest.mark.parametrize("network", [{}, {"latency": 0.2, "loss": 0.1}, {"latency": 0.2, "transport": "datagram"}])
 def test_who_joins_late_learns_from_the_others(name: str, config: dict[str, Any], network: dict[str, Any]) -> None:
     """It has no backlog of broadcasts, but its model soon has nearly all pulls; nobody has waited for it."""
     agent = {"joins": {"kind": "times", "times": [[1, 120]]}}
