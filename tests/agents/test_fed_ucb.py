@@ -216,7 +216,7 @@ algorithms: [{algorithm: fed_ucb, epsilon: 8, delta: 1.0e-5, noise: exact}]
 
 def verdict() -> Verdict:
     scenario = loads(SCENARIO, "audited", base=Path())
-    return audited(scenario, scenario.algorithms[0], 400, 0.99)
+    return audited(scenario, scenario.algorithms[0], 200, 0.99)
 
 
 def test_an_audit_stays_below_the_account_and_catches_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -266,7 +266,7 @@ algorithms: [{algorithm: dp_fts_de, q: 1.0, z: 1.0, features: 10}]
 
 def verdict() -> Verdict:
     scenario = loads(SCENARIO, "audited", base=Path())
-    return audited(scenario, scenario.algorithms[0], 400, 0.99)
+    return audited(scenario, scenario.algorithms[0], 200, 0.99)
 
 
 def test_an_audit_stays_below_the_account_and_catches_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:

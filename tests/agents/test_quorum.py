@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from coband.simulator.conformance.runs import Run, batches, run
 from coband.simulator.core.audit import trace as tr
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 from tests.every import every
+from tests.everyday import slow
 
 ALGORITHMS: dict[str, dict[str, Any]] = {  # the first word is the algorithm's name
     "approx_dis_kernel_ucb": {"threshold": 0.3, "lam": 0.5},
@@ -154,7 +155,7 @@ def leaves_nobody_waiting(case: str, seeds: range) -> None:
     assert given_up > 0
 
 
-@every("case", [case for case in NEEDY if "hasty" not in case])
+@every("case", [case for case in NEEDY if not {"hasty", "best", "none"} & set(case.split())])
 def test_a_message_that_was_given_up_leaves_nobody_waiting(case: str) -> None:
     leaves_nobody_waiting(case, range(4, 5))
 
@@ -165,16 +166,19 @@ def test_messages_that_were_given_up_leave_nobody_waiting(case: str) -> None:
     leaves_nobody_waiting(case, range(4, 14))
 
 
-@every("case", [*(f"{name} hasty" for name in ALGORITHMS), "fed_glb_ucb"])
-def test_sharing_work_changes_nothing(case: str) -> None:
-    """Nodes that come and go, and models that come after the next one."""
+ADVERSE: list[dict[str, Any]] = [{"agent": CHURN, "network": EVERYTHING}, {"seed": 1, "network": GIVING_UP}]
+"""Nodes that come and go, and models that come after the next one."""
+HASTY = [*(f"{name} hasty" for name in ALGORITHMS), "fed_glb_ucb"]
+
+
+@every("case, parts", [pair if place % 3 else slow(pair) for place, pair in enumerate(product(HASTY, ADVERSE))])
+def test_sharing_work_changes_nothing(case: str, parts: dict[str, Any]) -> None:
     name, config = NEEDY[case]
-    for parts in ({"agent": CHURN, "network": EVERYTHING}, {"seed": 1, "network": GIVING_UP}):
-        plan = {"agents": 4, "schedule": {"kind": "rounds", "turns": 25}, "checks": "cheap", **parts}
-        together, apart = (run(name, config, **plan, share=share) for share in (True, False))
-        assert together.result.totals["expired"] > 0 or "agent" in parts
-        assert together.result.fingerprint == apart.result.fingerprint
-        assert together.pulls == apart.pulls
+    plan = {"agents": 4, "schedule": {"kind": "rounds", "turns": 25}, "checks": "cheap", **parts}
+    together, apart = (run(name, config, **plan, share=share) for share in (True, False))
+    assert together.result.totals["expired"] > 0 or "agent" in parts
+    assert together.result.fingerprint == apart.result.fingerprint
+    assert together.pulls == apart.pulls
 
 
 def test_points_that_were_given_up_and_come_later_keep_their_place() -> None:
@@ -190,7 +194,7 @@ def test_points_that_were_given_up_and_come_later_keep_their_place() -> None:
     assert max(agent.posterior.known for agent in agents) > 20
 
 
-@every("case", NEEDY)
+@every("case", [slow(case) if "hasty" in case else case for case in NEEDY])
 def test_a_link_that_is_dead_for_good_keeps_nobody_waiting(case: str) -> None:
     name, config = NEEDY[case]
     result = run(
