@@ -116,12 +116,12 @@ def test_known_words_and_numbers_that_are_too_large() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", [{"kind": "stochastic", "bits": b, "scale": s} for b in (1, 2, 4) for s in ("max", "norm")]
+    "spec", [{"kind": "stochastic", "bits": b, "scale": s} for b, s in ((1, "norm"), (2, "max"), (4, "norm"))]
 )
 def test_stochastic_rounding_has_no_bias(spec: Any) -> None:
     """The mean of many encodings is within 4 standard errors, and each lies on the grid next to the number."""
     made, rng, values = encoding(spec), np.random.default_rng(1), np.array([0.3, -1.0, 0.0, 0.77, -0.05])
-    found = np.array([made.decode(made.encode(values, rng), 5) for _ in range(4_000)])
+    found = np.array([made.decode(made.encode(values, rng), 5) for _ in range(20_000)])
     error = found.std(axis=0) / np.sqrt(len(found))
     assert (np.abs(found.mean(axis=0) - values) <= 4.0 * error + 1e-6).all()
     size = 1.0 if spec["scale"] == "max" else np.linalg.norm(values)
