@@ -1,4 +1,4 @@
-"""Energy: batteries by hand and against a plain loop, every algorithm, what checks notice."""
+"""Energy: batteries by hand and against a plain loop, and what checks notice."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Rewards that come late: every algorithm goes on meanwhile and learns the same, or is refused."""
+"""Rewards that come late, or are refused; what every algorithm does meanwhile is in ``test_every_algorithm``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,11 +13,7 @@ from coband.simulator.core.hosts import late_rewards
 from coband.simulator.core.nodes.node import Agent
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
-from tests.agents.test_conformance import CASES
 
-LATE: dict[str, Any] = {"reward_delay": {"kind": "exponential", "rate": 0.2}}
-UNEVEN: dict[str, Any] = {"kernel": {"kind": "linear"}, "threshold": 8.0}
-"""Deviations that differ between arms from the first turn on."""
 SCENARIO = """
 name: late
 agents: {{count: 2, reward_delay: 3}}
@@ -30,9 +25,6 @@ algorithms: [{{algorithm: {algorithm}}}]
 
 def _waits(name: str) -> bool:
     return bool(runs.algorithm(name).needs_rewards)
-
-
-FIRST = list({name: (name, config) for name, config in reversed(CASES)}.values())
 
 
 def test_those_that_need_rewards_at_once_are_refused() -> None:

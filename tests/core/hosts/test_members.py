@@ -1,4 +1,4 @@
-"""Agents that join and leave: every algorithm goes on with those that are there, or is refused."""
+"""Agents that join and leave, or are refused; what every algorithm does is in ``test_every_algorithm``."""
 
 from __future__ import annotations
 
