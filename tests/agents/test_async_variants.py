@@ -232,8 +232,6 @@ def test_without_exchanges_or_points_nothing_is_sent() -> None:
     assert empty.rounds > 0
 
 
-# --- the constants of the theorems
-
 THEORY = {"delta": 0.2, "epsilon": 0.4, "B": 0.7, "R": 0.15}
 
 

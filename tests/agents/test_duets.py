@@ -109,8 +109,6 @@ def test_the_random_cases_reach_what_they_are_meant_to_test() -> None:
     assert any(1 < n < 20 for n in left)
 
 
-# --- counts
-
 SMALL: dict[str, Any] = {"kernel": {"kind": "gaussian", "length_scale": 0.6}, "beta": 0.2}
 LATENCY = {"latency": {"kind": "lognormal", "median": 1.5, "sigma": 1.0}}
 ROUNDS = {"kind": "rounds", "turns": 40}
@@ -132,9 +130,6 @@ def test_the_papers_epochs() -> None:
     assert epoch_lengths(50, 2) == (2, 10, 22, 16)
     assert epoch_lengths(1000, 2) == (2, 44, 209, 457, 288)
     assert epoch_lengths(0, 2) == (0,)
-
-
-# --- what travels
 
 
 def payloads(result: Run) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -172,9 +167,6 @@ def test_no_query_point_is_ever_told(elimination: str) -> None:
     assert len(told) == sum(result.engine.server.sizes)  # type: ignore[union-attr]
 
 
-# --- trimming
-
-
 def test_trimming_keeps_what_is_within_the_margin() -> None:
     X = np.linspace(0.0, 1.0, 11)[:, None]
     domain, active = Domain(Gaussian(length_scale=0.3), ArmSet.fixed(X)), np.array([1, 3, 4, 8])
@@ -185,9 +177,6 @@ def test_trimming_keeps_what_is_within_the_margin() -> None:
     assert induced.kept_by_mean(vbar, margin * 1.001).tolist() == sorted(active[np.argsort(-mean)[:2]])
     assert induced.kept_by_mean(vbar, margin * 0.999).tolist() == [active[mean.argmax()]]
     assert induced.kept_by_mean(vbar, 0.0).tolist() == [active[mean.argmax()]]
-
-
-# --- regions and constants of the theorem
 
 
 def test_regions_are_what_links_of_the_longest_branch_connect() -> None:
@@ -263,9 +252,6 @@ def test_p0_of_theory_has_no_meaning_for_the_public_codes_rate() -> None:
         DuetsConfig(p0="theory", inducing="rate")
 
 
-# --- time
-
-
 @every(
     "config, schedule",
     [(SMALL, ROUNDS), ({**SMALL, "inducing": "rate", "elimination": "ucb"}, {"kind": "one_at_a_time", "turns": 120})],
@@ -301,9 +287,6 @@ def test_a_horizon_shortens_the_epochs() -> None:
         result = run("duets", {**SMALL, "horizon": horizon}, agents=3, schedule=ROUNDS, checks="cheap")
         assert result.result.totals["epochs"] == result.result.rounds + 1 == len(epoch_lengths(horizon, 2))
         assert len(result.pulls) == 120
-
-
-# --- parameters
 
 
 def test_the_theoretical_width() -> None:

@@ -69,9 +69,6 @@ def test_bits_are_those_of_the_closed_form(name: str) -> None:
     assert found.totals["bits"] == 64 * 4 * 10 * (7 + 7 * regions)
 
 
-# --- the parts
-
-
 def test_regions_are_products_of_equal_parts() -> None:
     config = Regions(splits=3)
     X = np.array([[0.0, 0.0], [0.32, 0.34], [0.5, 0.99], [1.0, 0.1], [-0.2, 1.7]])
@@ -223,9 +220,6 @@ def test_that_an_agent_was_never_heard_is_hidden_as_well(splits: int) -> None:
             released.append(server.averages(shares, {agent: weights[agent] for agent in heard}))
         change = (released[0] - released[1]) / deviations[:, None]
         assert 0.0 < np.sqrt((change**2).sum()) <= (1 + 1e-12) / config.z
-
-
-# --- what it promises
 
 
 @every("z", everyday(1, [2.0, 1.0]))

@@ -203,8 +203,6 @@ def test_a_server_that_reaches_nobody_abandons_the_synchronisation_and_everybody
         assert [message.kind for message in result.sent].count("sync_abandoned") > 0
 
 
-# --- links that are dead for a while
-
 DEAD = 0.9999
 UNTIL_MENDED: dict[str, tuple[int, dict[str, Any]]] = {  # number of agents, and what is cut off up to time 10.5
     "requests": (1, {"links": [{"direction": "up", "loss": DEAD}], "heals": 10.5}),

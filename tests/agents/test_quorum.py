@@ -109,8 +109,6 @@ def test_the_best_network_is_one_of_those_that_came_in_time(monkeypatch: pytest.
     assert len(taken) == late.result.rounds
 
 
-# --- messages that are given up
-
 GIVING_UP: dict[str, Any] = {
     "latency": {"kind": "uniform", "high": 0.4},
     "loss": 0.5,

@@ -182,9 +182,6 @@ def test_equal_points_of_a_domain_have_equal_moments() -> None:
     np.testing.assert_array_equal(Domain(Matern(), ArmSet.fixed(zeros)).entries(zeros), [0, 0, 1])
 
 
-# --- exact variances with repeated observations
-
-
 @pytest.mark.parametrize("kernel", [Gaussian(length_scale=0.7), Matern(nu=0.5), Linear(bias=0.1)], ids=repr)
 @pytest.mark.parametrize("chunk", [7, 4096])
 def test_the_largest_exact_variance_equals_a_dense_solve(
@@ -202,9 +199,6 @@ def test_the_largest_exact_variance_equals_a_dense_solve(
     np.testing.assert_allclose(found, expected, atol=1e-10)
     assert found.max() == pytest.approx(expected.max(), rel=1e-9)
     np.testing.assert_array_equal(exact_variance(kernel, lam, U[:0], [], U), kernel.diag(U))
-
-
-# --- Nystrom
 
 
 @pytest.mark.parametrize("size", [0, 1, 12])

@@ -102,9 +102,6 @@ def test_transfer_keeps_statistics_of_points_in_the_old_span() -> None:
     assert np.allclose(T.T @ before.b, direct.b, atol=1e-10)
 
 
-# Async-KernelUCB
-
-
 @pytest.mark.parametrize(("threshold", "pulls_until_exchange"), [(2.5, 3), (3.0, 4)])
 def test_async_first_trigger_by_hand(threshold: float, pulls_until_exchange: int) -> None:
     """Without a model every sigma^2 is k/lam = 1, and the sum must be strictly greater than the threshold."""
@@ -151,9 +148,6 @@ def test_async_samples_by_the_servers_newest_deviation_and_one_coin_per_point() 
     assert run.rounds == 2
     assert run.server is not None
     assert np.array_equal(run.server.dictionary.points, first + second)
-
-
-# Approx-DisKernelUCB
 
 
 def test_approx_dis_one_synchronisation_message_by_message() -> None:
@@ -222,9 +216,6 @@ def test_approx_dis_samples_all_local_points_again_in_agent_order() -> None:
     assert close(run.posterior_of_server(X), nystroem(X, statistics(points, Dictionary(second, kernel)), 1.0))
 
 
-# DisKernelUCB
-
-
 @pytest.mark.parametrize(("threshold", "expected"), [(0.69, 1), (0.70, 0)])
 def test_dis_first_trigger_by_hand(threshold: float, expected: int) -> None:
     """One point, k = lam = 1: 1 * log(2 / 1) = 0.693."""
@@ -250,9 +241,6 @@ def test_dis_one_synchronisation_message_by_message() -> None:
         *[("points", i, SERVER, n * 3) for i, n in enumerate([1, 2, 0])],
         *[("missing_points", SERVER, i, n * 3) for i, n in enumerate([2, 1, 3])],
     ]
-
-
-# OneKernelUCB and NKernelUCB
 
 
 def test_one_kernel_ucb_message_by_message() -> None:

@@ -38,9 +38,6 @@ KERNEL = {"kind": "gaussian", "gamma": 1.0}
 SLOW = {"kind": "uniform", "low": 0.1, "high": 0.4}
 
 
-# --- runs in which faults are planted
-
-
 def star(**parts: Any) -> Sentences:
     """Agents and a server that synchronise, with latencies."""
     given = {"schedule": ROUNDS, "network": {"latency": SLOW}, **parts}
@@ -78,9 +75,6 @@ FIXED = {
     "reward": {"kind": "cosine"},
     "noise": 0.1,
 }
-
-
-# --- faults
 
 
 def around(owner: Any, name: str, made: Callable[[Around], Around]) -> Callable[[Patch], None]:

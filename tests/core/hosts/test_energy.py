@@ -39,9 +39,6 @@ def _down(run: runs.Run, agent: int) -> list[tuple[str, float]]:
     return [(tr.EVENTS[row.event], row.time - row.value) for row in run.events(tr.DOWN, tr.UP) if row.node == agent]
 
 
-# --- one battery
-
-
 def test_a_battery_by_hand() -> None:
     config = EnergyConfig.model_validate(
         {"capacity": 10, "reserve": 0.2, "resume": 0.5, "idle": 0.5, "recharge": NIGHTLY}
@@ -165,9 +162,6 @@ def _plain_loop(energy: dict[str, Any], turns: int, interval: float) -> tuple[li
     return changes, starts
 
 
-# --- runs
-
-
 def test_energy_is_booked_by_purpose() -> None:
     energy = {"capacity": 1e6, "per_turn": 2.0, "per_bit_up": 0.5, "per_bit_down": 0.25, "idle": 0.125}
     network = {"scalar_bits": 32, "header_bits": 8}
@@ -279,9 +273,6 @@ def test_who_is_away_and_flat_is_back_when_neither(away: str, tmp_path: Path) ->
     # 10 at 1 -> 6; 7 at 2 -> 3, below; 7.1, the reserve and a turn, at 6.1; away from 2.5 to 6.5
     assert _down(run, 0)[:2] == [("down", 2.0), ("up", 6.5)]
     assert [row.time for row in run.events(tr.TURN)][:3] == [1.0, 2.0, 6.5]
-
-
-# --- what is noticed
 
 
 def test_a_battery_that_holds_another_charge_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

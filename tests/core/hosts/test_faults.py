@@ -60,9 +60,6 @@ def outage(*nodes: int | str, start: float, end: float) -> dict[str, Any]:
     return {"outages": [{"start": start, "end": end, "nodes": list(nodes)}]}
 
 
-# --- links
-
-
 def test_losses_come_in_bursts() -> None:
     loss = GilbertElliott(kind="gilbert_elliott", p=0.05, r=0.25, h=0.2, k=0.99)
     loses = BurstLoss(loss, np.random.default_rng(0))
@@ -146,9 +143,6 @@ def test_a_message_is_given_up_when_all_waits_are_over(attempts: int, max_timeou
     policy = Retransmission(backoff=1.5, max_timeout=max_timeout, max_attempts=attempts)
     waits = [policy.wait(first, copies) for copies in range(1, attempts + 1)]
     assert policy.until_given_up(first) == pytest.approx(sum(waits), rel=1e-12)
-
-
-# --- nodes that are down
 
 
 def test_a_message_to_a_node_that_is_down_waits_or_is_lost() -> None:
@@ -355,9 +349,6 @@ def test_as_many_are_slow_at_the_start_as_later() -> None:
     episodes = Episodes(mean_slow=2.0, mean_fast=6.0)
     factors = [SlowPeriod(episodes, 5.0, np.random.default_rng(seed), Clock()).factor() for seed in range(800)]
     assert factors.count(5.0) / len(factors) == pytest.approx(0.25, abs=0.05)
-
-
-# --- everything at once
 
 
 @settings(max_examples=25, deadline=None)

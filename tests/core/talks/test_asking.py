@@ -233,9 +233,6 @@ def test_pulls_that_are_under_way_are_not_unshared() -> None:
     assert server.applied == 3
 
 
-# --- mistakes
-
-
 async def _forgets(node: Talker) -> None:
     node.ask(SERVER, Ask(), reply=Reply)  # type: ignore[unused-awaitable]
 

@@ -311,8 +311,6 @@ def test_each_entry_may_be_about_another_algorithm() -> None:
     assert [place for place, _ in told_of(levels, "dis_lin_ucb", "pls")] == ["adversaries"]
 
 
-# --- defences
-
 TABLES = st.lists(st.lists(st.floats(-5, 5), min_size=2, max_size=2), min_size=1, max_size=7)
 
 
