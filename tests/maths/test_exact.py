@@ -5,9 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Gaussian, Kernel
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
+from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.finite_domain import DomainLog
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import ExactPosterior, LogPosterior, SharedLog
 from tests.every import every
@@ -158,14 +161,15 @@ def test_an_agent_on_the_log_equals_an_agent_of_its_own(
     ],
 )
 def test_impossible_adoptions_are_refused(known: int, own_taken: int, message: str) -> None:
-    X, y, arms = data(4, 5, 2)
-    log = SharedLog(Gaussian(gamma=1.0), 1.0)
-    log.extend(0, Observations(X, y))
-    agent = LogPosterior(log)
-    agent.adopt(2, 0)
-    agent.update(Observations(arms[:1], np.array([0.5])))
-    with pytest.raises(ValueError, match=message):
-        agent.adopt(known, own_taken)
+    X, y, _ = data(4, 5, 2)
+    kernel = Gaussian(gamma=1.0)
+    for log in (SharedLog(kernel, 1.0), DomainLog(Domain(kernel, ArmSet.fixed(X)), 1.0)):
+        log.extend(0, Observations(X, y))
+        agent = log.posterior()
+        agent.adopt(2, 0)
+        agent.update(Observations(X[:1], np.array([0.5])))
+        with pytest.raises(ValueError, match=message):
+            agent.adopt(known, own_taken)
 
 
 @pytest.mark.parametrize("known", [1, 20, 51, 90])
