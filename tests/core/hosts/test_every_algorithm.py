@@ -30,7 +30,6 @@ UNEVEN: dict[str, Any] = {"kernel": {"kind": "linear"}, "threshold": 8.0}
 FIRST = list({name: (name, config) for name, config in reversed(CASES)}.values())
 EVERY_DAY = [*FIRST, ("async_kernel_ucb", UNEVEN), ("approx_dis_kernel_ucb", UNEVEN)]
 ON_BATTERIES = {"one_at_a_time": False, "rounds": True, "renewal": False, "instant": False, "phases": True}
-LARGE = ("fn_ucb", "approx_dis_kernel_ucb")
 
 
 def _agents(name: str, schedule: str) -> dict[str, Any]:
@@ -38,7 +37,10 @@ def _agents(name: str, schedule: str) -> dict[str, Any]:
     agent: dict[str, Any] = {} if runs.algorithm(name).needs.ends_together else dict(MOVES)
     if ON_BATTERIES[schedule]:
         phone = PHONE | {"per_turn": 0.02, "capacity": 1.0} if runs.batches(name) else PHONE
-        if name in LARGE:  # otherwise one of their matrices takes what a hundred days bring
+        if name in (
+            "fn_ucb",
+            "approx_dis_kernel_ucb",
+        ):  # otherwise one of their matrices takes what a hundred days bring
             phone = phone | {"per_bit_up": 1e-4, "per_bit_down": 5e-5}
         return {**agent, "compute": 0.1, "energy": phone}
     late = {} if runs.algorithm(name).needs_rewards else LATE
