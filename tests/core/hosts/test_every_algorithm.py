@@ -37,10 +37,7 @@ def _agents(name: str, schedule: str) -> dict[str, Any]:
     agent: dict[str, Any] = {} if runs.algorithm(name).needs.ends_together else dict(MOVES)
     if ON_BATTERIES[schedule]:
         phone = PHONE | {"per_turn": 0.02, "capacity": 1.0} if runs.batches(name) else PHONE
-        if name in (
-            "fn_ucb",
-            "approx_dis_kernel_ucb",
-        ):  # otherwise one of their matrices takes what a hundred days bring
+        if name in ("fn_ucb", "approx_dis_kernel_ucb"):  # a matrix takes what a hundred days bring
             phone = phone | {"per_bit_up": 1e-4, "per_bit_down": 5e-5}
         return {**agent, "compute": 0.1, "energy": phone}
     late = {} if runs.algorithm(name).needs_rewards else LATE
