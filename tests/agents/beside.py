@@ -11,6 +11,7 @@ from coband.simulator.conformance.runs import Run, algorithm, plan_of, problem_o
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 from tests.oracles import with_ties
+from tests.oracles.kernels import plain
 
 
 def beside(
@@ -24,7 +25,14 @@ def beside(
     Args:
         further: what it is given beside the parameters.
     """
-    simulated = run(name, config, **plan)
+    simulated = run(name, config, **{"checks": "cheap", **plan})
+    return simulated, oracle_of(name, oracle, config, plan, simulated, **further)
+
+
+def oracle_of(
+    name: str, oracle: ModuleType, config: dict[str, Any], plan: dict[str, Any], simulated: Run, **further: Any
+) -> Any:
+    """What an oracle does on the world and the turns of a run."""
     agents, streams, schedule = plan["agents"], Streams(plan["seed"]), plan["schedule"]
     steps = [[agent] for agent, *_ in simulated.pulls]
     if schedule["kind"] == "rounds":
@@ -33,16 +41,23 @@ def beside(
     if "horizon" in algorithm(name).facts:
         known = simulated.engine.agents[0].context.horizon
         given["T"] = min(known, given["horizon"] or known) if "horizon" in given else known
+    kernel = plain(config["kernel"]) if "kernel" in config else None
     drawn = with_ties(world(plan["problem"], plan["seed"], agents), streams.ties)
-    return simulated, oracle.run(steps, drawn, None, SimpleNamespace(**given | further), streams.coin, agents)
+    return oracle.run(steps, drawn, kernel, SimpleNamespace(**given | further), streams.coin, agents)
 
 
 def assert_equal(simulated: Run, expected: Any) -> None:
-    """The same pulls, regret, messages and rounds."""
+    """The same pulls, regret, messages, scalars and rounds; between two nodes messages are in the same order."""
     assert simulated.pulls == [pull[:4] for pull in expected.pulls]
     assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
-    assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
+    assert _by_link(simulated.messages) == _by_link(expected.messages)
+    totals = simulated.result.totals
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (expected.uplink, expected.downlink)
     assert simulated.result.rounds == expected.rounds
+
+
+def _by_link(messages: Any) -> list[Any]:
+    return sorted(messages, key=lambda message: (str(message[1]), str(message[2])))
 
 
 def schedule_of(kind: int, agents: int, turns: int) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,16 @@ import pytest
 from coband.agents.duets_parameters import DuetsConfig
 from coband.server.duets import DuetsServer
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.runs import Run, run, world
+from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.exploration.duets import Epochs, Induced, Regions, most_epochs
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.domain import Domain
+from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.oracles import duets as oracle
-from tests.oracles.kernels import plain
 
 CONFIGURATIONS = 24
 ELIMINATE = tr.CODES["eliminate"]
@@ -46,8 +45,8 @@ def epoch_lengths(horizon: int, first: int) -> tuple[int, ...]:
     return tuple(lengths)
 
 
-def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any], int | None]:
-    """A random scenario, random parameters, and T where it is known beforehand."""
+def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A random scenario and random parameters."""
     rng = np.random.default_rng((7, case))
     agents, turns, dimension = int(rng.integers(1, 6)), int(rng.integers(5, 40)), int(rng.integers(1, 5))
     domain = {
@@ -56,8 +55,7 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any], int | None]:
         "points": int(rng.integers(1, 60)),
         "method": ["sobol", "uniform"][case % 2],
     }
-    rounds = bool(rng.integers(2))
-    schedule = {"kind": "rounds", "turns": turns} if rounds else {"kind": "one_at_a_time", "turns": turns * agents}
+    schedule = schedule_of(int(rng.integers(2)), agents, turns)
     kernels: list[dict[str, Any]] = [
         {"kind": "gaussian", "length_scale": float(rng.uniform(0.3, 1.5))},
         {"kind": "matern", "nu": float(rng.choice([0.5, 1.5, 2.5])), "length_scale": float(rng.uniform(0.4, 1.5))},
@@ -80,51 +78,28 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any], int | None]:
         "noise": float(rng.uniform(0, 0.3)),
     }
     plan = {"agents": agents, "seed": case, "problem": problem, "schedule": schedule}
-    return plan, config, turns if rounds else None
+    return plan, config
 
 
-def oracle_of(plan: dict[str, Any], config: dict[str, Any], T: int | None, simulated: Run) -> oracle.DuetsRun:
-    acting = [agent for agent, *_ in simulated.pulls]
-    agents = plan["agents"]
-    if T is None:
-        T, steps = min(acting.count(agent) for agent in range(agents)), [[agent] for agent in acting]
-    else:
-        steps = [list(range(agents))] * T
-        assert acting == [agent for step in steps for agent in step]
-    parameters = SimpleNamespace(T=T, **{key: value for key, value in config.items() if key != "kernel"})
-    return oracle.run(
-        steps,
-        world(plan["problem"], plan["seed"], agents),
-        plain(config["kernel"]),
-        parameters,
-        Streams(plan["seed"]).coin,
-        agents,
-    )
+@cache
+def solved(case: int) -> tuple[Run, oracle.DuetsRun]:
+    plan, config = random_case(case)
+    return beside("duets", oracle, config, plan)
 
 
 @every("case", range(CONFIGURATIONS))
 def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
-    plan, config, T = random_case(case)
-    simulated = run("duets", config, **plan)
-    expected = oracle_of(plan, config, T, simulated)
-    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
-    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
-    if T is None:
-        assert simulated.messages == expected.messages
-    else:
-        assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
-    totals, server = simulated.result.totals, simulated.engine.server
-    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (expected.uplink, expected.downlink)
-    assert simulated.result.rounds == expected.rounds
-    assert isinstance(server, DuetsServer)
+    simulated, expected = solved(case)
+    assert_equal(simulated, expected)
+    server: Any = simulated.engine.server
     assert server.sizes == expected.sizes
-    everything = list(range(plan["problem"]["domain"]["points"]))
-    assert server.active.tolist() == [everything, *expected.active][-1]
+    everything = list(range(len(simulated.engine.world.arms(0, 1))))
+    left = [everything, *expected.active][-1]
+    assert [node.active.tolist() for node in (server, *simulated.engine.agents)] == [left] * (server.context.agents + 1)
 
 
 def test_the_random_cases_reach_what_they_are_meant_to_test() -> None:
-    cases = [random_case(case) for case in range(CONFIGURATIONS)]
-    runs = [run("duets", config, **plan) for plan, config, _ in cases]
+    runs = [solved(case)[0] for case in range(CONFIGURATIONS)]
     assert max(result.result.rounds for result in runs) == 3
     sizes = [size for result in runs for size in result.engine.server.sizes]  # type: ignore[union-attr]
     assert min(sizes) == 0
@@ -134,32 +109,12 @@ def test_the_random_cases_reach_what_they_are_meant_to_test() -> None:
     assert any(1 < n < 20 for n in left)
 
 
-# --- counts
-
 SMALL: dict[str, Any] = {"kernel": {"kind": "gaussian", "length_scale": 0.6}, "beta": 0.2}
 LATENCY = {"latency": {"kind": "lognormal", "median": 1.5, "sigma": 1.0}}
 ROUNDS = {"kind": "rounds", "turns": 40}
 
 
-@pytest.mark.parametrize("elimination", ["mean", "ucb"])
-@pytest.mark.parametrize("network", [{}, LATENCY], ids=["ideal", "delays"])
-@pytest.mark.parametrize("agents", [1, 4])
-def test_counts_are_the_closed_forms(agents: int, network: dict[str, Any], elimination: str) -> None:
-    config = {**SMALL, "elimination": elimination}
-    result = run("duets", config, agents=agents, schedule=ROUNDS, network=network)
-    sizes, d = result.engine.server.sizes, 3  # type: ignore[union-attr]
-    assert sum(sizes) > 0
-    up, down = sum(sizes), sum((d + 1) * m + 1 + (m * m if elimination == "ucb" else 0) for m in sizes)
-    totals = result.result.totals
-    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (agents * up, agents * down)
-    assert totals["uplink_scalars_per_agent"] + totals["scalars_broadcast_once"] - totals["uplink_scalars"] == up + down
-    assert totals["scalars_per_agent"] == up + down
-    assert totals["messages"] == 4 * agents * len(sizes)
-    assert result.result.rounds == len(sizes) == len(epoch_lengths(40, 2)) - 1
-    assert totals["epochs"] == len(epoch_lengths(40, 2))
-
-
-@pytest.mark.parametrize("agents", [1, 10, 100, 10_000, 10**8])
+@every("agents", [1, 10, 100, 10_000, 10**8])
 def test_the_number_of_epochs(agents: int) -> None:
     """Lemma 4.4: at most log log max(N, T) + 4 epochs, for every first epoch of at least T/N pulls."""
     for horizon in [1, 2, 3, 10, 50, 51, 99, 1000, 4321, 10**5, 10**6]:
@@ -175,9 +130,6 @@ def test_the_papers_epochs() -> None:
     assert epoch_lengths(50, 2) == (2, 10, 22, 16)
     assert epoch_lengths(1000, 2) == (2, 44, 209, 457, 288)
     assert epoch_lengths(0, 2) == (0,)
-
-
-# --- what travels
 
 
 def payloads(result: Run) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -215,53 +167,6 @@ def test_no_query_point_is_ever_told(elimination: str) -> None:
     assert len(told) == sum(result.engine.server.sizes)  # type: ignore[union-attr]
 
 
-def test_the_inducing_set_depends_on_coins_alone() -> None:
-    """Other noise, same coins: the first inducing set is the same."""
-    first, other = (
-        next(
-            payload["points"]
-            for kind, payload in payloads(
-                run(
-                    "duets",
-                    SMALL,
-                    agents=3,
-                    schedule=ROUNDS,
-                    trace="full",
-                    problem={
-                        "kind": "fixed_domain",
-                        "domain": {"kind": "box", "dimension": 2, "points": 30},
-                        "reward": {"kind": "cosine"},
-                        "noise": noise,
-                    },
-                )
-            )
-            if kind == "inducing_set"
-        )
-        for noise in (0.0, 1.0)
-    )
-    assert first == other != []
-
-
-# --- trimming
-
-
-@pytest.mark.parametrize("share", [True, False])
-@pytest.mark.parametrize("elimination", ["mean", "ucb"])
-def test_every_node_trims_alike_bit_for_bit(elimination: str, share: bool) -> None:
-    """After each epoch all agents and the server hold the same active set, each found by itself."""
-    config = {**SMALL, "elimination": elimination}
-    result = run("duets", config, agents=5, schedule=ROUNDS, network=LATENCY, share=share)
-    server: Any = result.engine.server
-    masks = [agent.active for agent in result.engine.agents]  # type: ignore[attr-defined]
-    assert len({mask.tobytes() for mask in [*masks, server.active]}) == 1
-    assert len({id(mask) for mask in [*masks, server.active]}) == 6
-    assert 0 < len(server.active) < 40
-    left: dict[int, set[str]] = {}
-    for row in result.events(ELIMINATE):
-        left.setdefault(row.round, set()).add(str(row.detail))
-    assert [len(values) for values in left.values()] == [1] * result.result.rounds
-
-
 def test_trimming_keeps_what_is_within_the_margin() -> None:
     X = np.linspace(0.0, 1.0, 11)[:, None]
     domain, active = Domain(Gaussian(length_scale=0.3), ArmSet.fixed(X)), np.array([1, 3, 4, 8])
@@ -272,28 +177,6 @@ def test_trimming_keeps_what_is_within_the_margin() -> None:
     assert induced.kept_by_mean(vbar, margin * 1.001).tolist() == sorted(active[np.argsort(-mean)[:2]])
     assert induced.kept_by_mean(vbar, margin * 0.999).tolist() == [active[mean.argmax()]]
     assert induced.kept_by_mean(vbar, 0.0).tolist() == [active[mean.argmax()]]
-
-
-@pytest.mark.parametrize("elimination", ["mean", "ucb"])
-def test_an_empty_inducing_set_trims_nothing(elimination: str) -> None:
-    result = run("duets", {**SMALL, "p0": 0.0, "elimination": elimination}, agents=3, schedule=ROUNDS)
-    assert result.engine.server.sizes == [0, 0, 0]  # type: ignore[union-attr]
-    assert result.result.totals["active_points"] == 40
-    assert result.result.totals["uplink_scalars"] == 0
-    assert result.result.totals["downlink_scalars"] == 3 * 3
-
-
-def test_all_but_one_point_trimmed() -> None:
-    """With beta 0 only the best mean stays: later epochs pull nothing else, and go on."""
-    result = run("duets", {**SMALL, "beta": 0.0, "p0": 1e9}, agents=3, schedule=ROUNDS)
-    assert result.result.totals["active_points"] == 1
-    assert result.result.rounds == 3
-    survivors = {arm for _, turn, arm, _ in result.pulls if turn > 2}
-    assert len(survivors) == 1
-    assert result.engine.server.sizes[1:] == [1, 1]  # type: ignore[union-attr]
-
-
-# --- regions and constants of the theorem
 
 
 def test_regions_are_what_links_of_the_longest_branch_connect() -> None:
@@ -308,7 +191,7 @@ def test_regions_are_what_links_of_the_longest_branch_connect() -> None:
     assert [part.tolist() for part in Regions(X[:1]).of(np.array([0]))] == [[0]]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@every("seed", range(8))
 def test_regions_are_those_of_the_plain_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(int(rng.integers(2, 60)), int(rng.integers(1, 4))))
@@ -327,17 +210,14 @@ SEVERAL = {
 }
 
 
-@pytest.mark.parametrize("seed", range(4))
+@every("seed", range(2))
 def test_every_region_is_explored_by_itself(seed: int) -> None:
     """Footnote 3: where the active set has several regions, an epoch draws T_j points of each."""
     kernel = {"kind": "gaussian", "length_scale": 0.05}
     config = {**SMALL, "kernel": kernel, "beta": 0.3, "lam": 0.2, "T1": 3, "p0": 10.0, "regions": "separate"}
     plan = {"agents": 3, "seed": seed, "problem": SEVERAL, "schedule": {"kind": "rounds", "turns": 80}}
-    simulated = run("duets", config, **plan)
-    parameters = {**config, "inducing": "variance", "elimination": "mean"}
-    expected = oracle_of(plan, parameters, 80, simulated)
-    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
-    assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
+    simulated, expected = beside("duets", oracle, config, plan)
+    assert_equal(simulated, expected)
     domain = Regions(simulated.engine.world.arms(0, 1))
     numbers = [len(domain.of(np.array(active))) for active in expected.active]
     assert max(numbers) > 1, "some epoch must have several regions"
@@ -372,11 +252,10 @@ def test_p0_of_theory_has_no_meaning_for_the_public_codes_rate() -> None:
         DuetsConfig(p0="theory", inducing="rate")
 
 
-# --- time
-
-
-@pytest.mark.parametrize("config", [SMALL, {**SMALL, "inducing": "rate", "elimination": "ucb"}])
-@pytest.mark.parametrize("schedule", [ROUNDS, {"kind": "one_at_a_time", "turns": 120}], ids=["rounds", "one"])
+@every(
+    "config, schedule",
+    [(SMALL, ROUNDS), ({**SMALL, "inducing": "rate", "elimination": "ucb"}, {"kind": "one_at_a_time", "turns": 120})],
+)
 def test_a_straggler_delays_the_epoch_and_changes_no_number_but_time(
     config: dict[str, Any], schedule: dict[str, Any]
 ) -> None:
@@ -403,37 +282,11 @@ def test_a_straggler_delays_the_epoch_and_changes_no_number_but_time(
         assert min(resumed) >= max(ends) > min(ends)
 
 
-def test_agents_of_an_epoch_wait_for_its_end() -> None:
-    """While an agent waits it takes no turn, and nobody waits after the last epoch."""
-    result = run("duets", SMALL, agents=4, schedule=ROUNDS, network=LATENCY)
-    waiting: set[int] = set()
-    for row in result.rows:
-        if row.event == tr.WAIT:
-            waiting.add(row.node)
-        elif row.event == tr.RESUME:
-            waiting.remove(row.node)
-        elif row.event == tr.TURN:
-            assert row.node not in waiting
-    assert not waiting
-    assert len(result.events(tr.WAIT)) == 4 * result.result.rounds
-
-
-def test_a_long_run_with_few_turns_for_somebody_ends() -> None:
-    """One at a time, T is what the agent with the fewest turns gets; the others go on in the last epoch."""
-    result = run("duets", SMALL, agents=5, schedule={"kind": "one_at_a_time", "turns": 150}, seed=4)
-    counts = np.bincount([agent for agent, *_ in result.pulls])
-    assert counts.min() < counts.max()
-    assert result.result.rounds == len(epoch_lengths(int(counts.min()), 2)) - 1
-    assert result.result.stalled == 0
-
-
 def test_a_horizon_shortens_the_epochs() -> None:
-    result = run("duets", {**SMALL, "horizon": 10}, agents=3, schedule=ROUNDS)
-    assert result.result.rounds == len(epoch_lengths(10, 2)) - 1
-    assert len(result.pulls) == 120
-
-
-# --- parameters
+    for horizon in (10, 40):
+        result = run("duets", {**SMALL, "horizon": horizon}, agents=3, schedule=ROUNDS, checks="cheap")
+        assert result.result.totals["epochs"] == result.result.rounds + 1 == len(epoch_lengths(horizon, 2))
+        assert len(result.pulls) == 120
 
 
 def test_the_theoretical_width() -> None:
@@ -441,23 +294,6 @@ def test_the_theoretical_width() -> None:
     delta = 0.05 / (2 * 2000 * (math.log(math.log(50)) + 4))
     assert config.width(2000, 10, 50) == pytest.approx(2.0 + 0.5 * math.sqrt(2 / 0.2 * math.log(2 / delta)))
     assert DuetsConfig(beta=0.7).width(2000, 10, 50) == 0.7
-
-
-def test_a_wide_margin_trims_nothing() -> None:
-    assert run("duets", {**SMALL, "beta": "theory"}, schedule=ROUNDS).result.totals["active_points"] == 40
-
-
-def test_a_domain_that_changes_is_refused() -> None:
-    with pytest.raises(ValueError, match="duets needs one arm set for all turns"):
-        run(
-            "duets",
-            SMALL,
-            problem={
-                "kind": "contextual",
-                "arms": {"kind": "ball", "dimension": 3, "count": 5},
-                "reward": {"kind": "cosine"},
-            },
-        )
 
 
 SCENARIO = """

@@ -115,7 +115,7 @@ def g_optimal(K: Any) -> Any:
     return weights
 
 
-@every("case", everyday(5, [0, 1, 2, 3, 11, 4, 5, 6, 7]))
+@every("case", everyday(4, [0, 1, 2, 3, 11, 4, 5, 6, 7]))
 @every("variant", ALONE)
 def test_agents_alone_are_the_published_algorithms(variant: str, case: int) -> None:
     name, config, oracle = ALONE[variant]
@@ -331,7 +331,7 @@ def test_one_agent_alone_tells_of_its_instance_and_of_several_the_first() -> Non
     assert [bool(agent.report_in_hindsight(means)) for agent in together.engine.agents] == [True, False, False]
 
 
-@pytest.mark.parametrize("budget", [1, 2, 4, 20])
+@pytest.mark.parametrize("budget", [1, 20])
 @pytest.mark.parametrize("name", ["ind_peace_fb", "co_kernel_fb"])
 def test_a_budget_that_does_not_pay_for_the_first_round_is_refused(name: str, budget: int) -> None:
     with pytest.raises(UnsupportedScenario, match=rf"budget\(={budget}\) is too small: .*Give more samples"):

@@ -7,11 +7,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 
 from coband.agents.messages.phases import PhaseEstimates, PhaseModel
-from coband.simulator.conformance.runs import PROBLEM, Run, run
-from coband.simulator.core.nodes.node import UnsupportedScenario
+from coband.simulator.conformance.runs import Run, run
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday
@@ -54,7 +52,7 @@ def solved(case: int) -> tuple[dict[str, Any], Run, oracle.FedPERun]:
     return config, *beside("fed_pe", oracle, config, plan)
 
 
-@every("case", everyday(12, range(24)))
+@every("case", everyday(10, range(24)))
 def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
     _, simulated, expected = solved(case)
     assert_equal(simulated, expected)
@@ -62,7 +60,7 @@ def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
 
 
 def test_the_random_cases_reach_what_they_are_meant_to_test() -> None:
-    runs = [solved(case)[1:] for case in range(12)]
+    runs = [solved(case)[1:] for case in range(10)]
     assert min(simulated.result.rounds for simulated, _ in runs) >= 2
     left = [len(own) for _, expected in runs for own in expected.active]
     assert min(left) == 1
@@ -107,11 +105,6 @@ def test_bits_are_those_of_the_closed_form(counting: str, parameters: str, varia
     up = totals["estimates_sent"] * 64 * (d + (variant == "collaborative")) + totals["active_sent"] * arm
     model = 64 * (d * d + d) + arm * (parameters == "per_arm")
     assert totals["bits"] == up + N * totals["models_sent"] * model + totals["active_sent"] * pulls > 0
-
-
-def test_arms_that_change_are_refused() -> None:
-    with pytest.raises(UnsupportedScenario, match="fed_pe needs arms that stay the same at all turns of an agent"):
-        run("fed_pe", {}, problem=PROBLEM)
 
 
 @every("parameters", ["per_arm", "shared"])

@@ -124,9 +124,6 @@ def test_bits_are_those_of_the_closed_form() -> None:
         assert found.totals["bits"] == 2 * 64 * found.rounds * agents * entries
 
 
-# --- the noise
-
-
 def calibration(**more: Any) -> Calibration:
     given = {"dimension": 3, "releases": 100, "epsilon": 1.0, "delta": 1e-5, "points": 1.0, "rewards": 2.0}
     return Calibration(**{**given, "confidence": 0.1, "exact": False, **more})
@@ -164,9 +161,6 @@ def test_the_shift_keeps_eigenvalues_where_the_paper_says() -> None:
     for _ in range(64):
         eigenvalues = np.linalg.eigvalsh(private.release(np.zeros((6, 7)))[:, :6])
         assert c.shift <= eigenvalues[0] <= eigenvalues[-1] <= 3 * c.shift
-
-
-# --- what it promises
 
 
 @every("releases", [1, 2, 3, 64, 100])
@@ -216,7 +210,7 @@ algorithms: [{algorithm: fed_ucb, epsilon: 8, delta: 1.0e-5, noise: exact}]
 
 def verdict() -> Verdict:
     scenario = loads(SCENARIO, "audited", base=Path())
-    return audited(scenario, scenario.algorithms[0], 400, 0.99)
+    return audited(scenario, scenario.algorithms[0], 200, 0.99)
 
 
 def test_an_audit_stays_below_the_account_and_catches_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,15 +11,16 @@ from pydantic import ValidationError
 
 from coband.server.sums import SquaresCheck
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
+from coband.simulator.conformance.communication import check_closed_forms
+from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import NodeContext, Sharing
-from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
+from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.agents.test_quorum import GIVING_UP
 from tests.every import every
 from tests.everyday import everyday
-from tests.oracles import OracleRun, async_lin_ucb, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb, with_ties
+from tests.oracles import async_lin_ucb, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb
 
 ORACLES: dict[str, Any] = {
     "dis_lin_ucb": dis_lin_ucb,
@@ -37,20 +38,14 @@ def random_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """
     rng = np.random.default_rng((3, case))
     agents, turns = int(rng.integers(1, 7)), int(rng.integers(40, 110))
-    arms = {
-        "kind": ["ball", "box"][case % 2],
-        "dimension": int(rng.integers(1, 7)),
-        "count": int(rng.integers(2, 9)),
-    }
+    arms = {"kind": ["ball", "box"][case % 2], "dimension": int(rng.integers(1, 7)), "count": int(rng.integers(2, 9))}
     reward = {"kind": "cosine"} if case % 3 else {"kind": "cubic", "form": "async"}
     plan: dict[str, Any] = {
         "agents": agents,
         "seed": case,
         "problem": {**PROBLEM, "arms": arms, "reward": reward, "noise": float(rng.uniform(0, 0.3))},
-        "schedule": {"kind": "one_at_a_time", "turns": turns},
+        "schedule": schedule_of(int(rng.integers(2)), agents, -(-turns // agents)),
     }
-    if rng.integers(2):
-        plan["schedule"] = {"kind": "rounds", "turns": -(-turns // agents)}
     config: dict[str, Any] = {
         "alpha": float(rng.choice([0.1, 0.5, 1.0, 4.0])),
         "lam": float(rng.uniform(0.1, 2.0)),
@@ -73,45 +68,19 @@ def random_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @cache
-def solved(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any], Run, Any]:
-    """A random case, its simulated run and its oracle's."""
+def solved(name: str, case: int) -> tuple[dict[str, Any], Run, Any]:
+    """The parameters of a random case, its simulated run and its oracle's."""
     plan, config = random_case(name, case)
-    simulated = run(name, config, **plan)
-    return plan, config, simulated, oracle_of(name, plan, config, simulated)
+    return config, *beside(name, ORACLES[name], config, plan)
 
 
-def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any], simulated: Run) -> OracleRun:
-    """The oracle's run on the same world and turns."""
-    agents, streams = plan["agents"], Streams(plan["seed"])
-    steps = [[agent] for agent, *_ in simulated.pulls]
-    if plan["schedule"]["kind"] == "rounds":
-        steps = [list(range(agents))] * plan["schedule"]["turns"]
-    parameters = algorithm(name).config.model_validate(config)
-    found: OracleRun = ORACLES[name].run(
-        steps,
-        with_ties(world(plan["problem"], plan["seed"], agents), streams.ties),
-        None,
-        parameters,
-        streams.coin,
-        agents,
-    )
-    return found
-
-
-@every("case", everyday(8, range(CONFIGURATIONS)))
+@every("case", everyday(6, range(CONFIGURATIONS)))
 @every("name", ORACLES)
 def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
-    plan, _, simulated, oracle = solved(name, case)
-    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
-    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in oracle.pulls), abs=1e-9)
-    if plan["schedule"]["kind"] == "rounds" or name == "fed_glb_ucb":
-        assert sorted(simulated.messages, key=repr) == sorted(oracle.messages, key=repr)
-    else:
-        assert simulated.messages == oracle.messages
-    totals = simulated.result.totals
-    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (oracle.uplink, oracle.downlink)
-    assert simulated.result.rounds == oracle.rounds
-    X = np.random.default_rng(5).uniform(-1, 1, (7, plan["problem"]["arms"]["dimension"]))
+    """Models at the end included, and gradient rounds of each synchronisation."""
+    config, simulated, expected = solved(name, case)
+    assert_equal(simulated, expected)
+    X = np.random.default_rng(5).uniform(-1, 1, (7, simulated.engine.world.dimension))
     for index, agent in enumerate(simulated.engine.agents):
         node: Any = agent
         if name == "fed_lin_ucb":
@@ -120,33 +89,27 @@ def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
             if name == "async_lin_ucb" and node.config.refresh == "at_once":
                 node._take_in()
             mean, squares = node.ridge.predict(X)
-        expected_mean, expected_deviation = oracle.posterior_of(index, X)
+        expected_mean, expected_deviation = expected.posterior_of(index, X)
         assert mean == pytest.approx(expected_mean, abs=1e-8)
         assert np.sqrt(squares) == pytest.approx(expected_deviation, abs=1e-8)
+    if name == "fed_glb_ucb":
+        by_synchronisation: list[int] = []
+        for row in simulated.events(tr.SEND):
+            if simulated.names[row.kind] == "sync_start":
+                by_synchronisation.append(0)
+            elif simulated.names[row.kind] == "iterate":
+                by_synchronisation[-1] += 1
+        assert by_synchronisation == expected.gradient_rounds
+        totals = simulated.result.totals
+        assert totals["gradient_rounds"] == sum(expected.gradient_rounds)
+        assert totals["unconverged"] <= sum(rounds == config["max_rounds"] for rounds in expected.gradient_rounds)
+        for agent, state in zip(simulated.engine.agents, expected.states, strict=True):
+            assert agent.theta == pytest.approx(state.theta, abs=1e-8)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", ORACLES)
+@every("name", ORACLES)
 def test_equivalence_cases_communicate(name: str) -> None:
-    assert max(solved(name, case)[2].result.rounds for case in range(8)) >= 10
-
-
-@every("case", everyday(8, range(CONFIGURATIONS)))
-def test_gradient_rounds_are_those_of_the_pseudo_code(case: int) -> None:
-    """Every synchronisation has exactly the oracle's gradient rounds; online steps and estimates agree."""
-    _, config, simulated, oracle = solved("fed_glb_ucb", case)
-    kinds = [simulated.names[row.kind] for row in simulated.events(tr.SEND)]
-    by_synchronisation: list[int] = []
-    for kind in kinds:
-        if kind == "sync_start":
-            by_synchronisation.append(0)
-        elif kind == "iterate":
-            by_synchronisation[-1] += 1
-    assert by_synchronisation == oracle.gradient_rounds
-    assert simulated.result.totals["gradient_rounds"] == sum(oracle.gradient_rounds)
-    unconverged = simulated.result.totals["unconverged"]
-    assert unconverged <= sum(rounds == config["max_rounds"] for rounds in oracle.gradient_rounds)
-    for agent, state in zip(simulated.engine.agents, oracle.states, strict=True):
-        assert agent.theta == pytest.approx(state.theta, abs=1e-8)  # type: ignore[attr-defined]
+    assert max(solved(name, case)[1].result.rounds for case in range(6)) >= 10
 
 
 def test_some_cases_project_and_some_end_early() -> None:
@@ -155,7 +118,7 @@ def test_some_cases_project_and_some_end_early() -> None:
     for case in range(CONFIGURATIONS):
         if early >= 3 and on_the_sphere >= 3:
             break
-        _, config, simulated, _ = solved("fed_glb_ucb", case)
+        config, simulated, _ = solved("fed_glb_ucb", case)
         early += simulated.result.totals["unconverged"] > 0
         norms = [np.linalg.norm(agent.theta) for agent in simulated.engine.agents]  # type: ignore[attr-defined]
         on_the_sphere += any(abs(norm - config["radius"]) < 1e-9 for norm in norms)
@@ -163,31 +126,17 @@ def test_some_cases_project_and_some_end_early() -> None:
     assert on_the_sphere >= 3
 
 
-CLOSED: dict[str, Any] = {
-    "async_lin_ucb": lambda C, J, N, d: (C * (d * d + d + 1), J * (d * d + d + 1)),
-    "dis_lin_ucb": lambda C, J, N, d: (C * N * (d * d + d), C * N * (d * d + d)),
-    "fed_lin_ucb": lambda C, J, N, d: (C * (d * d + d), C * (d * d + d)),
-    "fed_glb_ucb": lambda C, J, N, d: (N * (C * (d * d + 1) + J * d), N * (C * (d * d + d + 1) + J * d)),
-}
 NETWORK = {"latency": {"kind": "exponential", "rate": 1.0}, "loss": 0.2}
 SLOW = {"compute": {"kind": "exponential", "rate": 1.0}, "stragglers": {"fraction": 0.5, "slowdown": 5}}
 
 
-def delayed(name: str, agents: int, **config: Any) -> Run:
-    """A run with delays, loss and slow agents."""
-    return run(
-        name, config, agents=agents, schedule={"kind": "rounds", "turns": 40}, network=NETWORK, agent=SLOW, seed=3
-    )
-
-
-@pytest.mark.parametrize("agents", [1, 2, 5])
-@pytest.mark.parametrize("name", ORACLES)
-def test_scalars_are_the_closed_forms_whatever_the_delays(name: str, agents: int) -> None:
-    result = delayed(name, agents).result
-    totals = result.totals
-    expected = CLOSED[name](result.rounds, totals.get("gradient_rounds", totals.get("downloads", 0)), agents, 3)
-    assert result.rounds > 3
-    assert (result.totals["uplink_scalars"], result.totals["downlink_scalars"]) == expected
+@every("agents", [1, 4])
+@every("name", ORACLES)
+def test_counts_are_the_closed_forms_whatever_the_delays(name: str, agents: int) -> None:
+    schedule = {"kind": "rounds", "turns": 40}
+    simulated = run(name, {}, agents=agents, schedule=schedule, network=NETWORK, agent=SLOW, seed=3, checks="cheap")
+    assert simulated.result.rounds > 3
+    check_closed_forms(name, simulated, "rounds")
 
 
 @pytest.mark.parametrize(("counting", "each"), [("paper", 64 * 13), ("packed", 64 * 9 + 6)])
@@ -198,79 +147,24 @@ def test_bits_of_async_lin_ucb_are_a_matrix_a_vector_and_a_count(counting: str, 
     assert result.totals["bits"] == each * result.totals["messages"] > 0
 
 
-@pytest.mark.parametrize("name", ORACLES)
-def test_the_server_holds_the_sum_of_what_it_applied(name: str) -> None:
-    """W and b of the server and the agents' news add up to those of all pulls, each once."""
-    simulated = delayed(name, 4)
-    problem = world(PROBLEM, 3, 4)
-    W, b, count = np.zeros((3, 3)), np.zeros(3), 0
-    for agent, turn, arm, reward in simulated.pulls:
-        x = problem.arms(agent, turn)[arm]
-        W, b, count = W + np.outer(x, x), b + reward * x, count + 1
-    server: Any = simulated.engine.server
-    held, applied = server.sums.gram.dense(), server.sums.b
-    for agent in simulated.engine.agents:
-        node: Any = agent
-        news = (node._episode.news if name == "fed_lin_ucb" else node.ridge).news(1000)
-        held = held + news[0].dense()
-        applied = applied + (news[1] if name != "fed_glb_ucb" else 0.0)
-        count -= node.unshared
-    assert held == pytest.approx(W, abs=1e-10)
-    assert server.applied == count
-    if name == "fed_glb_ucb":
-        assert server.count == count
-    else:
-        assert applied == pytest.approx(b, abs=1e-10)
-
-
-@pytest.mark.parametrize("name", ORACLES)
-def test_triggers_fire_exactly_when_a_dense_determinant_says_so(name: str) -> None:
-    """With one agent and no delays: replay the pulls, with determinants of whole matrices."""
-    threshold, lam = 1.3, 0.7
-    trigger = {"gamma_u": 1 + threshold} if name == "async_lin_ucb" else {"threshold": threshold}
-    simulated = run(name, {**trigger, "lam": lam, "alpha": 0.5}, agents=1, seed=9)
-    ridge = lam / algorithm(name).config().curvature if name == "fed_glb_ucb" else lam  # type: ignore[attr-defined]
-    problem, fired = world(PROBLEM, 9, 1), []
-    V = last = ridge * np.eye(3)
-    new = 0
-    for _, turn, arm, _ in simulated.pulls:
-        x = problem.arms(0, turn)[arm]
-        V, new = V + np.outer(x, x), new + 1
-        gain = np.linalg.slogdet(V)[1] - np.linalg.slogdet(last)[1]
-        due = gain > np.log(1 + threshold) if name in ("fed_lin_ucb", "async_lin_ucb") else new * gain > threshold
-        if due:
-            fired.append(turn)
-            last, new = V, 0
-    turns = {row.seq: None for row in simulated.events(tr.TURN)}
-    order = sorted(row.seq for row in simulated.events(tr.TURN))
-    found = [int(np.searchsorted(order, row.seq, side="right")) for row in simulated.events(tr.TRIGGER)]
-    assert len(turns) == 60
-    assert len(fired) > 2
-    assert found == fired
-
-
 @pytest.mark.parametrize("refresh", ["at_once", "at_next_pull"])
 @pytest.mark.parametrize("network", [NETWORK, GIVING_UP, {**GIVING_UP, "recovery": {"attempts": 0}}])
 @pytest.mark.parametrize("name", ["async_lin_ucb", "async_lin_ucb_am"])
 def test_an_agent_knows_what_the_server_believes_it_to_know(name: str, network: dict[str, Any], refresh: str) -> None:
     """Late, repeated and lost messages included, also those that are taken back as nobody sends them again: W, b and n
     are its uploads and the downloads that it got."""
-    lost = 0
-    for seed in range(2):
-        schedule = {"kind": "rounds", "turns": 40}
-        config = {"gamma_u": 1.3, "gamma_d": 1.1, "refresh": refresh}
-        parts: dict[str, Any] = {"schedule": schedule, "network": network, "agent": SLOW, "checks": "cheap"}
-        simulated = run(name, config, agents=3, seed=seed, **parts)
-        lost += simulated.result.audit.given_up
-        server: Any = simulated.engine.server
-        for agent, (W, b, count) in zip(simulated.engine.agents, server._known, strict=True):
-            node: Any = agent
-            node._take_in()
-            assert pytest.approx(W, abs=1e-9) == node._W
-            assert node._b == pytest.approx(b, abs=1e-9)
-            assert node._known == count + node.unshared
-            assert node.ridge.size == node.unshared
-    assert (lost > 0) == (network is not NETWORK)
+    config = {"gamma_u": 1.3, "gamma_d": 1.1, "refresh": refresh}
+    parts: dict[str, Any] = {"network": network, "agent": SLOW, "checks": "cheap"}
+    simulated = run(name, config, agents=3, schedule={"kind": "rounds", "turns": 40}, **parts)
+    assert (simulated.result.audit.given_up > 0) == (network is not NETWORK)
+    server: Any = simulated.engine.server
+    for agent, (W, b, count) in zip(simulated.engine.agents, server._known, strict=True):
+        node: Any = agent
+        node._take_in()
+        assert pytest.approx(W, abs=1e-9) == node._W
+        assert node._b == pytest.approx(b, abs=1e-9)
+        assert node._known == count + node.unshared
+        assert node.ridge.size == node.unshared
 
 
 @pytest.mark.parametrize("blocking", [False, True])
@@ -297,48 +191,11 @@ def test_an_agent_goes_on_while_its_upload_is_under_way_unless_it_blocks(blockin
     assert bool(simulated.events(tr.WAIT)) == blocking
 
 
-def test_without_synchronisation_or_company_both_are_lin_ucb() -> None:
-    """DisLinUCB that never synchronises, and one FedLinUCB agent that always does, decide as linear UCB alone."""
-    alone = run("lin_ucb", {"alpha": 0.7}, agents=3, seed=4)
-    assert run("dis_lin_ucb", {"alpha": 0.7, "threshold": 1e9}, agents=3, seed=4).pulls == alone.pulls
-    single = run("lin_ucb", {"alpha": 0.7}, agents=1, seed=4)
-    assert run("fed_lin_ucb", {"alpha": 0.7, "threshold": 0.0}, agents=1, seed=4).pulls == single.pulls
-
-
 def test_dis_and_glb_agents_wait_between_upload_and_model() -> None:
     for name in ("dis_lin_ucb", "fed_glb_ucb"):
         simulated = run(name, {}, agents=3, network={"latency": 1.0}, schedule={"kind": "rounds", "turns": 20})
         waits, resumes = simulated.events(tr.WAIT), simulated.events(tr.RESUME)
         assert len(waits) == len(resumes) == 3 * simulated.result.rounds
-
-
-def test_tighter_smoothness_needs_fewer_gradient_rounds() -> None:
-    rounds = {
-        smoothness: run("fed_glb_ucb", {"smoothness": smoothness, "threshold": 3.0}, seed=1).result
-        for smoothness in ("unit_ball", "data")
-    }
-    per_round = {key: found.totals["gradient_rounds"] / found.rounds for key, found in rounds.items()}
-    assert per_round["data"] < per_round["unit_ball"]
-
-
-def test_reward_range_rescales_linearly() -> None:
-    """Rewards a y + c with the range a [0, 1] + c are the same bandit."""
-    from coband.simulator.core.nodes.node import SERVER, NodeContext, Sharing
-
-    entry = algorithm("fed_glb_ucb")
-    X = np.random.default_rng(0).uniform(-0.5, 0.5, (30, 5, 3))
-    thetas = []
-    for low, high in ((0.0, 1.0), (-2.0, 6.0)):
-        config = entry.config.model_validate({"reward_range": [low, high], "threshold": 1e9})
-        agent: Any = entry.agent(NodeContext(0, 1, 3, config, Sharing(True), np.random.default_rng))
-        for features in X:
-            arms = ArmSet(features)
-            arm = agent.choose(arms)
-            assert agent.observe(arms, arm, low + (high - low) * float(features[arm, 0] > 0)) == []
-        thetas.append(agent.theta)
-    assert SERVER == -1
-    assert np.linalg.norm(thetas[0]) > 0.1
-    assert thetas[0] == pytest.approx(thetas[1], abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -380,11 +237,9 @@ def test_the_setting_of_the_paper_in_large(name: str) -> None:
     }
     own = {"fed_glb_ucb": {"threshold": 5.0}, "async_lin_ucb": {"gamma_u": 2.0, "gamma_d": 2.0}}
     config = {"alpha": 0.1, "lam": 1.0, **own.get(name, {"threshold": 1.0})}
-    simulated = run(name, config, **plan, checks="cheap")
-    oracle = oracle_of(name, plan, config, simulated)
-    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
-    assert simulated.result.totals["scalars"] == oracle.uplink + oracle.downlink
-    assert simulated.result.rounds == oracle.rounds > 1
+    simulated, expected = beside(name, ORACLES[name], config, plan)
+    assert_equal(simulated, expected)
+    assert expected.rounds > 1
 
 
 def test_a_determinant_that_exactly_doubles_does_not_exceed_twice_its_value() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,18 @@ import coband.agents.dis_kernel_ucb
 import coband.agents.n_kernel_ucb
 import coband.agents.one_kernel_ucb
 from coband.agents.messages.asynchronous import Upload
+from coband.simulator.conformance import graphs
 from coband.simulator.conformance.communication import check_closed_forms, check_messages
-from coband.simulator.conformance.runs import run, world
+from coband.simulator.conformance.runs import PROBLEM, run
 from coband.simulator.core.nodes.node import UnsupportedScenario
-from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.posteriors import finite_domain as domain_exact
 from coband.simulator.maths.posteriors.finite_domain import DomainLogPosterior, DomainPosterior
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromPosterior
-from tests.agents.test_equivalence import ORACLES, SAMPLING, oracle_of, random_case
+from tests.agents.beside import assert_equal, beside
+from tests.agents.test_equivalence import ORACLES, SAMPLING, random_case
 from tests.every import every
 from tests.everyday import everyday
-from tests.oracles import gp_ucb, with_ties
-from tests.oracles.kernels import plain
+from tests.oracles import gp_ucb
 
 CONFIGURATIONS = 24
 FORMS = {
@@ -49,36 +48,30 @@ def fixed_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return {**plan, "problem": {**plan["problem"], "kind": "fixed_domain", "domain": domain}}, config
 
 
-@pytest.mark.parametrize("case", everyday(6, range(CONFIGURATIONS)))
-@pytest.mark.parametrize("name", ORACLES)
+@every("case", everyday(5, range(CONFIGURATIONS)))
+@every("name", ORACLES)
 def test_a_run_on_a_fixed_domain_is_the_pseudo_code(name: str, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(domain_exact, "BLOCK", 8)
     plan, config = fixed_case(name, case)
-    simulated = run(name, config, **plan)
+    simulated, expected = beside(name, ORACLES[name], config, plan)
+    assert_equal(simulated, expected)
     if name in FORMS:
         assert all(isinstance(node.posterior, FORMS[name]) for node in simulated.engine.agents)  # type: ignore[attr-defined]
-    oracle = oracle_of(name, plan, config, simulated)
-    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
-    totals = simulated.result.totals
-    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (oracle.uplink, oracle.downlink)
-    assert simulated.result.rounds == oracle.rounds
 
 
-@every("case", everyday(6, range(CONFIGURATIONS)))
+@every("case", everyday(4, range(CONFIGURATIONS)))
 @every("name", sorted(SAMPLING))
 def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(name: str, case: int) -> None:
     """Equal points stand once, so the dictionary never has more points than the domain."""
     plan, config = fixed_case(name, case)
     config["repeats"] = "drop"
-    simulated = run(name, config, **plan, checks="cheap")
-    oracle = oracle_of(name, plan, config, simulated)
-    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
-    totals = simulated.result.totals
-    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (oracle.uplink, oracle.downlink)
-    assert totals["dictionary_size"] == oracle.dictionary_size <= plan["problem"]["domain"]["points"]
+    simulated, expected = beside(name, ORACLES[name], config, plan)
+    assert_equal(simulated, expected)
+    size = simulated.result.totals["dictionary_size"]
+    assert size == expected.dictionary_size <= plan["problem"]["domain"]["points"]
 
 
-@every("case", everyday(3, range(6)))
+@every("case", everyday(2, range(6)))
 @every("variant", [{}, {"transfer": "delta"}, {"server": {"exchanges": "interleaved"}}])
 def test_async_decides_alike_with_and_without_repeats(variant: dict[str, Any], case: int) -> None:
     """Points that stand twice leave the span, and so every mean and deviation, as it is; they only cost scalars."""
@@ -91,8 +84,7 @@ def test_async_decides_alike_with_and_without_repeats(variant: dict[str, Any], c
     assert dropped.result.totals["scalars"] < kept.result.totals["scalars"]
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("transfer", ["full", "delta"])
+@every("transfer, seed", [("full", 0), ("delta", 1)])
 def test_overlapping_exchanges_that_sample_one_point_add_it_once(transfer: str, seed: int) -> None:
     """With delays two agents sample the same point against the same dictionary; the full audit resums the server's."""
     config = {"threshold": 0.5, "q": 5.0, "repeats": "drop", "transfer": transfer, "alpha": 1.0}
@@ -116,7 +108,7 @@ def test_overlapping_exchanges_that_sample_one_point_add_it_once(transfer: str, 
     assert 1 < result.result.totals["dictionary_size"] <= 6
 
 
-@pytest.mark.parametrize("repeats", ["keep", "drop"])
+@every("repeats", ["keep", "drop"])
 def test_a_round_counts_as_declared_where_two_agents_sample_a_point(repeats: str) -> None:
     domain = {"kind": "box", "dimension": 2, "points": 6}
     config = {"threshold": 0.5, "q": 5.0, "repeats": repeats}
@@ -128,7 +120,7 @@ def test_a_round_counts_as_declared_where_two_agents_sample_a_point(repeats: str
     check_closed_forms("approx_dis_kernel_ucb", result, "rounds")
 
 
-@every("case", everyday(8, range(CONFIGURATIONS)))
+@every("case", everyday(6, range(CONFIGURATIONS)))
 def test_gp_ucb_is_the_pseudo_code(case: int) -> None:
     plan, config = fixed_case("n_kernel_ucb", case) if case % 4 else random_case("n_kernel_ucb", case)
     theory = {"delta": 0.3, "B": 2.5, "R": 0.4}
@@ -138,27 +130,7 @@ def test_gp_ucb_is_the_pseudo_code(case: int) -> None:
         "beta": config["alpha"] if case % 3 else "theory",
         **theory,
     }
-    simulated = run("gp_ucb", config, **plan)
-    turns = [[agent] for agent, *_ in simulated.pulls]
-    parameters = SimpleNamespace(beta=config["beta"], lam=config["lam"], **theory)
-    expected = gp_ucb.run(
-        turns,
-        with_ties(world(plan["problem"], plan["seed"], plan["agents"]), Streams(plan["seed"]).ties),
-        plain(config["kernel"]),
-        parameters,
-        Streams(plan["seed"]).coin,
-        plan["agents"],
-    )
-    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
-    assert simulated.result.totals["scalars"] == 0
-
-
-def test_beta_of_gp_ucb_is_alpha_over_the_root_of_lam() -> None:
-    plan, config = fixed_case("n_kernel_ucb", 5)
-    beta = config["alpha"] / config["lam"] ** 0.5
-    other = {"kernel": config["kernel"], "lam": config["lam"], "beta": beta}
-    plan["checks"] = "cheap"
-    assert run("gp_ucb", other, **plan).pulls == run("n_kernel_ucb", config, **plan).pulls
+    assert_equal(*beside("gp_ucb", gp_ucb, config, plan))
 
 
 @pytest.mark.parametrize("network", [{}, {"latency": {"kind": "lognormal", "median": 2.0, "sigma": 1.0}}])
@@ -181,7 +153,7 @@ def test_the_fixed_form_decides_as_the_plain_form(
         "network": network,
         "problem": problem,
         "checks": "cheap",
-        "schedule": {"kind": "one_at_a_time", "turns": 200},
+        "schedule": {"kind": "one_at_a_time", "turns": 150},
     }
     fixed = [run(name, config, share=share, **plan).result.fingerprint for share in (True, False)]
     for module in (
@@ -216,8 +188,8 @@ def test_of_equal_points_the_first_or_any_is_chosen(name: str, ties: str) -> Non
     assert ties == "first" or 0.3 < np.mean([arm < 12 for arm in arms]) < 0.7
 
 
-@pytest.mark.parametrize("name", ["bpe", "delb", "duets", "rclb"])
+@every("name", ["bpe", "delb", "dist_kernel_ucb", "duets", "fed_pe", "rclb"])
 def test_arms_that_change_are_refused(name: str) -> None:
-    problem = {"kind": "contextual", "arms": {"kind": "ball", "dimension": 2, "count": 3}, "reward": {"kind": "cosine"}}
-    with pytest.raises(UnsupportedScenario, match=f"{name} needs one arm set for all turns"):
-        run(name, {}, agents=2, problem=problem, schedule={"kind": "rounds", "turns": 4})
+    network = {"topology": {"kind": "ring"}} if graphs.on_graph(name) else {}
+    with pytest.raises(UnsupportedScenario, match=f"{name} needs (one arm set for all turns|arms that stay the same)"):
+        run(name, {}, problem=PROBLEM, network=network, schedule={"kind": "rounds", "turns": 4})

@@ -52,9 +52,6 @@ def test_the_data_of_an_exchange_that_was_given_up_go_with_the_next_one_in_their
     assert server.applied + result.engine.agents[0].unshared == 40
 
 
-# --- uploads over older dictionaries
-
-
 def roots(points: FloatArray) -> FloatArray:
     """L with K = L L^T, from the definition."""
     return np.linalg.cholesky(KERNEL(points, points))
@@ -142,9 +139,6 @@ def test_a_point_that_is_sampled_again_stands_twice_or_once(repeats: str) -> Non
     assert (distinct == len(server._points)) == (repeats == "drop")
 
 
-# --- points that arrive twice
-
-
 def test_a_point_that_is_known_already_does_not_keep_back_the_next_one() -> None:
     """Two early points: one that was asked for again and came in the meantime, and the next one of the log."""
     agent: Any = run("one_kernel_ucb", {}, agents=2, schedule={"kind": "rounds", "turns": 3}).engine.agents[0]
@@ -153,9 +147,6 @@ def test_a_point_that_is_known_already_does_not_keep_back_the_next_one() -> None
     agent._line_up()
     assert agent.sent() == []
     assert (agent._known, agent._early) == (known + 1, {})
-
-
-# --- exactly at a limit
 
 
 def test_approx_dis_asks_for_a_synchronisation_when_variances_exceed_the_threshold_and_not_at_it() -> None:
@@ -182,9 +173,6 @@ def test_an_upload_that_is_given_up_after_its_exchange_makes_its_data_new_again(
     assert agent.undelivered(upload, SERVER) == []
     assert (agent.unshared, agent._new.size) == (1, 1)
     assert agent._new_variance > 0.0
-
-
-# --- what could not be sent
 
 
 def test_a_point_that_could_not_be_sent_goes_with_the_next_one_and_not_again() -> None:

@@ -113,7 +113,7 @@ def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
 
 @every("rounds", ["all_pairs", "own_task"])
 @every("leftover", ["keep", "spend"])
-@every("case", everyday(8, range(20)))
+@every("case", everyday(4, range(20)))
 def test_fixed_budget_without_delays_is_algorithm_2(case: int, leftover: str, rounds: str) -> None:
     plan, config = random_case(case)
     config |= {"budget": 400 + 100 * case, "leftover": leftover, "rounds": rounds}

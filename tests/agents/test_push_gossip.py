@@ -11,7 +11,6 @@ import pytest
 from coband.simulator.conformance.communication import check_closed_forms
 from coband.simulator.conformance.graphs import POOL, check_conservation, graph_of, run, world
 from coband.simulator.conformance.runs import Run
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
 from tests.agents.test_cooperation import KERNELS, TOPOLOGIES
 from tests.every import every
@@ -75,25 +74,17 @@ def oracle_of(plan: dict[str, Any], config: dict[str, Any], simulated: Run) -> O
     )
 
 
-@every("mode", MODES)
-@every("case", everyday(10, range(24)))
-def test_a_run_without_delays_is_the_plain_loop(case: int, mode: str) -> None:
+@every("case", everyday(8, range(24)))
+def test_a_run_without_delays_is_the_plain_loop(case: int) -> None:
+    """Models at the end included, whether messages walk hop by hop or not."""
     plan, config = random_case(case)
-    simulated = simulate(plan, config, network={"local": {"mode": mode}})
+    simulated = simulate(plan, config, network={"local": {"mode": MODES[case // 3 % 2]}}, checks="cheap")
     expected = oracle_of(plan, config, simulated)
     assert simulated.pulls == [pull[:4] for pull in expected.pulls]
     assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
     assert simulated.messages == expected.messages
-    totals = simulated.result.totals
-    assert totals["peer_scalars"] == sum(message[3] for message in expected.messages)
+    assert simulated.result.totals["peer_scalars"] == sum(message[3] for message in expected.messages)
     check_conservation(simulated)
-
-
-@pytest.mark.parametrize("case", range(8))
-def test_models_agree_at_the_end(case: int) -> None:
-    plan, config = random_case(case)
-    simulated = simulate(plan, config)
-    expected = oracle_of(plan, config, simulated)
     fixed = case % 3 == 0
     X = simulated.engine.world.arms(0, 1) if fixed else np.random.default_rng(5).uniform(-0.5, 0.5, (7, 3))
     for index, agent in enumerate(simulated.engine.agents):
@@ -105,34 +96,7 @@ def test_models_agree_at_the_end(case: int) -> None:
         assert np.sqrt(variance) == pytest.approx(expected_deviation, abs=1e-7)
 
 
-@every("mode", MODES)
-@every("fanout", [1, 2, 3, 9])
-@every("topology", TOPOLOGIES)
-def test_counts_have_their_closed_form(topology: Any, fanout: int, mode: str) -> None:
-    d, turns = 3, 4
-    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
-    simulated = run(
-        NAME,
-        {"fanout": fanout},
-        problem,
-        topology=topology,
-        agents=9,
-        schedule={"kind": "rounds", "turns": turns},
-        network={"local": {"mode": mode}},
-        checks="cheap",
-    )
-    assert simulated.engine.graph is not None
-    check_closed_forms(NAME, simulated, "rounds")
-    messages = turns * sum(min(fanout, degree) for degree in simulated.engine.graph.degrees)
-    totals = simulated.result.totals
-    assert totals["transmissions"] == totals["deliveries"] == totals["messages"] == messages
-    assert totals["peer_scalars"] == totals["scalars"] == totals["scalars_broadcast_once"] == messages * (d + 1)
-    assert totals["uplink_scalars"] == totals["downlink_scalars"] == 0
-    near = simulated.engine.graph.adjacency
-    assert all(row.peer in near[row.node] for row in simulated.events(tr.SEND))
-
-
-@pytest.mark.parametrize("agents", [1, 9])
+@every("agents", [1, 9])
 def test_agents_without_neighbours_send_nothing(agents: int) -> None:
     topology = {"kind": "erdos_renyi", "p": 0.15, "connected": False}
     problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
@@ -146,7 +110,7 @@ def test_agents_without_neighbours_send_nothing(agents: int) -> None:
 
 
 @every("transport", ["datagram", "reliable"])
-@every("case", range(6))
+@every("case", range(2, 5))
 def test_faults_are_missing_or_late_points_and_no_crash(case: int, transport: str) -> None:
     plan, config = random_case(case)
     simulated = simulate(
@@ -173,21 +137,3 @@ def test_faults_are_missing_or_late_points_and_no_crash(case: int, transport: st
         node.learn()
         sizes += node.posterior.size
     assert sizes == heard
-
-
-def test_what_neighbours_tell_is_worth_having() -> None:
-    """One task on a complete graph: the more neighbours a pull is told to, the less regret."""
-    problem = {
-        "kind": "network",
-        "arms": {"kind": "ball", "dimension": 3, "count": 8},
-        "kernel": {"kind": "gaussian", "gamma": 1.0},
-        "norm": 3.0,
-    }
-    config = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "alpha": 0.5}
-
-    def regret(name: str, **more: int) -> float:
-        plan: dict[str, Any] = {"topology": "complete", "agents": 10, "schedule": {"kind": "rounds", "turns": 25}}
-        runs = (run(name, config | more, problem, seed=seed, **plan, checks="cheap") for seed in range(3))
-        return sum(simulated.result.regret for simulated in runs)
-
-    assert regret(NAME, fanout=9) < regret(NAME, fanout=1) < regret("n_kernel_ucb")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import cache
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,12 @@ ALGORITHMS: dict[str, dict[str, Any]] = {  # the first word is the algorithm's n
     "fn_ucb best": {"width": 4, "steps": 2, "threshold": 0.3, "average": "best", "train_from": "averaged"},
     "fn_ucb none": {"width": 4, "steps": 2, "threshold": 0.3, "average": "none"},
 }
-SLOW: dict[str, Any] = {
-    "compute": 0.1,
-    "handling": 0.5,
-    "stragglers": {"fraction": 0.25, "slowdown": 30.0},
-}
+SLOW: dict[str, Any] = {"compute": 0.1, "handling": 0.5, "stragglers": {"fraction": 0.25, "slowdown": 30.0}}
+
+
+@cache
+def waiting_for_all(name: str) -> Run:
+    return simulate(name, "all", checks="cheap")
 
 
 def simulate(name: str, wait: Any, seed: int = 0, **parts: Any) -> Run:
@@ -53,16 +55,16 @@ def uploads_after_the_end(result: Run) -> int:
     return late
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@every("name", ALGORITHMS)
 def test_a_quorum_that_is_never_needed_changes_nothing(name: str) -> None:
     patient = simulate(name, {"quorum": 0.5, "timeout": 1e9}, checks="cheap")
     assert patient.result.rounds > 2
-    assert patient.result.fingerprint == simulate(name, "all", checks="cheap").result.fingerprint
+    assert patient.result.fingerprint == waiting_for_all(name).result.fingerprint
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@every("name", ALGORITHMS)
 def test_nobody_waits_for_stragglers_and_what_is_late_counts_once(name: str) -> None:
-    late, all_ = simulate(name, {"quorum": 0.75, "timeout": 2.0}), simulate(name, "all", checks="cheap")
+    late, all_ = simulate(name, {"quorum": 0.75, "timeout": 2.0}), waiting_for_all(name)
     kit.check_complete(late, 100)
     kit.check_ledger(late)
     assert uploads_after_the_end(late) > 0
@@ -83,10 +85,9 @@ def test_a_quorum_is_a_share_of_those_that_have_joined(name: str) -> None:
     assert uploads_after_the_end(late) > 0
 
 
-@every("seed", range(2))
 @every("name", ALGORITHMS)
-def test_a_quorum_under_all_faults_loses_nothing(name: str, seed: int) -> None:
-    result = simulate(name, {"quorum": 0.5, "timeout": 1.0}, seed, agent=CHURN, network=EVERYTHING)
+def test_a_quorum_under_all_faults_loses_nothing(name: str) -> None:
+    result = simulate(name, {"quorum": 0.5, "timeout": 1.0}, agent=CHURN, network=EVERYTHING)
     kit.check_complete(result, 100)
     kit.check_ledger(result)
 
@@ -107,26 +108,6 @@ def test_the_best_network_is_one_of_those_that_came_in_time(monkeypatch: pytest.
     assert {len(uploads) for uploads in taken} == {3}
     assert len(taken) == late.result.rounds
 
-
-def test_agents_that_are_left_out_keep_the_order_of_the_common_log() -> None:
-    result = simulate("dis_kernel_ucb", {"quorum": 0.25, "timeout": 0.3}, seed=2)
-    logs = {id(agent._log): agent._log for agent in result.engine.agents}  # type: ignore[attr-defined]
-    alone = simulate("dis_kernel_ucb", {"quorum": 0.25, "timeout": 0.3}, seed=2, share=False)
-    assert len(logs) == 1
-    assert alone.result.fingerprint == result.result.fingerprint
-    assert alone.pulls == result.pulls
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_sharing_work_changes_nothing(name: str) -> None:
-    for parts in ({"agent": CHURN, "network": EVERYTHING}, {}):
-        wait = {"quorum": 0.5, "timeout": 0.5}
-        together, apart = (simulate(name, wait, **parts, share=share, checks="cheap") for share in (True, False))
-        assert together.result.fingerprint == apart.result.fingerprint
-        assert together.pulls == apart.pulls
-
-
-# --- messages that are given up
 
 GIVING_UP: dict[str, Any] = {
     "latency": {"kind": "uniform", "high": 0.4},
@@ -161,9 +142,7 @@ NEEDY: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@every("seeds", [range(4, 5), slow(range(5, 14))])
-@every("case", NEEDY)
-def test_a_message_that_was_given_up_leaves_nobody_waiting(case: str, seeds: range) -> None:
+def leaves_nobody_waiting(case: str, seeds: range) -> None:
     name, config = NEEDY[case]
     given_up = 0
     for seed in seeds:
@@ -174,56 +153,46 @@ def test_a_message_that_was_given_up_leaves_nobody_waiting(case: str, seeds: ran
     assert given_up > 0
 
 
-@pytest.mark.parametrize("case", ["fn_ucb", "dis_kernel_ucb quorum", "dis_lin_ucb", "fed_glb_ucb"])
-def test_sharing_work_changes_nothing_when_a_model_comes_after_the_next_one(case: str) -> None:
+@every("case", [case for case in NEEDY if not {"hasty", "best", "none"} & set(case.split())])
+def test_a_message_that_was_given_up_leaves_nobody_waiting(case: str) -> None:
+    leaves_nobody_waiting(case, range(4, 5))
+
+
+@pytest.mark.slow
+@every("case", NEEDY)
+def test_messages_that_were_given_up_leave_nobody_waiting(case: str) -> None:
+    leaves_nobody_waiting(case, range(4, 14))
+
+
+ADVERSE: list[dict[str, Any]] = [{"agent": CHURN, "network": EVERYTHING}, {"seed": 1, "network": GIVING_UP}]
+"""Nodes that come and go, and models that come after the next one."""
+HASTY = [*(f"{name} hasty" for name in ALGORITHMS), "fed_glb_ucb"]
+
+
+@every("case, parts", [pair if place % 3 else slow(pair) for place, pair in enumerate(product(HASTY, ADVERSE))])
+def test_sharing_work_changes_nothing(case: str, parts: dict[str, Any]) -> None:
     name, config = NEEDY[case]
-    for seed in range(3):
-        parts = {"seed": seed, "schedule": {"kind": "rounds", "turns": 25}, "network": GIVING_UP, "checks": "cheap"}
-        together, apart = (run(name, config, agents=4, **parts, share=share) for share in (True, False))
-        assert together.result.totals["expired"] > 0
-        assert together.result.fingerprint == apart.result.fingerprint
-        assert together.pulls == apart.pulls
+    plan = {"agents": 4, "schedule": {"kind": "rounds", "turns": 25}, "checks": "cheap", **parts}
+    together, apart = (run(name, config, **plan, share=share) for share in (True, False))
+    assert together.result.totals["expired"] > 0 or "agent" in parts
+    assert together.result.fingerprint == apart.result.fingerprint
+    assert together.pulls == apart.pulls
 
 
 def test_points_that_were_given_up_and_come_later_keep_their_place() -> None:
     """Every agent's log of a synchronisation is the same: an agent has its own points in the order of its pulls."""
     name, config = NEEDY["dis_kernel_ucb quorum"]
-    schedule = {"kind": "rounds", "turns": 25}
-    for seed in range(3):
-        result = run(
-            name, config, agents=4, seed=seed, schedule=schedule, network=GIVING_UP, share=False, checks="cheap"
-        )
-        assert result.result.totals["expired"] > 0
-        agents: list[Any] = list(result.engine.agents)
-        known = [agent.posterior.known for agent in agents]
-        for agent, other in pairwise(agents):
-            common = min(agent.posterior.known, other.posterior.known)
-            assert np.array_equal(agent._log.rewards[:common], other._log.rewards[:common])
-        assert max(known) > 20
+    parts: dict[str, Any] = {"schedule": {"kind": "rounds", "turns": 25}, "network": GIVING_UP, "checks": "cheap"}
+    result = run(name, config, agents=4, seed=2, share=False, **parts)
+    assert result.result.totals["expired"] > 0
+    agents: list[Any] = list(result.engine.agents)
+    for agent, other in pairwise(agents):
+        common = min(agent.posterior.known, other.posterior.known)
+        assert np.array_equal(agent._log.rewards[:common], other._log.rewards[:common])
+    assert max(agent.posterior.known for agent in agents) > 20
 
 
-@pytest.mark.parametrize("case", ["fed_lin_ucb", "async", "async interleaved"])
-def test_exchanges_go_on_after_answers_were_given_up(case: str) -> None:
-    name, config = NEEDY[case]
-    result = run(
-        name,
-        config,
-        agents=2,
-        seed=1,
-        schedule={"kind": "rounds", "turns": 60},
-        network={
-            "latency": 0.1,
-            "retransmission": {"timeout": 0.5, "max_attempts": 2},
-            "partitions": [{"start": 5.0, "end": 20.0, "groups": [[0]], "one_way": True}],
-        },
-    )
-    lost = [row.time for row in result.events(tr.EXPIRE)]
-    models = [row.time for row in result.events(tr.MODEL) if row.node == 0]
-    assert lost
-    assert max(models) > 40
-
-
-@every("case", NEEDY)
+@every("case", [slow(case) if "hasty" in case else case for case in NEEDY])
 def test_a_link_that_is_dead_for_good_keeps_nobody_waiting(case: str) -> None:
     name, config = NEEDY[case]
     result = run(
@@ -231,6 +200,7 @@ def test_a_link_that_is_dead_for_good_keeps_nobody_waiting(case: str) -> None:
         config,
         agents=3,
         schedule=None if batches(name) else {"kind": "rounds", "turns": 20},
+        checks="cheap",
         network={
             "latency": 0.1,
             "retransmission": {"timeout": 0.5, "max_attempts": 2},

@@ -79,10 +79,7 @@ def server(name: str) -> str:
 
 UP, DOWN, *OTHERS = ALGORITHM.messages
 BROKEN: dict[str, tuple[Algorithm, str]] = {
-    "forgetful": (
-        replace(ALGORITHM, server=server("ForgetfulServer")),
-        "applied 0 pulls and agents hold 0",
-    ),
+    "forgetful": (replace(ALGORITHM, server=server("ForgetfulServer")), "applied 0 pulls and agents hold 0"),
     "restless": (replace(ALGORITHM, agent=RestlessAgent), "or draws from other streams than its own: its twin"),
     "stuck": (replace(ALGORITHM, agent=StuckAgent), "turns were taken, not"),
 }
@@ -148,10 +145,7 @@ def test_a_closed_form_of_whole_phases_alone_is_caught(install: Callable[[Algori
 
 @pytest.mark.parametrize(
     ("agent", "sentence"),
-    [
-        (GossipingAgent, "shared objects carry knowledge"),
-        (RestlessAgent, "the same run twice has two fingerprints"),
-    ],
+    [(GossipingAgent, "shared objects carry knowledge"), (RestlessAgent, "the same run twice has two fingerprints")],
 )
 def test_a_run_is_the_same_again_and_without_sharing(
     agent: type[OneKernelUCB], sentence: str, install: Callable[[Algorithm], str]

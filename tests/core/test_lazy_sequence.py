@@ -9,11 +9,7 @@ import pytest
 from coband.simulator.conformance import runs
 from coband.simulator.core.nodes.lazy_sequence import LazySequence, each, made
 
-FLEET: dict[str, Any] = {
-    "agents": 50,
-    "schedule": {"kind": "one_at_a_time", "turns": 40},
-    "checks": "cheap",
-}
+FLEET: dict[str, Any] = {"agents": 50, "schedule": {"kind": "one_at_a_time", "turns": 40}, "checks": "cheap"}
 
 
 def test_a_member_is_made_once_when_it_is_asked_for() -> None:

@@ -12,6 +12,7 @@ from coband.simulator.live.codec import pack
 from coband.simulator.live.machine import Machine, Share
 from coband.simulator.live.schema import Copy, Passing, Skip, Skipped, Start
 from coband.simulator.live.terms import Terms
+from tests.everyday import everyday
 from tests.live.together import SERIAL, TOKEN, Live, job_of, live, run, simulated
 
 DELAYS = (
@@ -44,7 +45,7 @@ def test_async_on_a_serial_schedule_is_the_simulated_run_event_by_event() -> Non
     assert measured.totals["live_bytes"] > 8 * predicted.totals["scalars"]
 
 
-@pytest.mark.parametrize("label", ["Approx-Dis", "Dis", "One", "Alone", "DisLin"])
+@pytest.mark.parametrize("label", everyday(3, ["Approx-Dis", "One", "DisLin", "Dis", "Alone"]))
 def test_other_algorithms_too(label: str) -> None:
     one = live(SERIAL, label, share=1)
     measured = run(one)

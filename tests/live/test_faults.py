@@ -22,6 +22,7 @@ from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.live import frames
 from coband.simulator.live.journal import Journal
+from tests.everyday import everyday
 from tests.live.test_equality import DELAYS, LOSS
 from tests.live.together import SERIAL, Live, live, run, simulated
 
@@ -55,7 +56,7 @@ def run_with_kills(one: Live, journals: Path, kills: dict[int, int]) -> RunResul
     return result
 
 
-@pytest.mark.parametrize("label", ["Async", "Approx-Dis", "Dis"])
+@pytest.mark.parametrize("label", everyday(1, ["Async", "Approx-Dis", "Dis"]))
 def test_agents_that_are_killed_again_and_again_do_what_the_simulated_ones_do(label: str, tmp_path: Path) -> None:
     one = live(SERIAL, label)
     measured = run_with_kills(one, tmp_path, {10: 0, 11: 1, 25: 0, 26: 2, 40: 0})
@@ -106,7 +107,7 @@ def run_with_restarts(one: Live, folder: Path, restarts: list[int]) -> RunResult
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize("label", ["Async", "Approx-Dis", "Dis", "One"])
+@pytest.mark.parametrize("label", everyday(2, ["Dis", "Async", "Approx-Dis", "One"]))
 def test_a_server_that_is_killed_again_and_again_does_what_the_simulated_one_does(label: str, tmp_path: Path) -> None:
     one = live(SERIAL, label)
     measured = run_with_restarts(one, tmp_path, [5, 17, 18, 40, 59])
@@ -166,7 +167,7 @@ def assert_consistent(rows: list[tr.Row]) -> None:
     assert {row.cause for row in rows if row.event == tr.DELIVER} <= sends
 
 
-@pytest.mark.parametrize("label", ["Async", "Approx-Dis", "Dis", "One"])
+@pytest.mark.parametrize("label", everyday(2, ["Approx-Dis", "One", "Async", "Dis"]))
 def test_a_run_that_is_interrupted_again_and_again_goes_on_as_the_simulated_one(label: str, tmp_path: Path) -> None:
     one = live(SERIAL, label)
     measured, kept = run_with_interrupts(one, tmp_path, [5, 17, 40])
@@ -184,7 +185,7 @@ def test_a_run_that_is_interrupted_again_and_again_goes_on_as_the_simulated_one(
 
 def test_time_stands_still_while_a_run_is_interrupted(tmp_path: Path) -> None:
     one = live(SERIAL, "Dis", DELAYS, speed=0.02)
-    measured, kept = run_with_interrupts(one, tmp_path, [10, 30], pause=2.0)  # 100 units of simulated time
+    measured, kept = run_with_interrupts(one, tmp_path, [10, 30], pause=1.2)  # 60 units of simulated time
     assert (measured.turns, measured.stalled) == (45, 0)
     assert max(later.time - row.time for row, later in pairwise(one.rows)) < 50
     for part in kept:

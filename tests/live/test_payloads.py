@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.conformance.runs import Run, algorithm, registry
+from coband.simulator.conformance.runs import Run, algorithm, batches, registry
 from coband.simulator.conformance.runs import run as simulate
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.message import Message, payload
@@ -28,6 +28,7 @@ from coband.simulator.live import frames
 from coband.simulator.live.codec import WireError, pack
 from coband.simulator.live.payloads import PayloadCodec
 from coband.simulator.maths.linalg.gram import Gram
+from tests.agents.test_conformance import VARIANTS
 from tests.core.wire.test_robustness import ENCODINGS, SMALL
 from tests.every import every
 from tests.live.together import SERIAL, live, run, simulated
@@ -240,9 +241,12 @@ def few(name: str, encoding: str) -> bool:
 
 @every("name, encoding", [one if few(*one) else pytest.param(*one, marks=pytest.mark.slow) for one in MEETINGS])
 def test_messages_of_every_algorithm_come_back_under_every_encoding(name: str, encoding: str) -> None:
-    options = {key: value for key, value in SMALL.items() if key in algorithm(name).config.model_fields}
+    small = {key: value for key, value in SMALL.items() if key in algorithm(name).config.model_fields}
+    options = VARIANTS.get(name, [{}])[0] | small
     try:
-        made = simulate(name, options, messages=ENCODINGS[encoding])
+        short = {} if batches(name) else {"schedule": {"kind": "rounds", "turns": 12}}
+        made = simulate(name, options, messages=ENCODINGS[encoding], **short)
     except (UnsupportedScenario, NoBestArm):
         return
+    assert made.sent
     check_comes_back(name, made)

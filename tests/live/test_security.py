@@ -203,10 +203,7 @@ WRONG: list[tuple[Any, str]] = [
     ([], "a frame that is no list"),
     ({"a": 1}, "a frame that is no list"),
     (["f", 1, "rows", [[1, 2], "x"]], "rows whose rows.0.2 is wrong: field required"),
-    (
-        ["f", 1, "rows", [[*ROW[:12], "1", *ROW[13:]]]],
-        "rows whose rows.0.12 is wrong: input should be a valid number",
-    ),
+    (["f", 1, "rows", [[*ROW[:12], "1", *ROW[13:]]]], "rows whose rows.0.12 is wrong: input should be a valid number"),
     (["f", 1, "rows", [ROW]], "rows before it was asked to report"),
     (["f", 1, "report", {"a": 1}], "a report with 1 fields instead of 12"),
     (["f", 1, "failed", "somehow", ""], "a failed whose how is wrong: input should be 'violated' or 'failed'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from coband.simulator.conformance.runs import world
 from coband.simulator.maths.exploration import conditions
 from coband.simulator.maths.exploration.pairs import Pairs, pairs_of
+from tests.every import every
+from tests.everyday import everyday
 from tests.oracles import conditions as oracle
 from tests.oracles.kernels import plain
 
@@ -22,6 +25,9 @@ KERNEL = {
 }
 TABLES = [{"kind": "table", "tasks": tasks, "size": 3, "ones": 1} for tasks in ("same", "similar", "different")]
 DRAWN = [{"kind": "kernel", "kernel": KERNEL, "count": 4, "spread": spread} for spread in (0.0, 0.8)]
+
+THEOREMS = [(1e-2, 0.1), (1e-4, 0.5)]
+"""xi and epsilon."""
 
 
 def instance(features: dict[str, Any], agents: int = 3, gap: float = 0.5, seed: int = 1) -> tuple[Pairs, Any]:
@@ -65,9 +71,12 @@ def test_rank_of_the_tasks(features: dict[str, Any], rank: int) -> None:
     assert conditions.task_rank(instance(features)[0]) == rank
 
 
-@pytest.mark.parametrize(("xi", "epsilon"), [(1e-2, 0.1), (1e-4, 0.5)])
-@pytest.mark.parametrize("features", [*TABLES, *DRAWN])
-def test_conditions_of_both_theorems(features: dict[str, Any], xi: float, epsilon: float) -> None:
+@every(
+    "features, bounds",
+    everyday(4, [*product([TABLES[1], DRAWN[1]], THEOREMS), *product([*TABLES[::2], DRAWN[0]], THEOREMS)]),
+)
+def test_conditions_of_both_theorems(features: dict[str, Any], bounds: tuple[float, float]) -> None:
+    xi, epsilon = bounds
     pairs, F = instance(features, gap=0.1)
     found = conditions.difficulty(pairs, F, xi)
     excess = conditions.theorem_1_excess(pairs, found, xi, epsilon)

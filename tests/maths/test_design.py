@@ -14,6 +14,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.exploration import design as designs
 from coband.simulator.maths.exploration.pairs import Pairs, pairs_of
 from tests.every import every
+from tests.everyday import everyday
 from tests.oracles.cope import inverse_norms, rho
 
 
@@ -29,7 +30,7 @@ def instance(seed: int, kernel: bool = False) -> tuple[FloatArray, FloatArray]:
     return features, designs.differences(features, groups)
 
 
-@every("seed", range(12))
+@every("seed", everyday(5, range(12)))
 @every("xi", [0.0, 1e-6, 0.1])
 def test_against_a_general_convex_solver(seed: int, xi: float) -> None:
     cp: Any = pytest.importorskip("cvxpy", reason="cvxpy, the general solver to compare with, is not installed")

@@ -138,25 +138,6 @@ def test_a_prefix_does_not_depend_on_how_far_the_log_reaches() -> None:
         assert one.tobytes() == other.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("known", "own_taken", "message"),
-    [
-        (1, 0, r"known\(=1\) must be between 2 and the 5 rows held"),
-        (6, 0, r"known\(=6\) must be between 2 and the 5 rows held"),
-        (3, 2, r"own_taken\(=2\) must be between 0 and the 1 own points"),
-    ],
-)
-def test_impossible_adoptions_are_refused(known: int, own_taken: int, message: str) -> None:
-    U = points(4, 7, 2)
-    log = DomainLog(Domain(Gaussian(gamma=1.0), ArmSet.fixed(U)), 1.0)
-    log.extend(0, Observations(U[:5], np.ones(5)))
-    agent = log.posterior()
-    agent.adopt(2, 0)
-    agent.update(Observations(U[:1], np.array([0.5])))
-    with pytest.raises(ValueError, match=message):
-        agent.adopt(known, own_taken)
-
-
 def test_a_gap_in_the_log_and_a_strange_point_are_refused() -> None:
     U = points(4, 7, 2)
     log = DomainLog(Domain(Gaussian(gamma=1.0), ArmSet.fixed(U)), 1.0)
@@ -182,9 +163,6 @@ def test_equal_points_of_a_domain_have_equal_moments() -> None:
     np.testing.assert_array_equal(Domain(Matern(), ArmSet.fixed(zeros)).entries(zeros), [0, 0, 1])
 
 
-# --- exact variances with repeated observations
-
-
 @pytest.mark.parametrize("kernel", [Gaussian(length_scale=0.7), Matern(nu=0.5), Linear(bias=0.1)], ids=repr)
 @pytest.mark.parametrize("chunk", [7, 4096])
 def test_the_largest_exact_variance_equals_a_dense_solve(
@@ -202,9 +180,6 @@ def test_the_largest_exact_variance_equals_a_dense_solve(
     np.testing.assert_allclose(found, expected, atol=1e-10)
     assert found.max() == pytest.approx(expected.max(), rel=1e-9)
     np.testing.assert_array_equal(exact_variance(kernel, lam, U[:0], [], U), kernel.diag(U))
-
-
-# --- Nystrom
 
 
 @pytest.mark.parametrize("size", [0, 1, 12])

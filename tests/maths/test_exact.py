@@ -5,9 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear
+from coband.simulator.maths.kernels.library import Gaussian, Kernel
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
+from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.finite_domain import DomainLog
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import ExactPosterior, LogPosterior, SharedLog
 from tests.every import every
@@ -52,24 +55,6 @@ def test_mean_and_deviation_equal_the_dense_solve(kernel: Kernel, d: int, lam: f
     assert_close(evaluated(posterior, arms), dense(kernel, lam, X, y, arms))
     assert posterior.log_det == pytest.approx(dense_log_det(kernel, lam, X), rel=1e-9)
     assert posterior.size == 60
-
-
-def test_without_data_the_prior_is_returned() -> None:
-    mean, sigma = evaluated(ExactPosterior(Linear(), 0.25), np.array([[3.0, 4.0], [0.0, 0.0]]))
-    np.testing.assert_array_equal(mean, [0.0, 0.0])
-    np.testing.assert_array_equal(sigma, [10.0, 0.0])
-
-
-@settings(max_examples=40, deadline=None)
-@given(cuts=st.lists(st.integers(0, 200), max_size=6), lam=st.sampled_from([1e-3, 1.0, 10.0]), seed=st.integers(0, 99))
-def test_blocks_of_any_size_give_the_same_posterior(cuts: list[int], lam: float, seed: int) -> None:
-    X, y, arms = data(seed, 200, 3)
-    kernel = Gaussian(gamma=1.0)
-    posterior = ExactPosterior(kernel, lam)
-    for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), 200], strict=True):
-        posterior.update(Observations(X[start:end], y[start:end]))
-    assert_close(evaluated(posterior, arms), dense(kernel, lam, X, y, arms))
-    assert posterior.log_det == pytest.approx(dense_log_det(kernel, lam, X), rel=1e-9)
 
 
 @pytest.mark.parametrize("lam", [1e-12, 1e-6, 1.0])
@@ -167,20 +152,6 @@ def test_an_agent_on_the_log_equals_an_agent_of_its_own(
         assert (agent.known, agent.own_size) == (known, len(rows) - known)
 
 
-def test_agents_behind_the_log_see_their_prefix_alone() -> None:
-    X, y, arms = data(3, 100, 3)
-    kernel = Gaussian(gamma=0.5)
-    log = SharedLog(kernel, 1.0)
-    log.extend(0, Observations(X, y))
-    for known in (100, 70, 0, 33):
-        agent = LogPosterior(log)
-        agent.adopt(known, 0)
-        expected = ExactPosterior(kernel, 1.0)
-        expected.update(Observations(X[:known], y[:known]))
-        assert_close(evaluated(agent, arms), evaluated(expected, arms))
-        assert_close(evaluated(agent, arms[2:3]), dense(kernel, 1.0, X[:known], y[:known], arms[2:3]))
-
-
 @pytest.mark.parametrize(
     ("known", "own_taken", "message"),
     [
@@ -190,14 +161,15 @@ def test_agents_behind_the_log_see_their_prefix_alone() -> None:
     ],
 )
 def test_impossible_adoptions_are_refused(known: int, own_taken: int, message: str) -> None:
-    X, y, arms = data(4, 5, 2)
-    log = SharedLog(Gaussian(gamma=1.0), 1.0)
-    log.extend(0, Observations(X, y))
-    agent = LogPosterior(log)
-    agent.adopt(2, 0)
-    agent.update(Observations(arms[:1], np.array([0.5])))
-    with pytest.raises(ValueError, match=message):
-        agent.adopt(known, own_taken)
+    X, y, _ = data(4, 5, 2)
+    kernel = Gaussian(gamma=1.0)
+    for log in (SharedLog(kernel, 1.0), DomainLog(Domain(kernel, ArmSet.fixed(X)), 1.0)):
+        log.extend(0, Observations(X, y))
+        agent = log.posterior()
+        agent.adopt(2, 0)
+        agent.update(Observations(X[:1], np.array([0.5])))
+        with pytest.raises(ValueError, match=message):
+            agent.adopt(known, own_taken)
 
 
 @pytest.mark.parametrize("known", [1, 20, 51, 90])

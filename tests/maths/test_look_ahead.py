@@ -16,6 +16,7 @@ from coband.simulator.maths.posteriors import look_ahead
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import ExactPosterior, LogPosterior, SharedLog
 from tests.every import every
+from tests.everyday import everyday
 from tests.maths.test_exact import dense, dense_log_det
 
 ALPHA = 0.3
@@ -92,7 +93,7 @@ def test_a_single_agent_decides_as_with_a_dense_solve(kernel: Kernel, ahead: int
     assert posterior.log_det == pytest.approx(dense_log_det(kernel, lam, np.array(X)), rel=1e-9)
 
 
-@every("seed", range(6))
+@every("seed", everyday(3, range(6)))
 @every("repeats", [False, True])
 def test_agents_on_a_log_decide_as_with_a_dense_solve_of_what_they_know(seed: int, repeats: bool) -> None:
     """Five agents act in random order, see two turns ahead, and learn the log at random times, some of them late."""

@@ -14,6 +14,7 @@ from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
 from coband.simulator.maths.posteriors.nystrom_choice import greedy_choice, relevance_of
 from coband.simulator.maths.posteriors.observations import Observations
 from tests.every import every
+from tests.everyday import everyday
 from tests.oracles import nystrom_choice as oracle
 from tests.oracles.kernels import plain
 from tests.oracles.posterior import Dictionary, nystroem, statistics
@@ -27,7 +28,7 @@ def relevance(P: FloatArray) -> FloatArray:
     return np.cos(3.0 * P[:, 0])
 
 
-@every("seed", range(6))
+@every("seed", everyday(3, range(6)))
 @every("kernel", KERNELS, ids=repr)
 def test_the_posterior_on_a_chosen_dictionary_is_the_plain_one(kernel: Kernel, seed: int) -> None:
     rng = np.random.default_rng(seed)

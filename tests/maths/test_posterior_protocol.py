@@ -101,9 +101,6 @@ class Subject:
         return self.plain([*self.base, *rows])
 
 
-# --- plain definitions
-
-
 def exactly(kernel: oracle.Kernel, points: FloatArray, at: FloatArray) -> Plain:
     """Li et al. 2023, eq. 1, with one solve."""
 
@@ -154,8 +151,6 @@ def of_tasks(of_arms: oracle.Kernel, add_up: bool = False) -> Plain:
     at = np.hstack([np.repeat(CONTEXTS[OWN][None], len(ARMS), axis=0), ARMS.features])
     return exactly(kernel, np.hstack([TASKS, X]), at)
 
-
-# --- posteriors, and how they come to what they know from the start
 
 EXACT = exactly(gaussian(0.7), X, ARMS.features)
 ON_DOMAIN = exactly(gaussian(0.7), X, DOMAIN.features)

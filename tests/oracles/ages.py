@@ -41,10 +41,6 @@ def pulls_of(events: Sequence[Event], node: str | None, start: int = 0, end: flo
     return frozenset(e.seq for e in events if e.event == "reward" and e.node == node and start <= e.seq < end)
 
 
-def sent_at(events: Sequence[Event], message: int | None) -> float:
-    return next(event.time for event in events if event.event == "send" and event.message == message)
-
-
 def alone(events: Sequence[Event], choice: Event) -> tuple[Pulls, None]:
     """Its own pulls."""
     return pulls_of(events, choice.node), None

@@ -53,11 +53,7 @@ def information(fresh: list[Point], last: Statistics, config: Config) -> float:
 
 
 def synchronise(
-    out: OracleRun,
-    local: list[list[Point]],
-    last: Statistics,
-    streams: list[np.random.Generator],
-    config: Config,
+    out: OracleRun, local: list[list[Point]], last: Statistics, streams: list[np.random.Generator], config: Config
 ) -> Statistics:
     """Both phases with every agent; returns the statistics that all of them hold afterwards."""
     out.rounds += 1

@@ -26,12 +26,6 @@ def hardness_at(K: FloatArray, F: FloatArray, xi: float, weights: FloatArray) ->
     return max(norm / gap**2 for norm, (_, _, gap) in zip(norms, listed, strict=True))
 
 
-def information_gain(K: FloatArray, weights: FloatArray, xi: float) -> float:
-    """log det(I + K_lambda / xi)."""
-    roots = np.sqrt(weights)
-    return float(np.linalg.slogdet(np.eye(len(K)) + roots[:, None] * K * roots / xi)[1])
-
-
 def effective_dimension(K: FloatArray, weights: FloatArray, xi: float) -> int:
     """d_eff for given weights."""
     roots = np.sqrt(weights)

@@ -101,14 +101,7 @@ def smallest_norm(K: FloatArray, F: FloatArray) -> float:
 
 
 def alba(
-    K: FloatArray,
-    pull: Pull,
-    samples: list[list[int]],
-    agents: int,
-    delta: float,
-    epsilon: float,
-    poly: bool,
-    L: float,
+    K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta: float, epsilon: float, poly: bool, L: float
 ) -> Alone:
     """Tao et al. 2018 (ALBA); ``poly``: Du et al. 2021 (PolyALBA), whose stage 0 looks for d arms."""
     d, alive, out, phase = int(np.linalg.matrix_rank(K, tol=1e-9)), list(range(len(K))), Alone(), 0

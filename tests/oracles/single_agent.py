@@ -6,7 +6,6 @@ and Thompson sampling.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,6 @@ import numpy as np
 from tests.oracles import Coins, Config, Kernel, OracleRun, Turns, World
 from tests.oracles.neural import enter, flat, gradient, initial, output, shaped, train
 from tests.oracles.posterior import FloatArray, log_det
-
-Scores = Callable[[FloatArray], FloatArray]
 
 
 class Linear:

@@ -13,7 +13,6 @@ from tests.oracles import (
     approx_dis_kernel_ucb,
     async_kernel_ucb,
     dis_kernel_ucb,
-    n_kernel_ucb,
     one_kernel_ucb,
 )
 from tests.oracles.posterior import (
@@ -21,20 +20,16 @@ from tests.oracles.posterior import (
     FloatArray,
     Kernel,
     Point,
-    Statistics,
     exact,
     log_det,
     nystroem,
     statistics,
     transfer,
 )
-from tests.oracles.turns import BallWorld, TableWorld, ball, coins, gaussian, linear, one_at_a_time, rounds
+from tests.oracles.turns import BallWorld, TableWorld, ball, coins, gaussian, linear, rounds
 
-ALL = [async_kernel_ucb, approx_dis_kernel_ucb, dis_kernel_ucb, one_kernel_ucb, n_kernel_ucb]
-NAMES = [module.__name__.rsplit(".", 1)[1] for module in ALL]
 EVERYTHING = 1e12
 """A sampling factor q that takes every point that is not known already."""
-NEVER = float("inf")
 ONE_POINT = TableWorld([[1.0, 0.0]], [1.0])
 
 
@@ -54,10 +49,6 @@ def some_data(seed: int, count: int, dimension: int = 3) -> list[Point]:
 
 def pulled(run: OracleRun, world: World) -> list[Point]:
     return [(world.arms(agent, turn)[arm], reward) for agent, turn, arm, reward, _ in run.pulls]
-
-
-def choices(run: OracleRun) -> list[tuple[int, int, int]]:
-    return [(agent, turn, arm) for agent, turn, arm, _, _ in run.pulls]
 
 
 def close(left: tuple[FloatArray, FloatArray], right: tuple[FloatArray, FloatArray]) -> bool:
@@ -81,13 +72,6 @@ def test_exact_posterior_is_ridge_regression_for_the_linear_kernel() -> None:
     assert close(exact(X, data, linear, lam), (X @ theta, sigma))
 
 
-def test_no_data_and_no_dictionary_give_the_prior() -> None:
-    X = ball(np.random.default_rng(2), 5, 3)
-    prior = (np.zeros(5), np.full(5, np.sqrt(1 / 0.25)))
-    assert close(exact(X, [], gaussian(1.0), 0.25), prior)
-    assert close(nystroem(X, statistics(some_data(1, 4), Dictionary([], gaussian(1.0))), 0.25), prior)
-
-
 def test_nystroem_with_every_point_in_the_dictionary_is_exact() -> None:
     data, X, kernel = some_data(3, 10), ball(np.random.default_rng(4), 6, 3), gaussian(1.0)
     S = Dictionary([x for x, _ in data], kernel)
@@ -105,14 +89,6 @@ def test_nystroem_with_a_part_of_the_points_is_ridge_regression_on_their_span() 
     assert close(nystroem(X, statistics(data, Dictionary(points, linear)), lam), (mu, np.sqrt(sigma2)))
 
 
-def test_repeated_dictionary_points_change_nothing() -> None:
-    data, X, kernel = some_data(3, 10), ball(np.random.default_rng(4), 6, 3), gaussian(1.0)
-    points = [x for x, _ in data[:4]]
-    once = nystroem(X, statistics(data, Dictionary(points, kernel)), 0.7)
-    twice = nystroem(X, statistics(data, Dictionary([*points, *points], kernel)), 0.7)
-    assert close(once, twice)
-
-
 def test_transfer_is_the_identity_between_equal_dictionaries() -> None:
     S = Dictionary([x for x, _ in some_data(3, 5)], gaussian(1.0))
     assert np.allclose(transfer(S, S), np.eye(5), atol=1e-10)
@@ -124,53 +100,6 @@ def test_transfer_keeps_statistics_of_points_in_the_old_span() -> None:
     T, before, direct = transfer(old, new), statistics(data[:5], old), statistics(data[:5], new)
     assert np.allclose(T.T @ before.A @ T, direct.A, atol=1e-10)
     assert np.allclose(T.T @ before.b, direct.b, atol=1e-10)
-
-
-def test_transfer_is_zero_padding_for_the_cholesky_root() -> None:
-    data, X, kernel, lam = some_data(3, 12), ball(np.random.default_rng(4), 6, 3), gaussian(1.0), 0.7
-    points = np.array([x for x, _ in data[:8]])
-    old, new = Dictionary(list(points[:5]), kernel), Dictionary(list(points), kernel)
-    before, T = statistics(data, old), transfer(old, new)
-    mu, sigma = nystroem(X, Statistics(new, T.T @ before.A @ T, T.T @ before.b), lam)
-
-    L = np.linalg.cholesky(kernel(points, points))
-    Z = np.linalg.solve(L, kernel(points, np.array([x for x, _ in data]))).T
-    A, b = np.zeros((8, 8)), np.zeros(8)
-    A[:5, :5] = Z[:, :5].T @ Z[:, :5]
-    b[:5] = Z[:, :5].T @ np.array([y for _, y in data])
-    z = np.linalg.solve(L, kernel(points, X))
-    ridge = A + lam * np.eye(8)
-    sigma2 = (1 - np.sum(z * (A @ np.linalg.solve(ridge, z)), axis=0)) / lam
-    assert close((mu, sigma), (z.T @ np.linalg.solve(ridge, b), np.sqrt(sigma2)))
-
-
-@pytest.mark.parametrize("module", ALL, ids=NAMES)
-@pytest.mark.parametrize("turns", [one_at_a_time(3, 15, np.random.default_rng(8)), rounds(3, 5)], ids=["one", "rounds"])
-def test_every_run_is_in_order_and_adds_up(module: ModuleType, turns: Turns) -> None:
-    run = play(module, turns, BallWorld(1))
-    assert [pull[0] for pull in run.pulls] == [i for step in turns for i in step]
-    assert all(pull[4] >= 0 for pull in run.pulls)
-    for agent in range(3):
-        own = [pull[1] for pull in run.pulls if pull[0] == agent]
-        assert own == list(range(1, len(own) + 1))
-    assert run.uplink == sum(scalars for _, _, destination, scalars in run.messages if destination == SERVER)
-    assert run.downlink == sum(scalars for _, source, _, scalars in run.messages if source == SERVER)
-    assert play(module, turns, BallWorld(1)).messages == run.messages
-
-
-@pytest.mark.parametrize("module", ALL, ids=NAMES)
-def test_ties_go_to_the_lowest_index(module: ModuleType) -> None:
-    run = play(module, rounds(3, 1), BallWorld(1))
-    assert [pull[2] for pull in run.pulls] == [0, 0, 0]
-
-
-@pytest.mark.parametrize("module", [async_kernel_ucb, approx_dis_kernel_ucb, dis_kernel_ucb, n_kernel_ucb])
-def test_without_communication_nothing_is_sent(module: ModuleType) -> None:
-    run = play(module, rounds(3, 4), BallWorld(1), threshold=NEVER)
-    assert (run.messages, run.rounds, run.dictionary_size) == ([], 0, 0)
-
-
-# Async-KernelUCB
 
 
 @pytest.mark.parametrize(("threshold", "pulls_until_exchange"), [(2.5, 3), (3.0, 4)])
@@ -205,33 +134,6 @@ def test_async_one_exchange_message_by_message() -> None:
     ]
 
 
-@pytest.mark.parametrize("turns", [one_at_a_time(3, 12, np.random.default_rng(8)), rounds(3, 4)], ids=["one", "rounds"])
-def test_async_that_always_exchanges_everything_in_closed_form(turns: Turns) -> None:
-    world, d, K = BallWorld(1), 3, 12
-    run = play(async_kernel_ucb, turns, world, threshold=0.0, q=EVERYTHING)
-    assert (run.rounds, run.dictionary_size) == (K, K)
-    assert run.uplink == sum((d + 1) + k * k + k for k in range(1, K + 1))
-    assert run.downlink == sum((k - 1) * (d + 1) + (k - 1) ** 2 + (k - 1) + k * k + k for k in range(1, K + 1))
-    X = ball(np.random.default_rng(9), 7, d)
-    assert close(run.posterior_of_server(X), exact(X, pulled(run, world), gaussian(1.0), 1.0))
-    for agent in range(3):  # each knows what had arrived at its own last exchange
-        known = pulled(run, world)[: 1 + max(n for n, pull in enumerate(run.pulls) if pull[0] == agent)]
-        assert close(run.posterior_of(agent, X), exact(X, known, gaussian(1.0), 1.0))
-
-
-def test_async_agents_of_one_round_act_on_their_old_models() -> None:
-    world = TableWorld([[1.0, 0.0], [0.0, 1.0]], [-1.0, 1.0])
-    run = play(async_kernel_ucb, rounds(2, 2), world, threshold=0.0, q=EVERYTHING, agents=2, alpha=0.1)
-    assert choices(run) == [(0, 1, 0), (1, 1, 0), (0, 2, 1), (1, 2, 1)]
-
-
-def test_async_single_agent_that_always_exchanges_acts_as_the_exact_learner() -> None:
-    turns = [[0]] * 15
-    run = play(async_kernel_ucb, turns, BallWorld(2), threshold=0.0, q=EVERYTHING, agents=1)
-    alone = play(n_kernel_ucb, turns, BallWorld(2), agents=1)
-    assert run.pulls == alone.pulls
-
-
 def test_async_samples_by_the_servers_newest_deviation_and_one_coin_per_point() -> None:
     """The second exchange happens after another agent's: agent 0 has no model yet, the server has one."""
     world, q, kernel = BallWorld(3), 0.6, gaussian(0.3)
@@ -248,28 +150,6 @@ def test_async_samples_by_the_servers_newest_deviation_and_one_coin_per_point() 
     assert np.array_equal(run.server.dictionary.points, first + second)
 
 
-def test_async_without_samples_learns_nothing() -> None:
-    run = play(async_kernel_ucb, [[0]] * 6, BallWorld(1), threshold=2.5, q=0.0, agents=1)
-    assert (run.rounds, run.dictionary_size, run.uplink, run.downlink) == (2, 0, 0, 0)
-    assert len(run.messages) == 8
-    X = ball(np.random.default_rng(9), 7, 3)
-    assert close(run.posterior_of(0, X), (np.zeros(7), np.ones(7)))
-
-
-def test_async_statistics_are_those_of_all_uploads_over_a_spanning_dictionary() -> None:
-    """With few arms the dictionary soon spans all of them, and late data are embedded without loss."""
-    world = TableWorld([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], [0.2, 0.4, 0.1])
-    start = [[0], [0], [0]]
-    turns = start + one_at_a_time(3, 20, np.random.default_rng(3))
-    run = play(async_kernel_ucb, turns, world, linear, threshold=0.0, q=EVERYTHING, alpha=1.0)
-    X = ball(np.random.default_rng(9), 7, 2)
-    assert run.dictionary_size == 23
-    assert close(run.posterior_of_server(X), exact(X, pulled(run, world), linear, 1.0))
-
-
-# Approx-DisKernelUCB
-
-
 def test_approx_dis_one_synchronisation_message_by_message() -> None:
     """Pulls 1 and 2 of agent 1 pass the threshold; agent 0 has one point, agent 2 none. All three are sampled."""
     run = play(approx_dis_kernel_ucb, [[0], [1], [1]], BallWorld(1), threshold=1.5, q=EVERYTHING)
@@ -284,30 +164,6 @@ def test_approx_dis_one_synchronisation_message_by_message() -> None:
         *[("statistics", *ends, 9 + 3) for ends in up],
         *[("model", *ends, 9 + 3) for ends in down],
     ]
-
-
-def test_approx_dis_trigger_after_a_round_is_one_synchronisation() -> None:
-    run = play(approx_dis_kernel_ucb, rounds(3, 1), BallWorld(1), threshold=0.5)
-    assert [message[:3] for message in run.messages[:4]] == [
-        *[("sync_request", i, SERVER) for i in range(3)],
-        ("sync_start", SERVER, 0),
-    ]
-    assert run.rounds == 1
-
-
-@pytest.mark.parametrize(
-    ("turns", "per_step"), [([[0], [1], [2], [1], [0]], 1), (rounds(3, 4), 3)], ids=["one", "rounds"]
-)
-def test_approx_dis_that_always_synchronises_everything_in_closed_form(turns: Turns, per_step: int) -> None:
-    world, d, N = BallWorld(1), 3, 3
-    run = play(approx_dis_kernel_ucb, turns, world, threshold=0.0, q=EVERYTHING)
-    sizes = [per_step * (t + 1) for t in range(len(turns))]
-    assert (run.rounds, run.dictionary_size) == (len(turns), sizes[-1])
-    assert run.uplink == sum(d * m + N * (m * m + m) for m in sizes)
-    assert run.downlink == sum(N * (d * m + m * m + m) for m in sizes)
-    X = ball(np.random.default_rng(9), 7, d)
-    for agent in range(N):
-        assert close(run.posterior_of(agent, X), exact(X, pulled(run, world), gaussian(1.0), 1.0))
 
 
 @pytest.mark.parametrize(("threshold", "expected"), [(1.99, 1), (2.0, 0)])
@@ -360,9 +216,6 @@ def test_approx_dis_samples_all_local_points_again_in_agent_order() -> None:
     assert close(run.posterior_of_server(X), nystroem(X, statistics(points, Dictionary(second, kernel)), 1.0))
 
 
-# DisKernelUCB
-
-
 @pytest.mark.parametrize(("threshold", "expected"), [(0.69, 1), (0.70, 0)])
 def test_dis_first_trigger_by_hand(threshold: float, expected: int) -> None:
     """One point, k = lam = 1: 1 * log(2 / 1) = 0.693."""
@@ -390,61 +243,6 @@ def test_dis_one_synchronisation_message_by_message() -> None:
     ]
 
 
-@pytest.mark.parametrize("turns", [one_at_a_time(3, 15, np.random.default_rng(8)), rounds(3, 5)], ids=["one", "rounds"])
-def test_dis_that_always_synchronises_is_one_kernel_ucb(turns: Turns) -> None:
-    world, d, N, T = BallWorld(4), 3, 3, 15
-    dis = play(dis_kernel_ucb, turns, world, threshold=0.0)
-    one = play(one_kernel_ucb, turns, world)
-    assert choices(dis) == choices(one)
-    assert (dis.rounds, one.rounds) == (len(turns), T)
-    assert (dis.uplink, dis.downlink) == (one.uplink, one.downlink) == (T * (d + 1), T * (N - 1) * (d + 1))
-    X = ball(np.random.default_rng(9), 7, d)
-    for agent in range(N):
-        assert close(dis.posterior_of(agent, X), one.posterior_of(agent, X))
-        assert close(dis.posterior_of(agent, X), exact(X, pulled(dis, world), gaussian(1.0), 1.0))
-
-
-def test_dis_that_never_synchronises_is_n_kernel_ucb() -> None:
-    turns = rounds(3, 6)
-    assert (
-        play(dis_kernel_ucb, turns, BallWorld(4), threshold=NEVER).pulls
-        == play(n_kernel_ucb, turns, BallWorld(4)).pulls
-    )
-
-
-# OneKernelUCB and NKernelUCB
-
-
 def test_one_kernel_ucb_message_by_message() -> None:
     run = play(one_kernel_ucb, [[1]], BallWorld(1))
     assert run.messages == [("point", 1, SERVER, 4), ("point", SERVER, 0, 4), ("point", SERVER, 2, 4)]
-
-
-def test_one_kernel_ucb_agents_of_one_round_do_not_see_each_other() -> None:
-    """Arm 0 disappoints: in turn both agents take it in the same round, but one after the other only the first does."""
-    world = TableWorld([[1.0, 0.0], [0.0, 1.0]], [-1.0, 1.0])
-    together = play(one_kernel_ucb, rounds(2, 2), world, agents=2, alpha=0.1)
-    in_turn = play(one_kernel_ucb, [[0], [1]], world, agents=2, alpha=0.1)
-    assert choices(together) == [(0, 1, 0), (1, 1, 0), (0, 2, 1), (1, 2, 1)]
-    assert choices(in_turn) == [(0, 1, 0), (1, 1, 1)]
-
-
-def test_n_kernel_ucb_learns_from_own_points_only() -> None:
-    world = BallWorld(1)
-    run = play(n_kernel_ucb, rounds(3, 5), world)
-    X, points = ball(np.random.default_rng(9), 7, 3), pulled(run, world)
-    for agent in range(3):
-        assert close(run.posterior_of(agent, X), exact(X, points[agent::3], gaussian(1.0), 1.0))
-    assert run.messages == []
-    with pytest.raises(AssertionError, match="no statistics"):
-        run.posterior_of_server(X)
-
-
-def test_worlds_depend_on_agent_and_turn_alone() -> None:
-    world, again = BallWorld(1), BallWorld(1)
-    again.pull(2, 9, 0)
-    assert np.array_equal(world.arms(1, 4), again.arms(1, 4))
-    assert world.pull(1, 4, 2) == again.pull(1, 4, 2)
-    assert not np.array_equal(world.arms(1, 4), world.arms(1, 5))
-    assert not np.array_equal(world.arms(1, 4), world.arms(0, 4))
-    assert np.all(np.linalg.norm(world.arms(1, 4), axis=1) <= 1)

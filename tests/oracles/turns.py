@@ -71,11 +71,6 @@ class TableWorld:
         return float(self.means[arm]), float(self.means.max() - self.means[arm])
 
 
-def one_at_a_time(agents: int, turns: int, rng: np.random.Generator) -> list[list[int]]:
-    """One uniformly drawn agent per step."""
-    return [[int(i)] for i in rng.integers(agents, size=turns)]
-
-
 def rounds(agents: int, turns: int) -> list[list[int]]:
     """Every agent in every step."""
     return [list(range(agents)) for _ in range(turns)]

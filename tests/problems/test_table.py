@@ -126,11 +126,7 @@ def test_noise_and_realised_regret(tmp_path: Path) -> None:
         ("x1,x2,clicks\n1,2,3\n\n1,2\n", {}, "data.csv:4: the row has 2 values, so column 'clicks' is missing."),
         (ARMS, {"count": 5}, "data.csv: problem.count(=5) must be <= the 4 rows."),
         (ARMS, {"group": "turn"}, "data.csv:1: there is no column 'turn'"),
-        (
-            VISITS,
-            {"group": "visit", "agent": "id"},
-            "data.csv:1: there is no column 'id'",
-        ),
+        (VISITS, {"group": "visit", "agent": "id"}, "data.csv:1: there is no column 'id'"),
         (VISITS, {"group": "visit", "agent": "who", "agents": 3}, "data.csv: the table has no turns of agent 2"),
         (VISITS, {"group": "visit", "agent": "who", "agents": 1}, "data.csv: row 1: the arms of a turn need one agent"),
     ],

@@ -22,10 +22,7 @@ def needs_its_data(name: str) -> None:
         data_file(needed)
 
 
-@every(
-    "name",
-    [slow(name) if name in golden.SMALLER else name for name in golden.scenarios()],
-)
+@every("name", [slow(name) if name in golden.SMALLER else name for name in golden.scenarios()])
 def test_counts_are_those_on_file(name: str) -> None:
     needs_its_data(name)
     assert golden.counts(name) == golden.lock().counts[name]

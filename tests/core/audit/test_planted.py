@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from coband.server.approx_dis_kernel_ucb import ApproxDisKernelUCBServer
-from coband.server.async_kernel_ucb import AsyncKernelUCBServer
-from coband.simulator.conformance.runs import run as run_algorithm
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.network.reliable import ReliableTransport
@@ -42,17 +39,6 @@ def test_a_transport_that_delivers_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "once and in order" in text or "arrived than were sent" in text
 
 
-def test_a_transport_that_delivers_twice_behind_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    arrive = Transport._arrive
-
-    def twice(self: Transport, packet: Packet) -> None:
-        arrive(self, packet)
-        self._handler.deliver(packet)
-
-    monkeypatch.setattr(Transport, "_arrive", twice)
-    assert "which must make 3 in all" in violation(plan(turns=3, network={"latency": 0.5}))
-
-
 def test_a_datagram_that_comes_more_often_than_links_carried_it(monkeypatch: pytest.MonkeyPatch) -> None:
     schedule = Transport._schedule
 
@@ -63,37 +49,6 @@ def test_a_datagram_that_comes_more_often_than_links_carried_it(monkeypatch: pyt
     monkeypatch.setattr(Transport, "_schedule", twice)
     text = violation(plan(network={"latency": 0.5, "transport": "datagram"}))
     assert "more often than links carried it" in text or "arrived than were sent" in text
-
-
-def test_a_server_that_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    receive = toys.ToyServer.receive
-
-    def twice(self: toys.ToyServer, message: Any, source: int) -> Any:
-        self.applied += message.pulls
-        return receive(self, message, source)
-
-    monkeypatch.setattr(toys.ToyServer, "receive", twice)
-    assert violation(plan(turns=3)).startswith("the server has applied 6 pulls and agents hold 0, which must make 3")
-
-
-def test_a_server_that_adds_statistics_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    take_in, collect = AsyncKernelUCBServer.add, ApproxDisKernelUCBServer.conclude
-
-    def taken_twice(self: AsyncKernelUCBServer, upload: Any, agent: int) -> Any:
-        answer = take_in(self, upload, agent)
-        self.statistics = self.statistics + self.statistics
-        return answer
-
-    def collected_twice(self: ApproxDisKernelUCBServer) -> None:
-        collect(self)
-        self.statistics = self.statistics + self.statistics
-
-    monkeypatch.setattr(AsyncKernelUCBServer, "add", taken_twice)
-    with pytest.raises(InvariantViolation, match="is not the sum of"):
-        run_algorithm("async_kernel_ucb", {"threshold": 2.0}, share=False)
-    monkeypatch.setattr(ApproxDisKernelUCBServer, "conclude", collected_twice)
-    with pytest.raises(InvariantViolation, match="is not the sum of"):
-        run_algorithm("approx_dis_kernel_ucb", {"threshold": 0.5}, share=False)
 
 
 def test_work_that_ends_at_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:

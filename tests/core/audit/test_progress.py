@@ -19,12 +19,7 @@ SILENT = 10**6
 @pytest.mark.parametrize(("agents", "turns"), [(3, 22), (10, 20), (64, 2), (70, 4), (150, 1)])
 def test_who_follows_a_run_is_told_of_every_64th_pull(agents: int, turns: int, cohorts: bool) -> None:
     plan = plan_of(
-        {
-            "agents": {"count": agents},
-            "schedule": {"kind": "rounds", "turns": turns},
-            "network": {},
-            "cohorts": cohorts,
-        }
+        {"agents": {"count": agents}, "schedule": {"kind": "rounds", "turns": turns}, "network": {}, "cohorts": cohorts}
     )
     told: list[int] = []
     Engine(plan, TOY, ToyConfig(every=SILENT), ToyWorld(), Streams(0), on_pull=told.append).run()

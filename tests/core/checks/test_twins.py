@@ -39,9 +39,6 @@ def violation(agent: type[toys.ToyAgent], made: dict[str, Any] | None = None, **
     return str(caught.value)
 
 
-# --- knowledge that was not delivered
-
-
 def test_a_cache_that_hands_out_the_newest_model(monkeypatch: pytest.MonkeyPatch) -> None:
     get = VersionCache.get
 
@@ -259,9 +256,6 @@ def test_a_server_that_counts_what_it_was_not_told(monkeypatch: pytest.MonkeyPat
     assert re.search(rf"the server {LEAK} has \(waiting, done, pulls held or applied, rounds\) = {state}", text)
 
 
-# --- messages that are no longer what was sent
-
-
 class Reusing(toys.ToyAgent):
     """Sends the array that it goes on writing to."""
 
@@ -305,9 +299,6 @@ def test_a_message_that_nobody_has_sent(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(Transport, "_arrive", forged)
     assert "was handed a 'news' that nobody has sent" in violation(toys.ToyAgent)
-
-
-# --- what is right
 
 
 class Timed(toys.ToyAgent):

@@ -178,10 +178,7 @@ def test_what_configurations_cannot_be(tmp_path: Path) -> None:
         ({"columns": {**COLUMNS, "latency": "rtt_ms"}}, "give either latency or round_trip"),
         ({"columns": {"compute": "step"}, "windows_file": None}, "no column 'step'; it has step_ms, up, down"),
         ({"columns": {"compute": "step_ms"}}, "windows_file needs columns.availability"),
-        (
-            {"only": ["speed"]},
-            "only: these devices do not say speed; they say compute, uplink, downlink",
-        ),
+        ({"only": ["speed"]}, "only: these devices do not say speed; they say compute, uplink, downlink"),
         ({"windows_file": None}, "columns.availability has the ids of windows; give windows_file"),
         ({"repeat_after": 4}, "row 1: a window ends after repeat_after, 4; row 2: a window ends after repeat_after, 4"),
         ({"file": str(tmp_path / "none.csv")}, "does not exist; give a table with one row per device"),

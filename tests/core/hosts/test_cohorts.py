@@ -106,13 +106,13 @@ def assert_same(one: Run, other: Run) -> None:
         np.testing.assert_array_equal(getattr(one.result.ages, part), getattr(other.result.ages, part))
 
 
-@every("case", everyday(3, range(6)))
+@every("case", everyday(2, range(6)))
 @every("name", [*ON_GRAPHS, *IN_STARS])
 def test_cohorts_change_no_event_of_the_trace_and_no_number(name: str, case: int) -> None:
     assert_same(*pair(name, case))
 
 
-@every("case", everyday(8, range(20)))
+@every("case", everyday(5, range(20)))
 @every("name", ["coop_kernel_ucb", "fn_ucb"])
 def test_agents_that_choose_together_choose_as_alone(name: str, case: int) -> None:
     assert_same(*pair(name, 100 + case, share=True))

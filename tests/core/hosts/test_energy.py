@@ -1,4 +1,4 @@
-"""Energy: batteries by hand and against a plain loop, every algorithm, what checks notice."""
+"""Energy: batteries by hand and against a plain loop, and what checks notice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance import graphs, kit, runs
+from coband.simulator.conformance import runs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.clock import Clock
@@ -22,7 +22,6 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live.refusals import refusal
-from tests.core.hosts.test_late_rewards import FIRST
 from tests.every import every
 
 NIGHTLY: dict[str, Any] = {"kind": "windows", "power": 1.0, "every": 20.0, "lasts": 6.0}
@@ -38,9 +37,6 @@ PHONE: dict[str, Any] = {
 
 def _down(run: runs.Run, agent: int) -> list[tuple[str, float]]:
     return [(tr.EVENTS[row.event], row.time - row.value) for row in run.events(tr.DOWN, tr.UP) if row.node == agent]
-
-
-# --- one battery
 
 
 def test_a_battery_by_hand() -> None:
@@ -166,9 +162,6 @@ def _plain_loop(energy: dict[str, Any], turns: int, interval: float) -> tuple[li
     return changes, starts
 
 
-# --- runs
-
-
 def test_energy_is_booked_by_purpose() -> None:
     energy = {"capacity": 1e6, "per_turn": 2.0, "per_bit_up": 0.5, "per_bit_down": 0.25, "idle": 0.125}
     network = {"scalar_bits": 32, "header_bits": 8}
@@ -280,30 +273,6 @@ def test_who_is_away_and_flat_is_back_when_neither(away: str, tmp_path: Path) ->
     # 10 at 1 -> 6; 7 at 2 -> 3, below; 7.1, the reserve and a turn, at 6.1; away from 2.5 to 6.5
     assert _down(run, 0)[:2] == [("down", 2.0), ("up", 6.5)]
     assert [row.time for row in run.events(tr.TURN)][:3] == [1.0, 2.0, 6.5]
-
-
-def test_every_algorithm_runs_on_batteries() -> None:
-    wrong = {}
-    for name, config in FIRST:
-        batches = runs.batches(name)
-        energy = PHONE | {"per_turn": 0.02, "capacity": 1.0} if batches else PHONE
-        if name == "fn_ucb":  # otherwise one of its large matrices takes what a hundred days bring
-            energy = energy | {"per_bit_up": 1e-4, "per_bit_down": 5e-5}
-        network = (kit.GRAPH_NETWORKS if graphs.on_graph(name) else kit.NETWORKS)["lossy" if not batches else "narrow"]
-        try:
-            run = graphs.run_anywhere(
-                name, config, agent={"energy": energy, "compute": 0.1}, network={} if batches else network,
-                schedule={"kind": "phases", "pull_time": 1e-3} if batches else {"kind": "rounds", "turns": 15}, seed=1,
-            )  # fmt: skip
-        except InvariantViolation as violation:
-            wrong[name] = str(violation)
-            continue
-        if not run.result.totals["ran_out"]:
-            wrong[name] = "nobody ran out"
-    assert not wrong, "\n".join(f"{name}: {complaint}" for name, complaint in wrong.items())
-
-
-# --- what is noticed
 
 
 def test_a_battery_that_holds_another_charge_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

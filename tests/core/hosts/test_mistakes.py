@@ -41,13 +41,7 @@ def _with(base: type[Any], **methods: Callable[..., Any]) -> type[Any]:
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize(
     ("arm", "words"),
-    [
-        (None, "None"),
-        (1.0, r"1\.0"),
-        (np.array([0, 1]), r"an array of shape \(2,\)"),
-        (-1, "-1"),
-        (2, "2"),
-    ],
+    [(None, "None"), (1.0, r"1\.0"), (np.array([0, 1]), r"an array of shape \(2,\)"), (-1, "-1"), (2, "2")],
 )
 def test_what_is_no_arm(arm: Any, words: str, plan: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.core.toys.ToyWorld.pull", lambda world, agent, turn, arm: (range(2)[_checked(arm)], 0.0))

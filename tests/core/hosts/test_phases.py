@@ -93,14 +93,7 @@ GREETING = Algorithm(
 def greet(agents: int = 3, world: Any = None, **plan: Any) -> tuple[RunResult, list[Row]]:
     rows: list[Row] = []
     full = {"agents": {"count": agents, **plan.pop("agent", {})}, "schedule": {"kind": "phases"}, "network": {}, **plan}
-    engine = Engine(
-        plan_of(full),
-        GREETING,
-        GreetingConfig(),
-        world or BatchToyWorld(),
-        Streams(0),
-        sink=keep(rows),
-    )
+    engine = Engine(plan_of(full), GREETING, GreetingConfig(), world or BatchToyWorld(), Streams(0), sink=keep(rows))
     return engine.run(), rows
 
 
@@ -196,10 +189,7 @@ def test_nodes_go_down_as_long_as_one_that_is_down_has_a_phase_to_begin(
     outage: tuple[float, float], downs: list[float]
 ) -> None:
     """One phase for each agent, which ends at 10 unless it is down; what they send then arrives at 18."""
-    outages = [
-        {"start": outage[0], "end": outage[1], "nodes": [0]},
-        {"start": 30, "end": 31, "nodes": [1]},
-    ]
+    outages = [{"start": outage[0], "end": outage[1], "nodes": [0]}, {"start": 30, "end": 31, "nodes": [1]}]
     _, rows = greet(
         agents=2,
         schedule={"kind": "phases", "limit": 1},

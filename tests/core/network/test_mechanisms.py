@@ -40,9 +40,6 @@ def drawn(seed: int, agent: int, purpose: str, share: float, copies: int) -> lis
     return values
 
 
-# --- windows
-
-
 def test_a_partition_ends_before_its_end() -> None:
     partition = Partition(start=2.0, end=4.0, groups=((0,),))
     cut = [partition.cuts(0, SERVER, time) for time in (1.999, 2.0, 3.999, 4.0)]
@@ -73,9 +70,6 @@ def test_rules_too_may_give_each_link_a_bandwidth_of_its_own() -> None:
     rule = LinkRule().model_copy(update={"bandwidth": Own()})
     network = Network(config.model_copy(update={"links": (rule,)}), Streams(0))
     assert [network.model(agent, SERVER).bandwidth for agent in range(3)] == [1.0, 2.0, 3.0]
-
-
-# --- streams: common random numbers
 
 
 @pytest.mark.parametrize("agents", [1, 4])
@@ -112,9 +106,6 @@ def test_latencies_of_first_and_second_copies_are_two_streams() -> None:
         for purpose in ("latency down", "duplicate latency down")
     )
     assert list(delays.values()) == [set(pair) for pair in zip(first, second, strict=True)]
-
-
-# --- acknowledgements
 
 
 def acknowledged_while_down(down_until: float) -> tuple[Any, list[tr.Row], Any]:
@@ -188,9 +179,6 @@ def test_sends_are_numbered_from_0() -> None:
     assert numbers == list(range(12))
     delivered = [row.message for row in rows if row.event == tr.DELIVER]
     assert sorted(delivered) == sorted([*range(2), *range(4, 6), *range(8, 10)] + 2 * [2, 3, 6, 7, 10, 11])
-
-
-# --- a network that heals
 
 
 def link_that_heals(at: float, **model: Any) -> Link:

@@ -38,6 +38,7 @@ def encoding(spec: Any) -> BaseEncoding:
 
 
 @pytest.mark.parametrize("spec", PLAIN, ids=str)
+@settings(max_examples=40)
 @given(VALUES, st.integers(0, 5))
 def test_what_is_packed_into_bytes_is_unpacked_and_has_the_bits_that_are_stated(
     spec: Any, values: np.ndarray, seed: int
@@ -115,7 +116,7 @@ def test_known_words_and_numbers_that_are_too_large() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", [{"kind": "stochastic", "bits": b, "scale": s} for b in (1, 2, 4) for s in ("max", "norm")]
+    "spec", [{"kind": "stochastic", "bits": b, "scale": s} for b, s in ((1, "norm"), (2, "max"), (4, "norm"))]
 )
 def test_stochastic_rounding_has_no_bias(spec: Any) -> None:
     """The mean of many encodings is within 4 standard errors, and each lies on the grid next to the number."""

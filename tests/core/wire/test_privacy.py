@@ -59,9 +59,6 @@ def uploads(made: Run) -> dict[int, list[Any]]:
     return found
 
 
-# --- accounts
-
-
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)
 @pytest.mark.parametrize(("sigma", "count"), [(4.0, 2), (20.0, 9), (60.0, 24)])
 def test_epsilon_is_that_of_dp_accounting(accountant: Any, sigma: float, count: int) -> None:
@@ -151,9 +148,6 @@ def test_uploads_that_are_given_up_are_paid_for_again() -> None:
     assert given_up > 1
     assert made.result.totals["epsilon"] > 1.0
     assert any("given up" in sentence for sentence in made.result.warnings)
-
-
-# --- noise
 
 
 def test_noise_is_symmetric_and_that_of_named_streams() -> None:
@@ -256,9 +250,6 @@ def test_what_local_noise_adds_to_a_pull() -> None:
     assert private.pull(0, 1, 0) == (0.0, 0.5)
     assert asked == [True, (0, 1, "reward", 1, 1.0)]
     assert LaplaceLocal(kind="laplace_local").noise(3, "new", 1, lambda _: np.random.default_rng(1)).shape == (3,)
-
-
-# --- refusals
 
 
 def test_a_damaged_matrix_can_be_refused() -> None:

@@ -1,0 +1,130 @@
+"""Every algorithm goes on where rewards come late, agents join and leave, and batteries run out, all at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.agents.messages.linear import LinearUpload
+from coband.simulator.arms import ArmSet
+from coband.simulator.conformance import graphs, kit, runs
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.checks.payloads import difference, frozen
+from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
+from coband.simulator.core.nodes.node import Agent, Outbox
+from coband.simulator.core.nodes.outbox import SERVER, Later
+from tests.agents.test_conformance import CASES
+from tests.core.hosts.test_energy import PHONE
+from tests.core.hosts.test_members import ACTS, JOINS, LEAVES, MOVES
+from tests.every import every
+from tests.everyday import slow
+
+LATE: dict[str, Any] = {"reward_delay": {"kind": "exponential", "rate": 0.2}}
+UNEVEN: dict[str, Any] = {"kernel": {"kind": "linear"}, "threshold": 8.0}
+"""Deviations that differ between arms from the first turn on."""
+FIRST = list({name: (name, config) for name, config in reversed(CASES)}.values())
+EVERY_DAY = [*FIRST, ("async_kernel_ucb", UNEVEN), ("approx_dis_kernel_ucb", UNEVEN)]
+ON_BATTERIES = {"one_at_a_time": False, "rounds": True, "renewal": False, "instant": False, "phases": True}
+
+
+def _agents(name: str, schedule: str) -> dict[str, Any]:
+    """What agents have to bear on a schedule: late rewards, batteries, joins and leaves where they may."""
+    agent: dict[str, Any] = {} if runs.algorithm(name).needs.ends_together else dict(MOVES)
+    if ON_BATTERIES[schedule]:
+        phone = PHONE | {"per_turn": 0.02, "capacity": 1.0} if runs.batches(name) else PHONE
+        if name in ("fn_ucb", "approx_dis_kernel_ucb"):  # a matrix takes what a hundred days bring
+            phone = phone | {"per_bit_up": 1e-4, "per_bit_down": 5e-5}
+        return {**agent, "compute": 0.1, "energy": phone}
+    late = {} if runs.algorithm(name).needs_rewards else LATE
+    return {**(kit.EXTRA["churn"] if schedule == "renewal" else {}), **agent, **late}
+
+
+@every("case", [*EVERY_DAY, *(slow((case,)) for case in CASES if case not in FIRST)], str)
+def test_every_algorithm_goes_on(case: tuple[str, dict[str, Any]]) -> None:
+    name, config = case
+    if runs.algorithm(name).needs.horizon:
+        config = {**config, "horizon": 15}
+    networks = kit.GRAPH_NETWORKS if graphs.on_graph(name) else kit.NETWORKS
+    bad: dict[str, Any] = {"rounds": networks["lossy"], "renewal": networks["faulty"]}
+    for schedule, how in (kit.PHASES if runs.batches(name) else kit.SCHEDULES).items():
+        agent, network = _agents(name, schedule), bad.get(schedule, {})
+        run = graphs.run_anywhere(name, config, agent=agent, network=network, schedule=how, seed=3)
+        complaints = [*_of_members(run, runs.batches(name))] if "joins" in agent else []
+        complaints += [*_of_rewards(run, bool(network))] if "reward_delay" in agent else []
+        if "energy" in agent and not run.result.totals["ran_out"]:
+            complaints.append("nobody ran out")
+        assert not complaints, schedule
+
+
+def _of_members(run: runs.Run, batches: bool) -> Iterator[str]:
+    """What is wrong with a run whose agent 1 joins late, and whose agent 0 leaves."""
+    for row in (row for kind in ACTS for row in run.events(kind)):
+        if (row.node == 1 and row.time < JOINS) or (row.node == 0 and row.time >= LEAVES):
+            yield f"agent {row.node} does something at {row.time:g}: {tr.EVENTS[row.event]}"
+    for row in run.events(tr.SEND):
+        if (row.peer == 1 and row.time < JOINS) or (row.peer == 0 and row.time >= LEAVES):
+            yield f"agent {row.peer} is sent something at {row.time:g}"
+    turns = Counter(row.node for row in run.events(tr.CHOOSE))
+    if run.result.stalled:
+        yield f"{run.result.stalled} turns were never taken"
+    counted = [one["turns"] for one in run.result.by_agent]
+    if not batches and [turns[agent] for agent in range(3)] != counted:
+        yield f"{turns} turns, counted {counted}"
+
+
+def _of_rewards(run: runs.Run, faulty: bool) -> Iterator[str]:
+    """What is wrong with a run whose rewards come late; those of agent 0 may come after it has left."""
+    rewards, choices = run.events(tr.REWARD), {row.seq: row for row in run.events(tr.CHOOSE)}
+    missing = Counter(row.node for row in choices.values()) - Counter(row.node for row in rewards)
+    if missing.total() != run.result.totals["outstanding"]:
+        yield f"{missing} rewards are missing, {run.result.totals['outstanding']} outstanding"
+    if not faulty and set(missing) - {0}:
+        yield "rewards are outstanding of agents that are there"
+    if not any(choices[row.cause].seq + 1 < row.seq for row in rewards):
+        yield "no reward was late"
+
+
+def _drive(name: str, config: dict[str, Any], block: int) -> list[Outbox]:
+    """What agent 0 sends, if it takes so many turns before it is told their rewards; arms and rewards are given."""
+    node: Any = graphs.run_anywhere(name, config, schedule={"kind": "rounds", "turns": 1}, network={}).engine.agents[0]
+    node = type(node)(node.context)
+    assert isinstance(node, Agent)
+    domain, rng, found = node.context.domain, np.random.default_rng(1), list[Outbox]()
+    start, answered = 0, True  # nobody answers, so that it ends with the first question
+    while start < 24 and answered:
+        pulls = []
+        for turn in range(start, start + block):
+            arms = domain or ArmSet(np.random.default_rng(turn).standard_normal((5, node.context.dimension)) / 3)
+            node.choose(arms)
+            pulls.append(Outstanding(arms, turn % 5, float(rng.standard_normal()), turn, kept_of(node)))
+        for pull in pulls:
+            same = type(node.context.rng.bit_generator)(pull.choice)  # what it draws depends on the pull alone
+            node.context.rng.bit_generator.state = same.state
+            outbox = [(to, frozen(message)) for to, message in observe_late(node, pull) if type(to) is not Later]
+            found.append(outbox)
+            answered = answered and not (outbox and not graphs.on_graph(name))
+            if not answered:
+                break
+        start += block
+    if name == "fn_ucb":
+        W, b = node._ridge.news(1)  # its alpha looks at arms that were offered since
+        found.append([(SERVER, frozen(LinearUpload(W=W, b=b, pulls=0, version=0)))])
+    return found
+
+
+@every("case", [*EVERY_DAY, *(slow((case,)) for case in CASES if case not in FIRST)], str)
+def test_every_algorithm_learns_the_same_from_late_rewards(case: tuple[str, dict[str, Any]]) -> None:
+    name, config = case
+    if runs.algorithm(name).needs_rewards:
+        pytest.skip("it is refused")
+    prompt, late = (_drive(name, config, block) for block in (1, 4))
+    for turn, one, other in zip(count(), prompt, late, strict=False):
+        unlike = [difference(a, b) for (_, a), (_, b) in zip(one, other, strict=False)]
+        said = f"after pull {turn} it sends {one} in one order, {other} in another: {unlike}"
+        assert len(one) == len(other), said
+        assert not any(field is not None for field in unlike), said
