@@ -75,7 +75,7 @@ def execute(command: str) -> tuple[int, str]:
     """Run a command of a page; what it prints goes with the messages if it ends with another status than 0."""
     words = shlex.split(command)
     if words[:2] in (["coband", "run"], ["coband", "check"]):
-        words += ["--workers", "1"]  # starting workers takes longer than these small runs
+        words += ["--workers", "1", *["--replications", "1"] * ("full" in words)]  # small: workers start longer
     alone = words[0] != "coband" or command in FIRST_USES.values() or Path(PLUGINS).exists()
     code, output, errors = (as_program if alone else in_this_process)(words)
     return code, output + (errors if code else "")
