@@ -107,7 +107,7 @@ def test_a_battery_that_runs_down_while_its_agent_is_away_is_charged_as_any_othe
         {"capacity": 10, "level": 0.5, "reserve": 0.2, "resume": 0.3, "idle": 0.5, "recharge": NIGHTLY | {"spread": 0}}
     )
     energy = Batteries(config, 1, Streams(0), Clock())
-    agent = Powered(energy, 0, [Ahead(iter([np.array([[15.0, 23.0]])]))])
+    agent = Powered(energy, 0, [Ahead(0, iter([np.array([[15.0, 23.0]])]), lambda _: None)])
     assert agent.window == pytest.approx((15.0, 24.0))  # 8 J at 6, 2 at 18, 1 at 20, 2.5 at 23, and 3 at 24
     agent.drop()
     assert energy.ran_out == {0: pytest.approx(18.0)}
