@@ -100,6 +100,7 @@ class Churn:
                 self.at(float(stays.joins[agent]), agent, self._join, agent)
             else:
                 self.lost.add(agent)
+                self._run.down.left.add(agent)
 
     # --- changes
 
@@ -142,6 +143,8 @@ class Churn:
             return
         self.lost.add(node)
         self._run.down.gone.add(node)
+        if self._plan.stays is not None and node != SERVER and self._run.clock.now >= self._plan.stays.leaving[node]:
+            self._run.down.left.add(node)
         self._transport.went(node)
         if self._local is not None:
             self._local.went(node)

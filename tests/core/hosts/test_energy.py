@@ -252,6 +252,10 @@ def test_turns_that_nobody_can_take_any_more_are_counted(schedule: dict[str, Any
     energy = {"capacity": 10.0, "per_turn": 3.0, "reserve": 0.2, "idle": 2.1 if compute else 0.0}
     run = runs.run("lin_ucb", {}, agents=2, agent={"energy": energy, "compute": compute}, schedule=schedule)
     assert (run.result.turns, run.result.stalled) == ((2, 8) if compute else (6, 4))
+    assert run.result.never_taken == f"{run.result.stalled} turns were never taken: agents were down for good"
+    leaves = {"leaves": {"kind": "times", "times": [[0, 1000.0], [1, 2000.0]]}}
+    later = runs.run("lin_ucb", {}, agents=2, agent={"energy": energy, "compute": compute} | leaves, schedule=schedule)
+    assert (later.result.turns, later.result.stalled) == (run.result.turns, run.result.stalled)
 
 
 def test_agents_that_only_idle_have_no_events_and_run_out_all_the_same() -> None:
