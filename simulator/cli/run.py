@@ -32,7 +32,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
     `until:`, replications are added until the mean is known well enough. Ctrl-C keeps what is finished.
 
     Instead of a FILE, give the directory of a stored run, or `latest`, to run it again: with --set on the same arms and
-    noise and with the same draws of links, to see what the change makes of it; without changes, to see whether
+    noise and with the same n-th draw of each link, to see what the change makes of it; without changes, to see whether
     fingerprints are equal.
     """
     from coband.simulator.experiments.runs.repeating import repeated
