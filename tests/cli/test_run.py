@@ -213,9 +213,11 @@ def test_directories_that_are_made_are_said(coband: Program) -> None:
     assert coband("run", "x.yaml", "--workers", 1, "--out", "new/place/other")[2] == SIZE
 
 
-def test_stalled_agents_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    progress.warn(Report({"results": []}, Status("s"), [], 0, Path("d"), stalled=[("Sync", 3, 17)]))
-    assert "warning: Sync, replication 3: 17 turns were never taken" in capsys.readouterr().err
+def test_turns_that_were_never_taken_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    record = {"warnings": ["17 turns were never taken: agents were down for good"]}
+    entry = {"label": "Sync", "algorithm": "dis_lin_ucb", "replications": [record]}
+    progress.warn(Report({"results": [entry]}, Status("s"), [], 0, Path("d")))
+    assert "warning: Sync: 17 turns were never taken: agents were down for good\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

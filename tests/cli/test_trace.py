@@ -77,7 +77,7 @@ def test_verify_says_what_it_could_not_check(coband: Program, tmp_path: Path) ->
     perform(tmp_path / "broken", replications=1, mischief=((0, "negative"),), labels=("Often",))
     assert coband("trace", "verify", tmp_path / "off")[:2] == (
         0,
-        "Often, replication 0: the run kept no trace (trace: off), so there is nothing to check\n",
+        "Often, replication 0: the run kept no trace (trace: off), so there are no events to compare with\n",
     )
     status, output, _ = coband("trace", "verify", tmp_path / "broken")
     assert status == 0

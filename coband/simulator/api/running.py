@@ -72,7 +72,7 @@ def run(
         replications: how many.
         replication: numbers of replications to run alone, from 0.
         seed: of the scenario.
-        trace, checks: how much of the trace is kept, and which invariants are checked.
+        trace, checks: how much of the trace is kept, and whether nodes are computed twice ("full").
         workers: processes; None for one per job, at most one per core; 1 for this process, unless numpy was imported
             before coband, so that its BLAS may give other last bits. Worker processes do not import the calling script,
             so it needs no ``if __name__ == "__main__":``.

@@ -114,7 +114,11 @@ selection = options(*SELECTION)
 """The options that select what runs."""
 shared = options(
     *SELECTION,
-    click.option("--check", type=click.Choice(["cheap", "full"]), help="Which invariants are checked during the run."),
+    click.option(
+        "--check",
+        type=click.Choice(["cheap", "full"]),
+        help="full: compute every node a second time too; the invariants are always checked.",
+    ),
     workers("Processes; by default one per job, at most one per core."),
     loud,
 )

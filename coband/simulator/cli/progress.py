@@ -159,11 +159,6 @@ def warn(report: Report) -> None:
 def warnings(report: Report) -> Iterator[str]:
     """What the table of results does not show: turns never taken, and what nodes and guarantees warn of."""
     yield from report.remarks
-    for label, replication, turns in report.stalled:
-        yield (
-            f"{label}, replication {replication}: {turns} turns were never taken, because agents waited for "
-            "messages that did not come"
-        )
     said: dict[str, list[str]] = {}
     for entry in report.object["results"]:
         for sentence in dict.fromkeys(text for record in entry["replications"] for text in record.get("warnings", ())):

@@ -101,7 +101,8 @@ def _show_timeline(directory: Path, labels: list[str]) -> None:
     ]
     click.echo("at the same simulated time (means over replications):")
     header = ["time", "label", "turns", "regret", "regret/turn", "scalars"]
-    tables.show(header, list(zip(*columns, strict=True)), left=2)
+    rows = dict.fromkeys(zip(*columns, strict=True))  # times may differ by less than is shown
+    tables.show(header, list(rows), left=2)
 
 
 def _cells(entry: Entry, columns: Iterable[str]) -> list[str]:

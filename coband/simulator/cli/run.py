@@ -32,7 +32,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
     `until:`, replications are added until the mean is known well enough. Ctrl-C keeps what is finished.
 
     Instead of a FILE, give the directory of a stored run, or `latest`, to run it again: with --set on the same arms and
-    noise and with the same draws of links, to see what the change makes of it; without changes, to see whether
+    noise and with the same n-th draw of each link, to see what the change makes of it; without changes, to see whether
     fingerprints are equal.
     """
     from coband.simulator.experiments.runs.repeating import repeated
@@ -82,11 +82,13 @@ def _against(before: Path, report: Report, *, quietly: bool, unchanged: bool) ->
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(before) as first, open_run(report.directory) as second:
-        count, others = repetition.other_fingerprints(first, second)
+        count, others, new = repetition.other_fingerprints(first, second)
         comparison = data.load([first, second])
         found = list(repetition.changes(comparison))
         if not quietly and (unchanged or not others):
             _show_fingerprints(comparison, before, count, others)
+        if new and not quietly:
+            click.echo(f"{len(new)} jobs that {before} has not finished were not compared: {_named(new)}")
         if not quietly and others:
             _show_changes(comparison, before, found)
         differences = [{"label": one.now.own, **listing.difference(each)} for one in found for each in one.differences]
@@ -97,14 +99,18 @@ def _show_fingerprints(comparison: RunComparison, before: Path, count: int, othe
     from coband.simulator.experiments.runs.hardware import explained
 
     if not others:
-        click.echo(f"all {count} fingerprints are those of {before}")
+        if count:
+            click.echo(f"all {count} fingerprints are those of {before}")
         return
-    more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
-    named = "; ".join(others[:MOST_NAMED]) + more
-    click.echo(f"{len(others)} of {count} fingerprints are not those of {before}: {named}")
+    click.echo(f"{len(others)} of {count} fingerprints are not those of {before}: {_named(others)}")
     one, other = (run.manifest.get("hardware") for run in comparison.runs)
     if sentence := explained(one, other, (str(before), "this run")):
         click.echo(sentence)
+
+
+def _named(jobs: list[str]) -> str:
+    more = f" and {len(jobs) - MOST_NAMED} more" if len(jobs) > MOST_NAMED else ""
+    return "; ".join(jobs[:MOST_NAMED]) + more
 
 
 def _show_changes(comparison: RunComparison, before: Path, found: list[Change]) -> None:

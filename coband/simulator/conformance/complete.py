@@ -25,10 +25,7 @@ def check_complete(result: Run, turns: int | None) -> None:
         turns = run_result.turns
         demand(all(agent.done for agent in clients), "an agent has not stopped, though nothing is going on any more")
     demand(run_result.turns == turns, f"{run_result.turns} turns were taken, not {turns}")
-    demand(
-        run_result.stalled == 0,
-        f"{run_result.stalled} turns were never taken: agents waited for messages that did not come{where}",
-    )
+    demand(run_result.stalled == 0, f"{run_result.never_taken}{where}")
     server = result.engine.server
     applied = server.applied if server is not None else 0
     unshared = sum(agent.unshared for agent in clients)

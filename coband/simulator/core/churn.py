@@ -1,25 +1,28 @@
 """Churn: nodes go down and come up as a plan says, until nobody has anything left to do.
 
-An outage is an event, as is every change of agents whose availability does not say when they leave for good
-(``BaseAvailability.leaves``). Of all others it is worked out when it matters: when an agent has something to do, or is
-sent something. If it is down then, it comes up by an event; if it has been down in the middle of work, the work takes
-longer by as much. So an agent that has nothing to do costs nothing while it comes and goes.
+Without batteries an outage is an event, as is every change of agents that have outages, or whose availability does not
+say when they leave for good (``BaseAvailability.leaves``). Of all others it is worked out when it matters: when an
+agent has something to do, or is sent something. If it is down then, it comes up by an event; if it has been down in the
+middle of work, the work takes longer by as much. So an agent that has nothing to do costs nothing while it comes and
+goes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.clock.clock import STATE, Clock
+from coband.simulator.core.clock.clock import STATE
+from coband.simulator.core.hosts import absence
 from coband.simulator.core.hosts.absence import Absent, Ahead
-from coband.simulator.core.hosts.availability import Always, BaseAvailability, Windows
+from coband.simulator.core.hosts.availability import Always, BaseAvailability, blocks_of
+from coband.simulator.core.hosts.batteries import Batteries
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.members import Stays
 from coband.simulator.core.hosts.powered import Powered
@@ -29,10 +32,6 @@ from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.run_context import RunContext
-from coband.simulator.scenario_errors import BrokenOff
-
-MOST_AT_ONCE = 1_000_000
-"""Times down of one agent between two moments at which somebody asks for it; with more a run would not end."""
 
 
 class Churn:
@@ -72,9 +71,9 @@ class Churn:
         ]
         if plan.stays is not None:
             self._await(plan.stays)
-        switch = Switch(self)
+        absences: dict[Address, list[Ahead]] = defaultdict(list)
         if self._run.energy is not None or not isinstance(availability, Always):
-            times = partial(_times, self._run, availability, outages, streams)
+            times = partial(_times, self._run.energy, availability, outages, streams)
             attendance = Attendance(self, self._run, self._hosts, times)
             apart = {node for nodes in outages for node in nodes}
             for agent in range(count):
@@ -83,13 +82,15 @@ class Churn:
                     last = math.inf if plan.stays is None else float(plan.stays.leaving[agent])
                     attendance.expect(agent, last if leaves is None else leaves)
                 elif leaves is None or agent in apart:
-                    switch.follow(agent, availability.windows(agent, _stream(streams, agent)))
+                    absences[agent].append(_usual(availability, streams, agent))
                 else:
                     attendance.expect(agent, leaves)
         for nodes in outages:
             for node, windows in nodes.items():
                 if node == SERVER or self._run.energy is None:
-                    switch.follow(node, iter(windows))
+                    absences[node].append(_outage(node, windows))
+        for node, found in absences.items():
+            Switch(self, self._run, node, found).next()
 
     def _await(self, stays: Stays) -> None:
         """Nobody counts on agents until they join."""
@@ -99,6 +100,7 @@ class Churn:
                 self.at(float(stays.joins[agent]), agent, self._join, agent)
             else:
                 self.lost.add(agent)
+                self._run.down.left.add(agent)
 
     # --- changes
 
@@ -106,14 +108,6 @@ class Churn:
         """Put a change on the clock: ``change`` is called with ``value``."""
         self._ahead += 1
         self._run.clock.at(time, STATE, node, change, value)
-
-    def hold(self, node: Address, start: float, end: float) -> None:
-        """Refuse times down that are not in order, with which a run would not come to its end."""
-        if not self._run.clock.now <= start < end:
-            raise BrokenOff(
-                f"node {node} is to go down at {start:g} and to come up at {end:g}, and the last time that it came up "
-                f"is {self._run.clock.now:g}: windows are (time of going down, of coming up), in order"
-            )
 
     def due(self, value: Any) -> Any:
         """A change is due: its value."""
@@ -149,6 +143,8 @@ class Churn:
             return
         self.lost.add(node)
         self._run.down.gone.add(node)
+        if self._plan.stays is not None and node != SERVER and self._run.clock.now >= self._plan.stays.leaving[node]:
+            self._run.down.left.add(node)
         self._transport.went(node)
         if self._local is not None:
             self._local.went(node)
@@ -172,37 +168,43 @@ class Churn:
 
 
 class Switch:
-    """Puts nodes down and up by events; a node with several reasons to be down is up when none is left."""
+    """Puts a node down and up by events; with several reasons to be down it is up when none is left."""
 
-    def __init__(self, churn: Churn) -> None:
-        self._churn = churn
-        self._reasons: dict[Address, int] = {}
+    def __init__(self, churn: Churn, run: RunContext, node: Address, absences: Sequence[Ahead]) -> None:
+        self._churn, self._clock, self._node, self._absences = churn, run.clock, node, absences
 
-    def follow(self, node: Address, windows: Windows) -> None:
-        """Put a node down and up at these times too."""
-        start, end = next(windows, (math.inf, math.inf))
+    def next(self) -> None:
+        """Put the next time of going down on the clock."""
+        start = min(ahead.skip(self._clock.now)[0] for ahead in self._absences)
         if math.isfinite(start):
-            self._churn.hold(node, start, end)
-            self._churn.at(start, node, self._go_down, (node, start, end, windows))
+            self._churn.at(start, self._node, self._go_down, None)
 
     def _go_down(self, value: Any) -> None:
-        node, start, end, windows = self._churn.due(value)
-        if self._churn.idle:
-            return
-        self._reasons[node] = self._reasons.get(node, 0) + 1
-        if self._reasons[node] == 1:
-            self._churn.go_down(node, start)
+        self._churn.due(value)
+        if not self._churn.idle:
+            self._churn.go_down(self._node, self._clock.now)
+            self._stay(self._at_hand())
+
+    def _at_hand(self) -> list[tuple[float, float]]:
+        """The absences of now; others that they cover are never looked at."""
+        now = self._clock.now
+        return [window for window in (ahead.skip(now) for ahead in self._absences) if window[0] <= now]
+
+    def _stay(self, windows: Sequence[tuple[float, float]]) -> None:
+        """Stay down until the last of some absences is over."""
+        end = max(end for _, end in windows)
         if math.isfinite(end):
-            self._churn.at(end, node, self._come_up, (node, end, windows))
+            self._churn.at(end, self._node, self._come_up, None)
         else:
-            self._churn.gone(node)
+            self._churn.gone(self._node)
 
     def _come_up(self, value: Any) -> None:
-        node, end, windows = self._churn.due(value)
-        self._reasons[node] -= 1
-        if not self._reasons[node]:
-            self._churn.come_up(node, end)
-        self.follow(node, windows)
+        self._churn.due(value)
+        if windows := self._at_hand():
+            self._stay(windows)
+        else:
+            self._churn.come_up(self._node, self._clock.now)
+            self.next()
 
 
 class Attendance:
@@ -257,9 +259,12 @@ class Attendance:
         ahead, now, heals = self._times_of(agent), self._clock.now, self._churn.heals
         self._down.until[agent] = math.inf
         if self._hosts[agent].busy:
+            passed = 0
             while ahead.window[1] <= now and ahead.window[0] < heals:
                 start, end = ahead.window
                 ahead.drop()
+                if (passed := passed + 1) > absence.MOST_AT_ONCE:
+                    raise absence.too_many(agent, now)
                 self._churn.go_down(agent, start)
                 self._churn.come_up(agent, end)
         start, end = ahead.skip(now)
@@ -288,37 +293,25 @@ class Attendance:
             self._churn.gone(agent)
 
 
-def _stream(streams: Streams, agent: Address) -> np.random.Generator:
-    return streams("faults", agent, "availability")
+def _usual(availability: BaseAvailability, streams: Streams, agent: Address) -> Ahead:
+    stream = streams("faults", agent, "availability")
+    return Ahead(agent, availability.blocks(agent, stream), partial(availability.later, agent, stream))
+
+
+def _outage(node: Address, windows: Iterable[tuple[float, float]]) -> Ahead:
+    return Ahead(node, blocks_of(node, windows), lambda _: None)
 
 
 def _times(
-    run: RunContext,
+    energy: Batteries | None,
     availability: BaseAvailability,
     outages: Sequence[Mapping[Address, Iterable[tuple[float, float]]]],
     streams: Streams,
     agent: Address,
 ) -> Ahead | Powered:
-    def usual() -> Ahead:
-        return Ahead(_few_at_once(availability.blocks(agent, _stream(streams, agent)), agent, run.clock))
-
-    if run.energy is None:
-        return usual()
-    away = [Ahead(iter([np.array([*nodes[agent]])])) for nodes in outages if agent in nodes]
+    if energy is None:
+        return _usual(availability, streams, agent)
+    away = [_outage(agent, nodes[agent]) for nodes in outages if agent in nodes]
     if not isinstance(availability, Always):
-        away.append(usual())
-    return Powered(run.energy, agent, away)
-
-
-def _few_at_once(blocks: Iterator[FloatArray], agent: Address, clock: Clock) -> Iterator[FloatArray]:
-    """The same times down, unless there are too many of them up to one moment."""
-    now, count = clock.now, 0
-    for block in blocks:
-        now, count = clock.now, len(block) + (count if clock.now == now else 0)
-        if count > MOST_AT_ONCE:
-            raise BrokenOff(
-                f"agents.availability has agent {agent} down more than {MOST_AT_ONCE:,} times before {now:g}, when "
-                "something happens next: what takes so long (agents.compute, agents.handling, a delay) must be "
-                "shorter, or the times up and down longer."
-            )
-        yield block
+        away.append(_usual(availability, streams, agent))
+    return Powered(energy, agent, away)

@@ -144,7 +144,7 @@ class Engine:
             self.agents,
             self.server,
             self._router.last_delivery,
-            stalled=sum(self._turns.never_taken(host) for host in clients if not host.node.done),
+            stalled={host.address: self._turns.never_taken(host) for host in clients if not host.node.done},
             declared=self._declared,
             dishonest=self._dishonest,
             noising=self._noising,

@@ -50,6 +50,7 @@ class RunResult:
         graph: how the agents' graph was made, and its size; None in a star.
         stalled: turns that the schedule has and no agent took: they waited for messages that did not come, or were down
             for good.
+        never_taken: how many these are, and why, in a sentence; empty if all were taken.
         warnings: how the scenario's options make the run misleading, a sentence each.
         ages: of the information that decisions were made with.
         closest: how close the closest decision of each agent was (`core.nodes.decisions`). Like last bits of scores,
@@ -74,6 +75,7 @@ class RunResult:
     by_agent: Sequence[AgentMetrics]
     agents: Sequence[Client]
     server: Server | None
+    never_taken: str = ""
     warnings: tuple[str, ...] = ()
     closest: Sequence[float | None] = ()
     ages: Ages = NO_AGES
@@ -120,7 +122,7 @@ class Ended:
 
     Attributes:
         last_delivery: when a message last reached a node.
-        stalled: turns that were never taken.
+        stalled: turns that were never taken, by agent.
         declared: the metrics that the algorithm declares, by name.
         dishonest: the agents that do not send what their protocol says.
         noising: the noise of the wire; None: there is none.
@@ -135,7 +137,7 @@ class Ended:
     agents: Sequence[Client]
     server: Server | None
     last_delivery: float
-    stalled: int
+    stalled: Mapping[int, int]
     declared: Mapping[str, Metric]
     dishonest: frozenset[int] = frozenset()
     noising: Noising | None = None
@@ -158,7 +160,7 @@ class Ended:
             simulated_time=self._end,
             fingerprint=self.run.trace.fingerprint(),
             graph=None if self.graph is None else self.graph.summary,
-            stalled=self.stalled,
+            stalled=sum(self.stalled.values()),
             times=np.asarray(progress.times),
             regret_series=regret,
             scalars_series=np.asarray(progress.scalars, dtype=np.int64),
@@ -171,6 +173,7 @@ class Ended:
             audit=self.run.audit,
             agents=self.agents,
             server=self.server,
+            never_taken=self._never_taken(),
             warnings=(*getattr(self.world, "warnings", ()), *self._warnings()),
         )
 
@@ -241,6 +244,8 @@ class Ended:
 
     def _warnings(self) -> Iterator[str]:
         """What nodes warn of, noise that is too much, and questions of a kind of which none was answered."""
+        if sentence := self._never_taken():
+            yield sentence
         yield from warnings_of(self._nodes)
         if self.noising is not None and (sentence := self.noising.too_much):
             yield sentence
@@ -263,9 +268,16 @@ class Ended:
                 yield f"{count:,} of {sent:,} questions {kind!r} arrived and got no answer: {handler}"
         yield from islice(self._stuck(), MOST_STUCK)
 
+    def _never_taken(self) -> str:
+        """How many turns were never taken, and why."""
+        for_good, waited = "were down for good", "waited for messages that did not come"
+        why = {for_good if agent in self.run.down.gone else waited for agent, turns in self.stalled.items() if turns}
+        turns = sum(self.stalled.values())
+        return f"{turns:,} turns were never taken: agents {' or '.join(sorted(why))}" if turns else ""
+
     def _stuck(self) -> Iterator[str]:
         """Where agents that wait for ever stand in their conversations."""
-        for agent in made(self.agents) if self.stalled else ():
+        for agent in made(self.agents) if any(self.stalled.values()) else ():
             if isinstance(agent, Talks) and agent.waiting:
                 for sentence in agent.blocked_on:
                     yield f"agent {agent.context.index} still waits at the end of a run: {sentence}"

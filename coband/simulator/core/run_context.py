@@ -21,11 +21,13 @@ class Down(set[Address]):
     Attributes:
         gone: nodes that nobody counts on: down for good, or not joined yet. Nothing is sent to them or repeated for
             them, and nobody waits for them.
+        left: those of them that are no members any more, or never were, whose turns nobody misses.
     """
 
     def __init__(self, gone: set[Address] | None = None) -> None:
         super().__init__()
         self.gone = set[Address]() if gone is None else gone
+        self.left = set[Address]()
 
     def peek(self, node: Address) -> bool:
         """Whether a node is down now; asking so has no consequences (``core.hosts.absence``)."""

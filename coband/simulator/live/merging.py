@@ -198,7 +198,7 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
         agents,
         machine.server,
         max(part.report.last_delivery for part in parts),
-        stalled=sum(agent.stalled for part in parts for agent in part.report.agents),
+        stalled={agent.agent: agent.stalled for part in parts for agent in part.report.agents},
         declared=by_name(entry_of(machine.share.job, machine.share.scenario).algorithm.metrics),
         dishonest=frozenset() if machine.wire is None else machine.wire.dishonest,
         noising=machine.noising,

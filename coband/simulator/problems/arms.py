@@ -95,6 +95,8 @@ class _Region(Config, abc.ABC):
         return self.points(rng, (number,))
 
     def build(self, streams: Streams) -> ArmSource:
+        what = f"the arms of one turn, {self.count:,} of dimension {self.dimension:,}"
+        require_room(what, self.count, self.dimension, instead="change problem.arms (dimension, count)")
         return self
 
 

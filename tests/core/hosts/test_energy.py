@@ -103,7 +103,7 @@ def test_a_battery_that_runs_down_while_its_agent_is_away_is_charged_as_any_othe
         {"capacity": 10, "level": 0.5, "reserve": 0.2, "resume": 0.3, "idle": 0.5, "recharge": NIGHTLY | {"spread": 0}}
     )
     energy = Batteries(config, 1, Streams(0), Clock())
-    agent = Powered(energy, 0, [Ahead(iter([np.array([[15.0, 23.0]])]))])
+    agent = Powered(energy, 0, [Ahead(0, iter([np.array([[15.0, 23.0]])]), lambda _: None)])
     assert agent.window == pytest.approx((15.0, 24.0))  # 8 J at 6, 2 at 18, 1 at 20, 2.5 at 23, and 3 at 24
     agent.drop()
     assert energy.ran_out == {0: pytest.approx(18.0)}
@@ -245,6 +245,10 @@ def test_turns_that_nobody_can_take_any_more_are_counted(schedule: dict[str, Any
     energy = {"capacity": 10.0, "per_turn": 3.0, "reserve": 0.2, "idle": 2.1 if compute else 0.0}
     run = runs.run("lin_ucb", {}, agents=2, agent={"energy": energy, "compute": compute}, schedule=schedule)
     assert (run.result.turns, run.result.stalled) == ((2, 8) if compute else (6, 4))
+    assert run.result.never_taken == f"{run.result.stalled} turns were never taken: agents were down for good"
+    leaves = {"leaves": {"kind": "times", "times": [[0, 1000.0], [1, 2000.0]]}}
+    later = runs.run("lin_ucb", {}, agents=2, agent={"energy": energy, "compute": compute} | leaves, schedule=schedule)
+    assert (later.result.turns, later.result.stalled) == (run.result.turns, run.result.stalled)
 
 
 def test_agents_that_only_idle_have_no_events_and_run_out_all_the_same() -> None:

@@ -3,6 +3,7 @@ run; and all of them at once."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from contextlib import nullcontext
@@ -17,11 +18,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from coband.simulator.conformance.runs import plan_of
-from coband.simulator.core import churn
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.engine import Engine
-from coband.simulator.core.hosts.availability import MarkovOnOff, Recorded
+from coband.simulator.core.hosts import absence
+from coband.simulator.core.hosts.availability import BaseAvailability, MarkovOnOff, Recorded
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.speed import AgentsConfig, Episodes, SlowPeriod
 from coband.simulator.core.network.bandwidth import Rate, Stage
@@ -418,21 +419,42 @@ def test_times_down_that_are_not_in_order_are_refused(
     windows: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(MarkovOnOff, "windows", lambda *_: iter(windows))
+    monkeypatch.setattr(MarkovOnOff, "blocks", BaseAvailability.blocks)
     monkeypatch.setattr(MarkovOnOff, "leaves", lambda *_: None)
     with pytest.raises(BrokenOff, match=r"node 0 is to go down at .*: windows are \(time of going down, of"):
         run(plan(agents=2, turns=90, agent={"availability": CHURN["availability"]}))
 
 
-@pytest.mark.parametrize("long", ["compute", "reward_delay"])
+@pytest.mark.parametrize("long", ["compute", "reward_delay", "plugin"])
 def test_more_times_down_in_one_wait_than_a_run_can_go_through_are_refused(
     monkeypatch: pytest.MonkeyPatch, long: str
 ) -> None:
     """In the middle of work, and where nobody has asked for the agent for long."""
-    monkeypatch.setattr(churn, "MOST_AT_ONCE", 1000)
-    for long_time, refused in ((5e3, False), (1e16, True)):
-        made = plan(turns=3, agent={"availability": CHURN["availability"], long: long_time})
+    monkeypatch.setattr(absence, "MOST_AT_ONCE", 1000)
+    if long == "plugin":  # whose times depend on those before
+        monkeypatch.setattr(MarkovOnOff, "later", BaseAvailability.later)
+        monkeypatch.setattr(MarkovOnOff, "blocks", lambda *_: (np.array([[n, n + 0.5]]) for n in itertools.count()))
+    key = "reward_delay" if long == "plugin" else long
+    for long_time, refused in ((5e2, False), (1e16, long != "reward_delay")):
+        made = plan(turns=3, agent={"availability": CHURN["availability"], key: long_time})
         with pytest.raises(BrokenOff, match="down more than 1,000 times before 1e.16") if refused else nullcontext():
             run(made)
+
+
+BATTERY = {"energy": {"capacity": 100.0, "level": 1.0, "per_turn": 1.0}}
+
+
+@pytest.mark.parametrize("agent", [{}, BATTERY, {"leaves": {"kind": "times", "times": [[1, 1e10]]}}])
+@pytest.mark.parametrize("end", [1e9, math.inf])
+def test_times_down_within_a_longer_one_are_passed_over(agent: dict[str, Any], end: float) -> None:
+    """Up to 1e9, 300 million of them; numbers near the end show no shorter ones than 1e-7."""
+    away = {"availability": {"kind": "markov_on_off", "mean_up": 2.0, "mean_down": 1.0}, **agent}
+    made = plan(agents=2, turns=8, agent=away, network=outage(1, start=1.5, end=end), checks="full")
+    result, rows, _ = run(made, seed=3)
+    assert result.turns + result.stalled == 16
+    why = f"{result.stalled} turns were never taken: agents were down for good"
+    assert (result.never_taken, result.warnings) == ((why, (why,)) if end == math.inf else ("", ()))
+    assert all(row.time <= 2.5 or row.time >= end for row in rows if row.node == 1 and row.event in (tr.UP, tr.TURN))
 
 
 @pytest.mark.parametrize("speed", [{}, {"compute": CHURN["compute"], "handling": 0.1}])

@@ -222,6 +222,7 @@ def test_agents_that_wait_in_vain_are_reported() -> None:
     network = {"transport": "datagram", "links": [{"direction": "down", "loss": 1.0}]}
     result, _, _ = run(plan(turns=3, network=network), blocking=True)
     assert (result.turns, result.stalled) == (1, 2)
+    assert result.never_taken == "2 turns were never taken: agents waited for messages that did not come"
 
 
 def test_duration_ends_the_turns() -> None:

@@ -19,6 +19,7 @@ from coband.agents.messages.linear import Gradient, LinearUpload, PrivateSums
 from coband.agents.messages.sharing import Point
 from coband.simulator.conformance.runs import Run, algorithm, run
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary
@@ -242,7 +243,8 @@ def test_impossible_adversaries_are_refused(wrong: dict[str, Any]) -> None:
         TypeAdapter(Adversary).validate_python({"agents": [0], **wrong})
 
 
-def test_equivocation_over_several_hops_is_refused() -> None:
+def test_equivocation_over_several_hops_is_refused_before_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Engine, "run", None)
     with pytest.raises(UnsupportedScenario, match="over several hops"):
         run(
             "coop_kernel_ucb",

@@ -16,6 +16,7 @@ from coband.simulator import arrays
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import GIB, TooLarge, require_room
 from coband.simulator.cli.main import exit_status
+from coband.simulator.core.making import nodes
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.experiments.runs import job as jobs
 from coband.simulator.experiments.runs.job import Job, Outcome, attempt
@@ -109,6 +110,20 @@ def test_dense_arrays_that_grow_with_products_of_sizes_ask_for_room() -> None:
         (
             {
                 "problem": {
+                    "kind": "contextual",
+                    "arms": {"kind": "ball", "dimension": 100_000, "count": 1_000_000},
+                    "reward": {"kind": "cosine"},
+                }
+            },
+            "N: there is no room for the arms of one turn, 1,000,000 of dimension 100,000: about 745 GiB",
+        ),
+        (
+            {"schedule": {"kind": "rounds", "turns": 10**15}},
+            "N: there is no room for the curves of ",
+        ),
+        (
+            {
+                "problem": {
                     "kind": "fixed_domain",
                     "domain": {"kind": "box", "dimension": 100, "points": 50_000_000},
                     "reward": {"kind": "cosine"},
@@ -139,6 +154,7 @@ def test_a_run_that_does_not_fit_is_refused_and_so_by_validate(
 def test_an_array_that_grows_too_large_fails_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "SMALL", 0.0)
     monkeypatch.setattr(arrays, "machine_memory", lambda: 1000.0)
+    monkeypatch.setattr(nodes, "CURVES", 0)
     outcome = ended(scenario())
     assert outcome.status == "failed"
     assert str(outcome.error).startswith("there is no room for the exact posterior of 17 observations: about ")

@@ -707,7 +707,10 @@ def test_missing_file_names_a_similar_one(tmp_path: Path) -> None:
 def test_directory(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         load(tmp_path, registry=REGISTRY)
-    assert str(caught.value) == f"{tmp_path}: is a directory; give a scenario file"
+    assert (
+        str(caught.value)
+        == f"{tmp_path}: is a directory without a run.sqlite; give a scenario file, or the directory of a run"
+    )
 
 
 @pytest.mark.parametrize(

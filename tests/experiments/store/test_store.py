@@ -193,6 +193,25 @@ def test_a_sound_trace_verifies(run: store.StoredRun) -> None:
         ("UPDATE events SET scalars = 3 WHERE seq = 19", "messages of kind 'sums' (up): the trace has"),
         ("UPDATE ledger SET scalars = 1 WHERE kind = 'mean'", "the ledger 100 sends, 500 messages, 1 scalars"),
         ("UPDATE jobs SET result = json_set(result, '$.scalars', 1)", "add up to 700 scalars, and the result says 1"),
+        *[
+            (f"UPDATE {table} SET {change} {where}", table)
+            for table, change, where in (
+                *[
+                    ("jobs", f"{column} = 7", "")
+                    for column in ("regret", "fingerprint", "status", "seed", "wall_seconds")
+                ],
+                ("series", "regret = 1e9", "WHERE turn = 5"),
+                ("series", "regret = regret + 1", "WHERE turn = (SELECT max(turn) FROM series)"),
+                ("agents", "regret = regret + 1", "WHERE agent = 1"),
+                ("agents", "result = '{\"closest_decision\": -1}'", "WHERE agent = 1"),
+                ("ledger_by_agent", "uplink = uplink + 1", "WHERE agent = 1"),
+                ("ledger_by_agent", "downlink = downlink + 1", "WHERE agent = 1"),
+                ("ledger_by_round", "scalars = scalars + 1", "WHERE round = (SELECT max(round) FROM ledger_by_round)"),
+                ("ledger_by_field", "scalars = scalars + 1", "WHERE kind = 'mean'"),
+            )
+        ],
+        ("UPDATE jobs SET trace = 'off'", "there are events of a job without a trace"),
+        ("UPDATE jobs SET result = NULL", "the job finished, and its result is missing"),
     ],
 )
 def test_damage_is_found(damaged: sqlite3.Connection, tmp_path: Path, change: str, message: str) -> None:

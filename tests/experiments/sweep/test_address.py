@@ -90,19 +90,52 @@ def test_all_files_of_the_folder_count(plugin: Path, file: str) -> None:
     assert code_of("plug_in_of_a_test.agent") != before
 
 
-@pytest.mark.parametrize("file", [".hidden/x.py", "__pycache__/x.pyc", "runs/x.py", "out/run.sqlite", "env/pyvenv.cfg"])
+@pytest.mark.parametrize("file", [".hidden/x.py", "__pycache__/x.pyc", "out/run.sqlite", "runs/lock", "env/pyvenv.cfg"])
 def test_what_is_no_code_of_the_folder_does_not_count(plugin: Path, file: str) -> None:
     before = code_of("plug_in_of_a_test.agent")
     (plugin / file).parent.mkdir(exist_ok=True)
-    (plugin / file).write_text("")
+    for name in {"run.sqlite": ["run.sqlite", "manifest.json"], "lock": ["lock", "lock.owner"]}.get(
+        Path(file).name, [Path(file).name]
+    ):
+        (plugin / file).with_name(name).write_text("")
     (plugin / file).with_name("more.txt").write_text("")
     assert code_of("plug_in_of_a_test.agent") == before
+
+
+@pytest.mark.parametrize("file", ["runs/x.py", "data/manifest.json", "data/lock", "linked/x.py"])
+def test_what_looks_like_a_run_counts_and_what_is_linked(plugin: Path, file: str) -> None:
+    for name in ("runs", "data", ".elsewhere"):
+        (plugin / name).mkdir()
+    (plugin / "linked").symlink_to(plugin / ".elsewhere")
+    (plugin / ".elsewhere" / "round").symlink_to(plugin)
+    before = code_of("plug_in_of_a_test.agent")
+    (plugin / file).write_text("")
+    assert code_of("plug_in_of_a_test.agent") != before
+
+
+@pytest.mark.parametrize(
+    "line", ["import far", "    from far.deep import x", "import json, far as f", "if 1: import far"]
+)
+def test_what_code_imports_counts_wherever_it_is(
+    plugin: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    first, second = (tmp_path_factory.mktemp(name) for name in ("first", "second"))
+    monkeypatch.syspath_prepend(str(first))
+    monkeypatch.syspath_prepend(str(second))
+    (plugin / "helper_of_a_test.py").write_text(line.replace("far", "far_from_a_test") + "\n")
+    (first / "far_from_a_test.py").write_text("import numpy, farther_from_a_test\n")
+    (second / "farther_from_a_test").mkdir()  # a namespace package
+    for number, file in enumerate([first / "x.csv", second / "farther_from_a_test" / "x.py"]):
+        before = code_of("plug_in_of_a_test.agent")
+        file.write_text(str(number))
+        assert code_of("plug_in_of_a_test.agent") != before
 
 
 def test_of_an_installed_package_the_files_of_its_distribution_count(
     plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreign_code, "distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
+    known = {**foreign_code.distributions(), "plug_in_of_a_test": ["plug-in"]}
+    monkeypatch.setattr(foreign_code, "distributions", lambda: known)
     installed(plugin, *(f"plug_in_of_a_test/{name}.py" for name in ("__init__", "agent", "unused")), "data.csv")
     digests = [code_of("plug_in_of_a_test.agent")]
     for file in ("plug_in_of_a_test/unused.py", "data.csv", "helper_of_a_test.py"):
@@ -116,7 +149,8 @@ def test_a_package_that_is_used_where_its_sources_are_counts_by_its_folder(
     plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = code_of("plug_in_of_a_test.agent")
-    monkeypatch.setattr(foreign_code, "distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
+    known = {**foreign_code.distributions(), "plug_in_of_a_test": ["plug-in"]}
+    monkeypatch.setattr(foreign_code, "distributions", lambda: known)
     installed(plugin, "plug_in.pth")
     assert code_of("plug_in_of_a_test.agent") != before  # the metadata lies in the folder
     before = code_of("plug_in_of_a_test.agent")

@@ -106,6 +106,17 @@ def test_runs_and_the_scenario_itself_are_no_code(folder: Path, capsys: pytest.C
     assert swept(capsys, "--resume")[0] == 1
 
 
+def test_what_this_process_says_is_no_code_and_what_changed_is_said(folder: Path) -> None:
+    (folder / "own.py").write_text(PLAIN)
+    command = f"{sys.executable} -m coband sweep own.yaml --set 'grid={{agents.compute: [0]}}' --out out --resume"
+    said = []
+    for shell in ("{} >> log.txt", "{} >> log.txt", "touch more.txt; {} >> log.txt"):
+        done = subprocess.run(shell.format(command), shell=True, capture_output=True, text=True, check=True, cwd=folder)
+        kept = sum(entry["kept"] for entry in json.loads((folder / "out/status.json").read_text())["entries"].values())
+        said.append((kept, "no finished job in out/done was used again: the scenario, " in done.stderr))
+    assert said == [(0, False), (1, False), (0, True)]
+
+
 def test_finished_jobs_run_again_when_asked_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "own.py").write_text(PLAIN)
     swept(capsys)

@@ -219,4 +219,4 @@ def check_end(result: RunResult) -> None:
     waiting = [index for index in waiting if result.agents[index].context.is_there(index)]
     if result.stalled or waiting:
         still = f"; agents {waiting} still wait" if waiting else ""
-        raise Unfinished(f"{result.stalled} turns were never taken{still}")
+        raise Unfinished(f"{result.never_taken}{still}".removeprefix("; "))

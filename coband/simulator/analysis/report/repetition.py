@@ -42,12 +42,11 @@ def changes(comparison: RunComparison) -> Iterator[Change]:
             yield Change(pair[1], now, tuple(Difference(one, comparison, pair, LEVEL) for one in found))
 
 
-def other_fingerprints(before: StoredRun, now: StoredRun) -> tuple[int, list[str]]:
-    """How many jobs both runs have finished, and which of them have other fingerprints."""
+def other_fingerprints(before: StoredRun, now: StoredRun) -> tuple[int, list[str], list[str]]:
+    """How many jobs both runs have finished, which of them have other fingerprints, and which only this run has."""
     known = {(job.label, job.replication): job.record["fingerprint"] for job in before.jobs if job.record is not None}
-    found = [
-        (f"{job.label}, replication {job.replication}", known[key] == job.record["fingerprint"])
-        for job in now.jobs
-        if job.record is not None and (key := (job.label, job.replication)) in known
-    ]
-    return len(found), [name for name, same in found if not same]
+    done = {(job.label, job.replication): job.record["fingerprint"] for job in now.jobs if job.record is not None}
+    names = {key: f"{key[0]}, replication {key[1]}" for key in done}
+    both = [key for key in done if key in known]
+    others = [names[key] for key in both if known[key] != done[key]]
+    return len(both), others, [names[key] for key in done if key not in known]

@@ -1,4 +1,5 @@
-"""Verification of a stored run: fingerprint, ledger and results, computed again from the stored events.
+"""Verification of a stored run: fingerprint, ledger and results, computed again from the stored events; and whether
+tables that events do not determine agree with the results. Regret, ages and energy are in no event.
 
 A trace must also be consistent: what arrives has been sent, nothing arrives twice or before its cause.
 """
@@ -7,18 +8,33 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.local import SEEN
 from coband.simulator.core.nodes.node import SERVER
-from coband.simulator.experiments.runs.results import Record, summarise
+from coband.simulator.experiments.runs.results import Record, own_numbers, summarise
 from coband.simulator.experiments.runs.status import ENDED
+from coband.simulator.experiments.store import schema
 from coband.simulator.experiments.store.files import RESULTS
 from coband.simulator.experiments.store.opening import complaint
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
+
+SUMS = (
+    ("agents", "SELECT sum(turns), sum(regret)", ("turns", "regret")),
+    (
+        "ledger_by_agent",
+        "SELECT sum(uplink), sum(downlink), sum(peer)",
+        ("uplink_scalars", "downlink_scalars", "peer_scalars"),
+    ),
+    ("ledger_by_field", "SELECT sum(scalars)", ("scalars",)),
+    ("decisions", "SELECT avg(age), avg(age_time)", ("mean_age", "mean_age_time")),
+)
+"""What a table comes to, and the keys of the result that say so."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,8 @@ def of_store(run: StoredRun) -> Iterator[str]:
             for record in records:
                 if finished[label].get(record["replication"]) != record:
                     yield f"{RESULTS} has another result of {label}, replication {record['replication']}"
+            if any(job.algorithm != entry["algorithm"] for job in run.jobs if job.label == label):
+                yield f"{RESULTS} has another algorithm of {label}"
             own = summarise(label, entry["algorithm"], records, run.metrics)
             yield from (f"{RESULTS} has another {key} of {label}" for key in ("mean", "ci95") if entry[key] != own[key])
             if run.manifest.get("status") in ENDED and len(records) != len(finished[label]):
@@ -68,22 +86,28 @@ def of_store(run: StoredRun) -> Iterator[str]:
 
 
 def _verify_job(job: StoredJob) -> TraceVerification:
-    if job.trace == tr.OFF:
-        return TraceVerification(job, 0, "the run kept no trace (trace: off), so there is nothing to check", ())
     if job.status == "waiting":
         return TraceVerification(job, 0, "the job never started", ())
+    against_record = [] if job.record is None else list(_against_tables(job, job.record))
+    if job.trace == tr.OFF:
+        if _row(job, "SELECT count(*) FROM events WHERE job = ?") != (0,):
+            against_record.append("there are events of a job without a trace")
+        remark = "the run kept no trace (trace: off), so there are no events to compare with"
+        return TraceVerification(job, 0, remark, tuple(against_record))
     names = [text for (text,) in job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))]
     walker = TraceWalk(names)
     # fingerprint_of reads its rows once and in order, so the trace need not fit into memory
     fingerprint = tr.fingerprint_of(walker.through(_stored_rows(job)), names)
     if job.record is None:
         remark = f"partial trace of a job that is {job.status}: no fingerprint and no ledger to compare with"
-        return TraceVerification(job, walker.events, remark, tuple(walker.differences.values()))
+        lost = ["the job finished, and its result is missing"] if job.status == "finished" else []
+        return TraceVerification(job, walker.events, remark, (*walker.differences.values(), *lost))
     walker.end()
     found = [
         *walker.differences.values(),
         *_against_record(job.record, walker, fingerprint),
         *_against_ledger(job, walker),
+        *against_record,
     ]
     return TraceVerification(job, walker.events, "", tuple(found))
 
@@ -101,9 +125,9 @@ def _against_record(record: Record, walker: TraceWalk, fingerprint: str) -> Iter
     if fingerprint != record["fingerprint"]:
         yield f"the fingerprint of the stored events is {fingerprint}, and the run's was {record['fingerprint']}"
     for key, total in walker.totals().items():
-        if total != record[key]:
+        if total != record.get(key):
             what = key.replace("_", " ")
-            yield f"the sends of the trace add up to {total} {what}, and the result says {record[key]}"
+            yield f"the sends of the trace add up to {total} {what}, and the result says {record.get(key)}"
 
 
 def _against_ledger(job: StoredJob, walker: TraceWalk) -> Iterator[str]:
@@ -115,6 +139,69 @@ def _against_ledger(job: StoredJob, walker: TraceWalk) -> Iterator[str]:
             yield (
                 f"messages of kind {key[0]!r} ({key[1]}): the trace has {_counts(traced)}, the ledger {_counts(booked)}"
             )
+    rounds = {round: scalars for round, scalars in walker.by_round.items() if scalars}
+    query = "SELECT round, scalars FROM ledger_by_round WHERE job = ? AND scalars"
+    if dict(job.part.execute(query, (job.id,)).fetchall()) != rounds:
+        yield "the table ledger_by_round is not what the sends of the trace add up to"
+    query = "SELECT agent, uplink FROM ledger_by_agent WHERE job = ? AND uplink"
+    if dict(job.part.execute(query, (job.id,)).fetchall()) != {one: sum for one, sum in walker.by_agent.items() if sum}:
+        yield "the table ledger_by_agent is not what the sends of the trace add up to"
+
+
+def _row(job: StoredJob, query: str) -> tuple[Any, ...]:
+    return tuple(job.part.execute(query, (job.id,)).fetchone() or ())
+
+
+def _against_tables(job: StoredJob, record: Record) -> Iterator[str]:
+    """Where the tables of a job are not those of its result, whether it has events or not."""
+    columns = dict(
+        zip(schema.NUMBERS, _row(job, f"SELECT {', '.join(schema.NUMBERS)} FROM jobs WHERE job = ?"), strict=True)
+    )
+    told = {"status": job.status, "seed": job.seed, "replication": job.replication, **columns}
+    for key, value in told.items():
+        if value != (expected := {"status": "finished", **record}.get(key)):
+            yield f"the table jobs has {key} {value}, and the result says {expected}"
+    for table, query, keys in SUMS:
+        for key, value in zip(keys, _row(job, f"{query} FROM {table} WHERE job = ?"), strict=True):
+            if value is not None and not _close(value, record.get(key)):
+                yield f"the table {table} comes to {key} {value}, and the result says {record.get(key)}"
+    points = job.part.execute("SELECT turn, time, regret, scalars FROM series WHERE job = ? ORDER BY turn", (job.id,))
+    rows = points.fetchall()
+    if any(old > new for pair in pairwise(rows) for old, new in zip(*pair, strict=True) if None not in (old, new)):
+        yield "a curve of the table series goes down"
+    if rows and (rows[-1][0], rows[-1][2]) != (record["turns"], record["regret"]):
+        yield f"the table series ends at regret {rows[-1][2]}, and the result says {record['regret']}"
+    points = job.part.execute("SELECT turn, age FROM ages WHERE job = ? ORDER BY turn", (job.id,))
+    ages = [(0, 0.0), *points]
+    means = math.fsum((new - old) * (age or 0.0) for (old, _), (new, age) in pairwise(ages))
+    if len(ages) > 1 and not _close(means / ages[-1][0], record.get("mean_age")):
+        yield f"the table ages comes to a mean of {means / ages[-1][0]}, and the result says {record.get('mean_age')}"
+    bits: dict[str, int] = {}
+    for meaning, sum in job.part.execute("SELECT meaning, bits FROM ledger_by_field WHERE job = ?", (job.id,)):
+        bits[f"{meaning}_bits"] = bits.get(f"{meaning}_bits", 0) + sum
+    for key, sum in bits.items():
+        if key in record and sum != record[key]:
+            yield f"the table ledger_by_field comes to {key} {sum}, and the result says {record[key]}"
+    yield from _against_agents(job, record)
+
+
+def _against_agents(job: StoredJob, record: Record) -> Iterator[str]:
+    query = "SELECT agent, turns, regret, rounds, result FROM agents WHERE job = ? ORDER BY agent"
+    gaps = []
+    for number, (agent, *numbers, text) in enumerate(job.part.execute(query, (job.id,))):
+        own = json.loads(text or "{}")
+        gaps.append(own.pop("closest_decision", None))
+        known = record["agents"][number] if len(record.get("agents", ())) > number else {}
+        if known and ([known[key] for key in ("turns", "regret", "rounds")], own_numbers(known)) != (numbers, own):
+            yield f"the table agents has other numbers of agent {agent} than the result"
+    closest = min((gap for gap in gaps if gap is not None), default=None)
+    if closest != record.get("closest_decision"):
+        yield f"the table agents has {closest} as closest decision, the result {record.get('closest_decision')}"
+
+
+def _close(value: float, expected: Any) -> bool:
+    """Whether sums are the same but for rounding."""
+    return isinstance(expected, (int, float)) and math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-9)
 
 
 def _counts(counts: Sequence[int]) -> str:
@@ -151,6 +238,7 @@ class TraceWalk:
     Attributes:
         differences: kind of error -> sentence.
         sent: (kind of message, direction) -> [sends, messages, scalars], a multicast counting once per receiver.
+        by_round, by_agent: scalars of messages of each round, and of each agent to the server.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -158,6 +246,8 @@ class TraceWalk:
         self.events = 0
         self.differences: dict[str, str] = {}
         self.sent: dict[tuple[str, str], list[int]] = {}
+        self.by_round: Counter[int] = Counter()
+        self.by_agent: Counter[int] = Counter()
         self._messages: dict[int, SentMessage] = {}
 
     def totals(self) -> dict[str, int]:
@@ -182,6 +272,10 @@ class TraceWalk:
                 self._note("cause", f"event {seq} has cause {cause}, which is not earlier")
             if event == tr.SEND:
                 self._send(seq, node, peer, message, kind, scalars, int(row.value))
+                if row.round >= 0:
+                    self.by_round[row.round] += scalars * int(row.value)
+                if peer == SERVER:
+                    self.by_agent[node] += scalars * int(row.value)
             elif event == tr.DELIVER:
                 self._deliver(seq, node, peer, message, cause, int(row.value) if node == tr.EVERYONE else 1)
             elif event == tr.DUPLICATE and self._is_seen(row.reason) and message in self._messages:

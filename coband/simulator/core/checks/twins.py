@@ -5,7 +5,7 @@ given copies of exactly what was delivered to the node. Twins share no work, tak
 ahead. Whatever a node decides, its twin must decide too: which arm to pull, what to send to whom, whether to wait.
 
 A twin follows some steps behind its node, so that what nodes leave for each other outside messages has changed by then.
-What nodes say of their own statistics (``Node.broken_invariants``, ``Server.discrepancies``) is asked for on the way.
+What nodes say of themselves (``Node.broken_invariants``) is asked for on the way, ``Server.discrepancies`` at the end.
 """
 
 from __future__ import annotations

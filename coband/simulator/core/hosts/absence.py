@@ -12,17 +12,36 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.run_context import Down
+from coband.simulator.scenario_errors import BrokenOff
 
 NOTHING: FloatArray = np.empty((0, 2))
 NEVER: FloatArray = np.full((1, 2), math.inf)
+MOST_AT_ONCE = 100_000
+"""Times down of one node between two moments at which somebody asks for it; with more a run would not end."""
+
+
+def too_many(node: Address, time: float) -> BrokenOff:
+    """That a node goes down and comes up too often before a time."""
+    return BrokenOff(
+        f"node {node} is down more than {MOST_AT_ONCE:,} times before {time:g}, when something happens to it next: "
+        "what takes so long (agents.compute, agents.handling, a delay, an outage) must be shorter, or the times up and "
+        "down longer."
+    )
 
 
 class Ahead:
-    """The times of one agent that are still to come: windows, from going down to coming up."""
+    """The times of one node that are still to come: windows, from going down to coming up.
 
-    __slots__ = ("_block", "_blocks", "_place")
+    Args:
+        later: those from a time on, drawn without those before; or None where they depend on these.
+    """
 
-    def __init__(self, blocks: Iterator[FloatArray]) -> None:
+    __slots__ = ("_block", "_blocks", "_later", "_node", "_place")
+
+    def __init__(
+        self, node: Address, blocks: Iterator[FloatArray], later: Callable[[float], Iterator[FloatArray] | None]
+    ) -> None:
+        self._node, self._later = node, later
         self._blocks, self._block, self._place = blocks, NOTHING, 0
         self.drop()
 
@@ -40,10 +59,27 @@ class Ahead:
 
     def skip(self, now: float) -> tuple[float, float]:
         """Drop all that are over by now; the next one."""
+        passed, later = 0, self._later
         while self._block[-1, 1] <= now:
+            passed += len(self._block)
+            if passed > MOST_AT_ONCE:
+                if (blocks := later(now)) is None:
+                    raise too_many(self._node, now)
+                self._blocks, passed, later = blocks, 0, lambda _: None
             self._block, self._place = next(self._blocks, NEVER), 0
         self._place += int(self._block[self._place :, 1].searchsorted(now, "right"))
         return self.window
+
+    def until(self, time: float) -> Iterator[tuple[float, float]]:
+        """Drop windows up to the first one that ends later; these."""
+        for _ in range(MOST_AT_ONCE):
+            window = self.window
+            yield window
+            self.drop()
+            if window[1] > time:
+                return
+        yield self.skip(time)
+        self.drop()
 
 
 class Absent(Down):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -21,6 +21,7 @@ from coband.simulator.core.clock.schedule import recorded_rows
 from coband.simulator.core.config import TIME, Config, read_anew
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.scenario_errors import BrokenOff
 
 COLUMNS = ["agent", "up", "down"]
 Windows = Iterator[tuple[float, float]]
@@ -38,7 +39,11 @@ class BaseAvailability(Config):
 
     def blocks(self, agent: Address, rng: np.random.Generator) -> Iterator[FloatArray]:
         """The same times, some at once, (n, 2) each with n > 0."""
-        return (np.array([window]) for window in self.windows(agent, rng))
+        return blocks_of(agent, self.windows(agent, rng))
+
+    def later(self, agent: Address, rng: np.random.Generator, time: float) -> Iterator[FloatArray] | None:
+        """Those from a time on, drawn without those before; None where they depend on these."""
+        return None
 
     def leaves(self, agent: Address) -> float | None:
         """When the agent goes down for good; inf: never; None: only its windows say so.
@@ -46,6 +51,23 @@ class BaseAvailability(Config):
         With None every change of every agent is an event, even where nothing is due at the agent.
         """
         return None
+
+
+def blocks_of(node: Address, windows: Iterable[tuple[float, float]]) -> Iterator[FloatArray]:
+    """Times down of a node, one at once.
+
+    Raises:
+        BrokenOff: they are not in order, with which a run would not come to its end.
+    """
+    last = 0.0
+    for start, end in windows:
+        if not last <= start < end:
+            raise BrokenOff(
+                f"node {node} is to go down at {start:g} and to come up at {end:g}, and the last time that it came up "
+                f"is {last:g}: windows are (time of going down, of coming up), in order"
+            )
+        last = end
+        yield np.array([[start, end]])
 
 
 class Always(BaseAvailability):
@@ -70,14 +92,20 @@ class MarkovOnOff(BaseAvailability):
         return ((start, end) for block in self.blocks(agent, rng) for start, end in block.tolist())
 
     def blocks(self, agent: Address, rng: np.random.Generator) -> Iterator[FloatArray]:
-        """The times of going down and coming up are cumulative sums of exponential times."""
-        times = np.zeros(2 * BLOCK + 1)
+        return self.later(agent, rng, 0.0)
+
+    def later(self, agent: Address, rng: np.random.Generator, time: float) -> Iterator[FloatArray]:
+        """The times of going down and coming up are cumulative sums of exponential times; those of no length, which are
+        shorter than a floating-point number shows, are left out."""
+        times = np.full(2 * BLOCK + 1, time)
         if rng.random() >= self.mean_down / (self.mean_up + self.mean_down):
-            times[-1] = self.mean_up * rng.standard_exponential()
+            times[-1] += self.mean_up * rng.standard_exponential()
         means = np.tile((self.mean_down, self.mean_up), BLOCK)
         while True:
             times = np.cumsum(np.concatenate((times[-1:], means * rng.standard_exponential(2 * BLOCK))))
-            yield times[:-1].reshape(BLOCK, 2)
+            windows = times[:-1].reshape(BLOCK, 2)
+            lasting = windows[:, 0] < windows[:, 1]
+            yield windows if lasting.all() or not lasting.any() else windows[lasting]
 
     def leaves(self, agent: Address) -> float:
         return math.inf
@@ -112,6 +140,9 @@ class Recorded(BaseAvailability):
             now = down
         if math.isfinite(now):
             yield now, math.inf
+
+    def later(self, agent: Address, rng: np.random.Generator, time: float) -> Iterator[FloatArray]:
+        return blocks_of(agent, (window for window in self.windows(agent, rng) if window[1] > time))
 
     def leaves(self, agent: Address) -> float:
         """When its last row ends."""

@@ -294,6 +294,11 @@ class ClientHost(Host):
             self._resumption = tr.NONE if waiting else seq
 
     @property
+    def left(self) -> bool:
+        """Whether it is no member any more, or never was."""
+        return self.address in self._down.left
+
+    @property
     def unfinished(self) -> int:
         """1 in the middle of a turn when it has gone down, else 0."""
         return int(self._postponed is not None and self._postponed[1] == TURN)

@@ -115,9 +115,16 @@ class Stays(BaseAvailability):
         return ((start, end) for block in self.blocks(agent, rng) for start, end in block.tolist())
 
     def blocks(self, agent: Address, rng: np.random.Generator) -> Iterator[FloatArray]:
+        return self._within(agent, self.usual.blocks(agent, rng))
+
+    def later(self, agent: Address, rng: np.random.Generator, time: float) -> Iterator[FloatArray] | None:
+        blocks = self.usual.later(agent, rng, time)
+        return None if blocks is None else self._within(agent, blocks)
+
+    def _within(self, agent: Address, blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
         first, last = float(self.joins[agent]), float(self.leaving[agent])
         start, end = 0.0, first  # an absence that may go on
-        for block in self.usual.blocks(agent, rng):
+        for block in blocks:
             inside = block[(block[:, 1] > first) & (block[:, 0] < last)]
             for down, up in inside.tolist():
                 if down > end:

@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
+from coband.simulator.core.hosts import absence
 from coband.simulator.core.hosts.absence import Ahead
 from coband.simulator.core.hosts.batteries import Batteries
 from coband.simulator.core.nodes.node import Address
@@ -34,9 +35,8 @@ class Powered:
     def _away(self, time: float) -> list[tuple[float, float]]:
         """Of each other reason the first window that is not over at a time."""
         for known, ahead in zip(self._known, self._absences, strict=True):
-            while not known or known[-1][1] <= time:
-                known.append(ahead.window)
-                ahead.drop()
+            if not known or known[-1][1] <= time:
+                known.extend(ahead.until(time))
         return [next(window for window in known if window[1] > time) for known in self._known]
 
     @property
@@ -67,6 +67,13 @@ class Powered:
 
     def skip(self, now: float) -> tuple[float, float]:
         """Drop all that are over by now; the next one."""
+        passed = 0
         while self.window[1] <= now:
             self.drop()
+            if (passed := passed + 1) > absence.MOST_AT_ONCE:
+                if self._battery.flat_at <= now:
+                    raise absence.too_many(self._agent, now)
+                self._known = [deque([ahead.skip(now)]) for ahead in self._absences]
+                self._energy.settle(self._agent, now)
+                self._window, passed = None, 0
         return self.window

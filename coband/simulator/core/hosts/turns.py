@@ -100,12 +100,9 @@ class Turns:
 
     def _allow(self, agent: Address) -> None:
         """The schedule allows one more turn, which is lost before the agent joins and after it leaves."""
-        if self._is_there(agent):
-            self.host(agent).tick()
-
-    def _is_there(self, agent: Address) -> bool:
         stays = self._stays
-        return stays is None or bool(stays.joins[agent] <= self._clock.now < stays.leaving[agent])
+        if stays is None or stays.joins[agent] <= self._clock.now < stays.leaving[agent]:
+            self.host(agent).tick()
 
     def _schedule_cohort(self) -> None:
         time, agents = next(self._instants, (np.inf, []))
@@ -132,7 +129,7 @@ class Turns:
     def never_taken(self, host: ClientHost) -> int:
         """Turns of a client that the schedule has and that have not ended at the end of a run, unless it has left."""
         schedule = self._schedule
-        if not self._is_there(host.address):
+        if host.left:
             return 0
         if isinstance(schedule, Renewal) and schedule.turns is not None and schedule.duration is None:
             left = schedule.turns - self.host(host.address).turns  # each would have allowed the next

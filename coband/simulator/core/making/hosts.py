@@ -26,7 +26,7 @@ class HostContext:
 
     Attributes:
         send: puts a node's message on the network.
-        check: looks at every message and turn; None for no checks.
+        check: looks at every message and turn with ``checks: full``, else None.
         think: renewal schedules: called with the agent's index when one of its turns has ended.
     """
 

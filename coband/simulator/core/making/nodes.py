@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import require_room
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Phases, Renewal, Rounds
 from coband.simulator.core.formulas import evaluate
@@ -50,6 +51,10 @@ def _prepared(kind: type[N], context: NodeContext) -> N:
     raise UnsupportedScenario(written(kind.__init__) + text)
 
 
+CURVES = 6
+"""Numbers that a run keeps of every turn."""
+
+
 class NodeAssembly:
     """Builds the nodes that a plan describes; parts that few plans have are imported when they are built."""
 
@@ -80,6 +85,8 @@ class NodeAssembly:
         Raises:
             UnsupportedScenario: the algorithm cannot do what is asked of it.
         """
+        turns = self._plan.schedule.total_turns(self._plan.agents.count) or 0
+        require_room(f"the curves of {turns:,} turns", CURVES, turns, instead="take fewer turns")
         self._check_direct()
         self._check_arms(algorithm)
         self._check_exact(algorithm)
@@ -94,6 +101,11 @@ class NodeAssembly:
         later = self._later and made is None
         count = self._plan.agents.count
         agents: Sequence[Client] = LazySequence(count, agent) if later else list(map(agent, range(count)[:made]))
+        hops = getattr(agents[0], "hops", 1) if self._graph is not None else 1
+        if hops > 1 and any(part.behaviour.each for part in self._plan.adversaries):
+            from coband.simulator.core.wire.wire import ONE_HOP
+
+            raise UnsupportedScenario(ONE_HOP)
         if (kind := algorithm.server_class) is None:
             return agents, None
         server, defence = _prepared(kind, context_of(SERVER)), self._plan.server.aggregate

@@ -158,7 +158,8 @@ class Link:
     """One direction between an agent and the server, or between two agents.
 
     Its streams are (network, ``entity``, latency, loss or duplicate and ``way``). The n-th copy gets the n-th latency
-    and the n-th draws of loss and duplication, whatever becomes of it. It is sound from ``heals`` on.
+    and the n-th draws of loss and duplication, whatever becomes of it; repetitions and acknowledgements are copies too.
+    It is sound from ``heals`` on.
     """
 
     __slots__ = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
@@ -42,14 +43,18 @@ class Window(Config):
 
     start: Annotated[float, TIME] = Field(ge=0)
     """When it begins."""
-    end: Annotated[float, TIME] = Field(gt=0)
-    """When it ends, later than ``start``."""
+    end: Annotated[float | None, TIME] = Field(gt=0, allow_inf_nan=True)
+    """When it ends, later than ``start``; .inf or null for never."""
 
     @model_validator(mode="after")
     def _forward(self) -> Window:
-        if self.end <= self.start:
+        if not self.start < self.until:
             raise ValueError(f"end(={self.end}) must be > start(={self.start})")
         return self
+
+    @property
+    def until(self) -> float:
+        return math.inf if self.end is None else self.end
 
 
 class Outage(BaseOutage, Window):
@@ -63,7 +68,7 @@ class Outage(BaseOutage, Window):
         return tuple(SERVER if node == "server" else node for node in self.nodes)
 
     def windows(self, agents: int, rng: np.random.Generator) -> Mapping[Address, Iterable[tuple[float, float]]]:
-        return dict.fromkeys(self.addresses, ((self.start, self.end),))
+        return dict.fromkeys(self.addresses, ((self.start, self.until),))
 
 
 class Partition(BasePartition, Window):
@@ -83,7 +88,7 @@ class Partition(BasePartition, Window):
 
     def cuts(self, source: Address, destination: Address, time: float) -> bool:
         """Whether a copy sent at ``time`` is cut off."""
-        if not self.start <= time < self.end:
+        if not self.start <= time < self.until:
             return False
         first, second = self._group(source), self._group(destination)
         return first < second if self.one_way else first != second

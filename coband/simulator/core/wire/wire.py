@@ -28,6 +28,11 @@ from coband.simulator.core.wire.noising import Noising
 from coband.simulator.core.wire.senders import Encoded, Sender
 from coband.simulator.core.wire.values import Fields, of_the_form, reals, replaced
 
+ONE_HOP = (
+    "adversaries: equivocate needs messages for one receiver each, and agents pass these on over several hops; "
+    "set hops: 1, or choose another behaviour"
+)
+
 
 class Watch(Protocol):
     """What is told of messages that nodes know nothing of."""
@@ -136,10 +141,7 @@ class Wire:
             return [agent for agent in range(self._agents) if agent != recipient.excluding]
         assert self._graph is not None
         if getattr(recipient, "hops", 1) > 1:
-            raise UnsupportedScenario(
-                "adversaries: equivocate needs messages for one receiver each, and agents pass these on over several "
-                "hops; set hops: 1, or choose another behaviour"
-            )
+            raise UnsupportedScenario(ONE_HOP)
         return self._graph.adjacency[source]
 
     def taken(self, packet: Packet) -> Packet:

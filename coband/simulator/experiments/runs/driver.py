@@ -93,7 +93,6 @@ class _Driver:
         self._pending: dict[Hashable, list[Task]] = {}
         self._pickled: dict[int, PickledScenario] = {}
         self._failures: list[Failure] = []
-        self._stalled: list[tuple[str, int, int]] = []
 
     def run(self) -> Report:
         if (lacking := self._study.lacking) is not None:
@@ -156,8 +155,8 @@ class _Driver:
         if self._listener is not None:
             self._listener.changed(status)
         missing = status.total - status.ended
-        stalled, remarks = sorted(self._stalled), [*place.remarks, *self._planner.remarks()]
-        return Report(summary, status, self._failures, missing, place.path, stalled, remarks)
+        remarks = [*place.remarks, *self._planner.remarks()]
+        return Report(summary, status, self._failures, missing, place.path, remarks)
 
     @contextmanager
     def _noting_trouble(self) -> Iterator[None]:
@@ -240,8 +239,6 @@ class _Driver:
 
     def _finished(self, task: Task, record: Record) -> list[Task]:
         self._entry(task).done += 1
-        if record["stalled"]:
-            self._stalled.append((self._study.title(task), task.replication, int(record["stalled"])))
         more = self._planner.ended(task, record)
         self._told(task, record)
         return more

@@ -45,7 +45,10 @@ def repeated(path: Path) -> Repeated | None:
         return None
     with open_run(place) as run:
         if is_sweep(run):
-            raise StoreError(f"{place} is a sweep; `coband sweep {place / SCENARIO}` runs it again.")
+            command, name = (
+                ("frontier", "the search of a frontier") if "objectives" in run.manifest else ("sweep", "a sweep")
+            )
+            raise StoreError(f"{place} is {name}; `coband {command} {place / SCENARIO}` runs it again.")
         document: Any = plain(read(run.scenario, SCENARIO)[0])
         every = {entry["label"] for entry in document["algorithms"]}
         numbers = tuple(sorted({job.replication for job in run.jobs}))

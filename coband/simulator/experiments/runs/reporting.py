@@ -57,7 +57,6 @@ class Report:
         status: how far it came.
         failures: jobs that broke off.
         missing: number of jobs that have not ended.
-        stalled: (label, replication, turns never taken) of jobs in which agents waited for messages that did not come.
         remarks: sentences about results of earlier drivers that were not used, and about means that are not known well
             enough.
     """
@@ -67,7 +66,6 @@ class Report:
     failures: list[Failure]
     missing: int
     directory: Path
-    stalled: list[tuple[str, int, int]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
     @property

@@ -59,6 +59,8 @@ def _read_text(file: Path, path: Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if raw.startswith(b"SQLite format 3"):
+            raise Mark(str(path)).error("is the store of a run; give its directory") from None
         before = raw[: error.start]
         mark = Mark(str(path), before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1)
         raise mark.error(f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
@@ -68,7 +70,7 @@ def _unreadable(path: Path, error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
         return f"there is no such file{_similar_file(path) or _similar_shipped(path)}"
     if isinstance(error, IsADirectoryError):
-        return "is a directory; give a scenario file"
+        return "is a directory without a run.sqlite; give a scenario file, or the directory of a run"
     return f"the file cannot be read: {error.strerror if isinstance(error, OSError) else error}"
 
 

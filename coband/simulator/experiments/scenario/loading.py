@@ -120,7 +120,7 @@ def _validated(
 ) -> Point:
     _, grid, _ = split(root, overrides, registry.takes)
     if grid.axes:
-        raise ScenarioError([*problems, _is_a_sweep(root, grid, file)])
+        raise ScenarioError([*problems, _is_a_sweep(root, grid, file, overrides)])
     validation = Validation(with_absolute_paths(root, base), registry, problems)
     scenario = validation.scenario(base)
     found = validation.sweep_sections
@@ -152,14 +152,15 @@ def read_document(
     return tree, problems
 
 
-def _is_a_sweep(root: Node, grid: Grid, file: str) -> InputProblem:
+def _is_a_sweep(root: Node, grid: Grid, file: str, overrides: Sequence[str]) -> InputProblem:
     first = next(grid.points())
     chosen = [f"{key.path}={value.text}" for key, value in grid.chosen(first)]
     tuning = descend(root, "tuning")
     if tuning is not None and plain(tuning) is not None:
         chosen.append("tuning=null")
     python = file.startswith("<")  # text, or a mapping
-    sweep = "coband.sweep" if python else f"`coband sweep {file}`"
+    given = shlex.join([file, *(word for setting in overrides for word in ("--set", setting))])
+    sweep = "coband.sweep" if python else f"`coband sweep {given}`"
     one = f"set={chosen}" if python else " ".join(f"--set {shlex.quote(setting)}" for setting in chosen)
     points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
     message = f"this scenario has {points}: run them with {sweep}, or one of them with {one}"

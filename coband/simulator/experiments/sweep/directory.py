@@ -46,6 +46,10 @@ class ResultCache:
         """Where the job with this address is, or would be; with a level, where its trace is."""
         return self._directory / address[:2] / f"{address}.{f'{level}.sqlite' if level else 'json'}.gz"
 
+    def holds_any(self) -> bool:
+        """Whether any job has finished."""
+        return any(self._directory.glob("*/*"))
+
     def get(self, address: str) -> CachedResult | None:
         """A finished job; None when it is not there, or was cut off by a power failure."""
         with suppress(FileNotFoundError, ValueError):
@@ -90,6 +94,7 @@ class SweepDirectory(RunDirectory):
         self._cache = ResultCache(done or path / DONE)
         self._labels: set[str] = set()
         self._unseen: set[str] = set()  # fingerprints that an earlier driver showed, and this one has not met
+        self._unused = False  # whether jobs have finished, none is used again, and nothing else says why
         self._last_write = -WRITE_SECONDS
 
     def other_hardware(self) -> str | None:
@@ -129,6 +134,8 @@ class SweepDirectory(RunDirectory):
             self._unseen = {fingerprint for (fingerprint,) in rows}
         recording.remove(file)
         self.remarks |= dict.fromkeys(study.unknown)
+        explained = self._again or study.unknown or self.other_hardware() is not None
+        self._unused = not explained and self._cache.holds_any()
         self._connect(study)
 
     def begin(self, manifest: Manifest) -> None:
@@ -160,6 +167,7 @@ class SweepDirectory(RunDirectory):
         if done is None or self._again or (trace is None and job.trace != "off"):
             return None
         self._insert(job, recording.job_row(job, "finished", done.record), done, trace)
+        self._unused = False
         return done.record
 
     def take(self, tasks: Sequence[Task], result: JobResult) -> None:
@@ -216,6 +224,9 @@ class SweepDirectory(RunDirectory):
         if self._unseen:
             text = "the scenario, its options or the code have changed since: what has finished and is no longer in it"
             self.remarks[f"{text} is kept in {self.path / DONE}, and not shown"] = None
+        elif self._unused:
+            text = "the scenario, its options, coband, or a file in the folder of your own code has changed since"
+            self.remarks[f"no finished job in {self.path / DONE} was used again: {text}"] = None
         super().end(progress, summary)
 
     def discard(self) -> None:
