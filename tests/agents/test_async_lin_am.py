@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from coband.agents.async_lin_ucb_am import Regression
+from coband.agents.linear.async_lin_ucb_am import Regression
 from coband.simulator.conformance.runs import PROBLEM, Run, run, world
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from tests.agents.beside import assert_equal, beside, schedule_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.agents.async_parameters import AsyncConfig, confidence_width, exchange_threshold, sampling_rate
+from coband.agents.kernel.async_kernel_config import AsyncConfig, confidence_width, exchange_threshold, sampling_rate
 from coband.agents.messages.asynchronous import Request, ServerModel, Upload
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import runs

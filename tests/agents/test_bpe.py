@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.agents.bpe import BpeConfig
-from coband.server.bpe import BpeServer
+from coband.agents.kernel.bpe import BpeConfig
+from coband.server.kernel.bpe import BpeServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.maths.exploration.bpe import Batch, batch_lengths

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coband.agents.rclb import RclbConfig
+from coband.agents.linear.rclb import RclbConfig
 from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, batches, problem_of, run, world
 from coband.simulator.maths.exploration import g_optimal
 from coband.simulator.maths.exploration.dealing import deal, median_width

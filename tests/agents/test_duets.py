@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.agents.duets_parameters import DuetsConfig
-from coband.server.duets import DuetsServer
+from coband.agents.kernel.duets import DuetsConfig
+from coband.server.kernel.duets import DuetsServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coband.agents.episode import Episode
+from coband.agents.linear.fed_lin_ucb import Episode
 from coband.simulator.arms import ArmSet, ComingArms
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.gram import Gram

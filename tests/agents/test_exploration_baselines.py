@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from coband.agents.alba_public_code import PublicCodeAlba
-from coband.agents.ind_alba import IndAlba
+from coband.agents.exploration.ind_alba import IndAlba, PublicCodeAlba
 from coband.simulator.conformance.runs import TASKS, algorithm, plan_of, run, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import UnsupportedScenario

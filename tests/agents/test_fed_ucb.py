@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coband.agents.private_estimator import TreeNoise
+from coband.agents.linear.fed_ucb_estimator import TreeNoise
 from coband.simulator.analysis.audit import Verdict, audited
 from coband.simulator.conformance import graphs
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run

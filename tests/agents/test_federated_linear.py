@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from coband.server.sums import SquaresCheck
+from coband.server.common.sums import SquaresCheck
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.communication import check_closed_forms
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run

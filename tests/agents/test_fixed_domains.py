@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import coband.agents.approx_dis_kernel_ucb
-import coband.agents.dis_kernel_ucb
-import coband.agents.n_kernel_ucb
-import coband.agents.one_kernel_ucb
+import coband.agents.alone.n_kernel_ucb
+import coband.agents.kernel.approx_dis_kernel_ucb
+import coband.agents.kernel.dis_kernel_ucb
+import coband.agents.kernel.one_kernel_ucb
 from coband.agents.messages.asynchronous import Upload
 from coband.simulator.conformance import graphs
 from coband.simulator.conformance.communication import check_closed_forms, check_messages
@@ -157,10 +157,10 @@ def test_the_fixed_form_decides_as_the_plain_form(
     }
     fixed = [run(name, config, share=share, **plan).result.fingerprint for share in (True, False)]
     for module in (
-        coband.agents.approx_dis_kernel_ucb,
-        coband.agents.dis_kernel_ucb,
-        coband.agents.n_kernel_ucb,
-        coband.agents.one_kernel_ucb,
+        coband.agents.kernel.approx_dis_kernel_ucb,
+        coband.agents.kernel.dis_kernel_ucb,
+        coband.agents.alone.n_kernel_ucb,
+        coband.agents.kernel.one_kernel_ucb,
     ):
         monkeypatch.setattr(module, "domain_of", lambda context: None)
     other = run(name, config, **plan)

@@ -14,8 +14,8 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from coband.agents.fts_parameters import PrivateRegions, Regions
-from coband.server.fts import PrivateFtsServer
+from coband.agents.kernel.fts import PrivateRegions, Regions
+from coband.server.kernel.fts import PrivateFtsServer
 from coband.simulator.analysis.audit import Verdict, audited
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.experiments.scenario.loading import loads

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.agents.async_kernel_ucb import AsyncKernelUCB
+from coband.agents.kernel.async_kernel_ucb import AsyncKernelUCB
 from coband.agents.messages.asynchronous import Upload
 from coband.agents.messages.synchronisation import LocalStatistics, SyncAbandoned, SyncStart
-from coband.server.approx_dis_kernel_ucb import ApproxDisKernelUCBServer
-from coband.server.async_kernel_ucb import AsyncKernelUCBServer
+from coband.server.kernel.approx_dis_kernel_ucb import ApproxDisKernelUCBServer
+from coband.server.kernel.async_kernel_ucb import AsyncKernelUCBServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run

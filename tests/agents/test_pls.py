@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.agents.pls import Grid
+from coband.agents.linear.pls import Grid
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run
 from coband.simulator.core.nodes.message import unary_bits

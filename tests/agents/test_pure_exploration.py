@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.agents.co_kernel import CoKernelAgent
-from coband.agents.pure_exploration import rounds_of
+from coband.agents.exploration.co_kernel import CoKernelAgent
+from coband.agents.exploration.pure_exploration import rounds_of
 from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.conformance.runs import TASKS, Run, run, world
 from coband.simulator.core.audit import trace as tr

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from coband.agents.messages.neural import NeuralUpload
-from coband.server.fn_ucb import FnUcbServer
+from coband.server.neural.fn_ucb import FnUcbServer
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, batches, run

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from coband.agents.coop_kernel_ucb import lemma_1
-from coband.agents.kernel_ucb import igp_beta
+from coband.agents.alone.kernel_ucb import igp_beta
+from coband.agents.graph.coop_kernel_ucb import lemma_1
 from coband.simulator.arrays import FloatArray
 
 NOISE, DELTA, TURNS, WORLDS = 0.5, 0.05, 60, 15

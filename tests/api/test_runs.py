@@ -257,7 +257,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_where(tmp_path: Path, monkeypatc
 
 
 def test_jobs_that_break_off_are_in_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from coband.agents.n_kernel_ucb import NKernelUCB
+    from coband.agents.alone.n_kernel_ucb import NKernelUCB
 
     def break_off(self: Any, *given: Any) -> None:
         raise ZeroDivisionError("a bug")

@@ -157,7 +157,7 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], words: list[str], content
 def test_a_scenario_that_breaks_off_is_no_lock(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from coband.agents import one_kernel_ucb
+    from coband.agents.kernel import one_kernel_ucb
 
     def broken(*_: object) -> int:
         raise ZeroDivisionError("a bug")

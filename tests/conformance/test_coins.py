@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng as early
 
-from coband.agents.one_kernel_ucb import ALGORITHM, OneKernelUCB
+from coband.agents.kernel.one_kernel_ucb import ALGORITHM, OneKernelUCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import NonConformance, coins, kit
 from coband.simulator.core.algorithm import Algorithm

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from coband.agents.co_kernel_fc import ALGORITHM as CO_KERNEL_FC
-from coband.agents.duets import ALGORITHM as DUETS
-from coband.agents.fed_lin_ucb import FedLinUCB
-from coband.agents.push_gossip_kernel_ucb import ALGORITHM as PUSH_GOSSIP
-from coband.agents.push_gossip_kernel_ucb import PushGossipKernelUCB
-from coband.server.duets import DuetsServer
+from coband.agents.exploration.co_kernel_fc import ALGORITHM as CO_KERNEL_FC
+from coband.agents.graph.push_gossip_kernel_ucb import ALGORITHM as PUSH_GOSSIP
+from coband.agents.graph.push_gossip_kernel_ucb import PushGossipKernelUCB
+from coband.agents.kernel.duets import ALGORITHM as DUETS
+from coband.agents.linear.fed_lin_ucb import FedLinUCB
+from coband.server.kernel.duets import DuetsServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import NonConformance, Vacuous, kit
 from coband.simulator.conformance.faults import KINDS

@@ -8,9 +8,9 @@ from itertools import count
 
 import pytest
 
-from coband.agents.one_kernel_ucb import ALGORITHM, OneKernelUCB
-from coband.agents.rclb import ALGORITHM as RCLB
-from coband.server.one_kernel_ucb import OneKernelUCBServer
+from coband.agents.kernel.one_kernel_ucb import ALGORITHM, OneKernelUCB
+from coband.agents.linear.rclb import ALGORITHM as RCLB
+from coband.server.kernel.one_kernel_ucb import OneKernelUCBServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import Case, NonConformance, Vacuous, cases, kit
 from coband.simulator.core.algorithm import Algorithm, ClosedForm

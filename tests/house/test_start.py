@@ -127,7 +127,7 @@ def test_help_loads_no_library(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [["list"], ["describe", "coop_kernel_ucb"], ["describe", "regret"]])
 def test_what_has_been_answered_before_loads_no_library(tmp_path: Path, arguments: list[str]) -> None:
     first, second = (loaded(tmp_path, *arguments) for _ in range(2))
-    assert "coband.agents.coop_kernel_ucb" in first
+    assert "coband.agents.graph.coop_kernel_ucb" in first
     assert not first & HEAVY
     assert not second & LIBRARIES
     assert not {module for module in second if module.startswith("coband.agents")}
@@ -155,7 +155,7 @@ def test_only_what_is_named_is_loaded(tmp_path: Path, command: str) -> None:
     modules = loaded(tmp_path, command, name)
     found = {module for module in modules if module.startswith("coband.agents.")}
     assert "coband.simulator.maths.neural" not in modules
-    assert "coband.agents.n_kernel_ucb" in found
+    assert "coband.agents.alone.n_kernel_ucb" in found
     assert not found & {
         f"coband.agents.{other}" for other in ("duets", "fn_ucb", "async_kernel_ucb", "coop_kernel_ucb")
     }

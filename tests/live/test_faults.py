@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from coband.agents.dis_kernel_ucb import DisKernelUCB
-from coband.server.dis_kernel_ucb import DisKernelUCBServer
+from coband.agents.kernel.dis_kernel_ucb import DisKernelUCB
+from coband.server.kernel.dis_kernel_ucb import DisKernelUCBServer
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Node, Outbox

@@ -136,7 +136,7 @@ def test_the_wheel_holds_everything(wheel: Path) -> None:
     assert {
         "coband/py.typed",
         "coband/scenarios/duets/h1_quick.yaml",
-        "coband/server/duets.py",
+        "coband/server/kernel/duets.py",
         "coband/simulator/maths/kernels/__init__.py",
         "coband/simulator/experiments/registry/references.bib",
     } <= set(packed)
@@ -177,7 +177,7 @@ def test_an_editable_clone_exposes_one_name(clone: Path, stub: Path, tmp_path: P
     code += "print(agents.OWNER, server.OWNER, simulator.OWNER, found('tests'), found('benchmarks'), sep='; ')"
     owners = "; ".join(f"somebody else, {name}" for name in OWNED_BY_OTHERS)
     assert run(python, "-c", code, where=tmp_path) == f"{owners}; None; None\n"
-    code = "import coband.agents.duets as found, coband; print(found.__file__, coband.__version__)"
+    code = "import coband.agents.kernel.duets as found, coband; print(found.__file__, coband.__version__)"
     file, version = run(python, "-c", code, where=tmp_path).split()
     assert Path(file).resolve() == (clone / "coband" / "agents" / "duets.py").resolve()
     assert run(python, "-m", "coband", "--version", where=tmp_path) == f"coband {version}\n"
@@ -331,7 +331,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
 def test_common_names_stay_with_their_owner(python: Path, tmp_path: Path) -> None:
     code = "\n".join(
         [
-            "import coband.simulator.experiments.scenario.loading, coband.agents.duets, coband.server.duets",
+            "import coband.simulator.cli.main, coband.agents.kernel.duets, coband.server.kernel.duets",
             f"import {', '.join(OWNED_BY_OTHERS)}, os, sys",
             f"print(*[sys.modules[name].OWNER for name in {OWNED_BY_OTHERS!r}], sep='; ')",
             "print(os.path.commonpath([coband.__file__, sys.prefix]) == sys.prefix)",

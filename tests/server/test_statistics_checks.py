@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from coband.server.sums import SquaresCheck
+from coband.server.common.sums import SquaresCheck
 from coband.simulator.conformance.runs import algorithm, plan_of, problem_of, run, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams

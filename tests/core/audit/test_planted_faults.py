@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.server.async_kernel_ucb import AsyncKernelUCBServer
-from coband.server.synchronisation import SynchronousServer
+from coband.server.common.synchronisation import SynchronousServer
+from coband.server.kernel.async_kernel_ucb import AsyncKernelUCBServer
 from coband.simulator.conformance import graphs
 from coband.simulator.conformance.runs import PROBLEM, run, world
 from coband.simulator.core.audit.invariants import InvariantViolation

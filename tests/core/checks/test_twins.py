@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.agents.async_kernel_ucb import AsyncKernelUCB
-from coband.agents.co_kernel_fc import CoKernelFC
-from coband.agents.coop_kernel_ucb import CoopKernelUCB
+from coband.agents.exploration.co_kernel_fc import CoKernelFC
+from coband.agents.graph.coop_kernel_ucb import CoopKernelUCB
+from coband.agents.kernel.async_kernel_ucb import AsyncKernelUCB
 from coband.simulator.conformance import graphs
 from coband.simulator.conformance.runs import run as run_algorithm
 from coband.simulator.core.audit.invariants import InvariantViolation

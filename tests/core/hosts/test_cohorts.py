@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.agents.coop_kernel_ucb import CoopKernelUCB
-from coband.agents.dist_kernel_ucb import DistKernelUCB
-from coband.agents.lin_ucb import LinUCB
+from coband.agents.alone.lin_ucb import LinUCB
+from coband.agents.graph.coop_kernel_ucb import CoopKernelUCB
+from coband.agents.graph.dist_kernel_ucb import DistKernelUCB
 from coband.simulator.conformance.runs import Run, plan_of, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation

@@ -348,7 +348,7 @@ def test_a_job_leaves_no_garbage_and_no_trace_in_the_collector(set_aside: bool) 
 
 
 def test_scores_that_are_no_numbers_fail_the_job_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from coband.agents.lin_ucb import LinUCB
+    from coband.agents.alone.lin_ucb import LinUCB
 
     monkeypatch.setattr(LinUCB, "scores", lambda self, arms: np.full(len(arms), np.nan))
     problem = {"kind": "contextual", "arms": {"kind": "ball", "dimension": 2, "count": 3}, "reward": {"kind": "cosine"}}

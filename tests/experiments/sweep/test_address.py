@@ -83,7 +83,7 @@ def installed(folder: Path, *files: str) -> None:
 
 @pytest.mark.parametrize("file", ["agent.py", "near.py", "deep/far.py", "unused.py", "../helper_of_a_test.py", "x.csv"])
 def test_all_files_of_the_folder_count(plugin: Path, file: str) -> None:
-    before = code_of("plug_in_of_a_test.agent", "coband.agents.gp_ucb")
+    before = code_of("plug_in_of_a_test.agent", "coband.agents.alone.gp_ucb")
     assert before == code_of("plug_in_of_a_test.agent") == code_of("helper_of_a_test") != ""
     place = plugin / "plug_in_of_a_test" / file
     place.write_text((place.read_text() if place.exists() else "") + "# changed\n")
@@ -172,7 +172,7 @@ def test_code_in_no_file_is_never_the_same(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_our_own_code_is_not_foreign() -> None:
-    assert code_of("coband.agents.gp_ucb", "json") == ""
+    assert code_of("coband.agents.alone.gp_ucb", "json") == ""
 
 
 SCENARIO = """

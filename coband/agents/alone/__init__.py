@@ -1,0 +1,1 @@
+"""Algorithms whose agents send nothing; baselines of the others."""

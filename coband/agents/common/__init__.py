@@ -1,0 +1,1 @@
+"""What several families share: parameters, synchronisations, and phases that end for all together."""

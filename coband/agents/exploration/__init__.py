@@ -1,0 +1,1 @@
+"""Pure exploration: who finds the best arm with the fewest samples."""

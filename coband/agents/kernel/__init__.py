@@ -1,0 +1,1 @@
+"""Kernel bandits with a server: Async-KernelUCB, (Approx-)DisKernelUCB, OneKernelUCB, BPE, DUETS and FTS."""

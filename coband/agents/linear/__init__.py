@@ -1,0 +1,1 @@
+"""Linear bandits with a server."""

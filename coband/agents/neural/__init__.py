@@ -1,0 +1,1 @@
+"""Bandits with neural networks: FN-UCB with a server, and NeuralUCB and NeuralTS, which send nothing."""
