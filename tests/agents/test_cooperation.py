@@ -428,7 +428,7 @@ def test_exact_posteriors_that_do_not_fit_are_refused_with_their_size(
 
 
 def test_an_exact_posterior_of_one_agent_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine_of(4e-7, monkeypatch)
+    machine_of(3.7e-7, monkeypatch)
     problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
     config = {"kernel": {"kind": "gaussian", "gamma": 1.0}}
     with pytest.raises(TooLarge, match="exact posteriors of 1 groups of agents with up to 8 observations"):
