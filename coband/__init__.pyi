@@ -26,8 +26,8 @@ from coband.simulator.core.algorithm import (
 )
 from coband.simulator.core.clock.schedule import BaseSchedule as BaseSchedule
 from coband.simulator.core.config import Config as Config
-from coband.simulator.core.fleet.populations import BasePopulation as BasePopulation
-from coband.simulator.core.fleet.table import Fleet as Fleet, Windows as Windows
+from coband.simulator.core.populations.populations import BasePopulation as BasePopulation
+from coband.simulator.core.populations.table import Fleet as Fleet, Windows as Windows
 from coband.simulator.core.hosts.availability import BaseAvailability as BaseAvailability
 from coband.simulator.core.hosts.energy import BaseRecharge as BaseRecharge
 from coband.simulator.core.hosts.speed import BaseStragglers as BaseStragglers
@@ -61,7 +61,7 @@ from coband.simulator.core.nodes.node import (
 from coband.simulator.core.nodes.timers import Silence as Silence
 from coband.simulator.core.randomness.distributions import BaseDistribution as BaseDistribution
 from coband.simulator.core.result import RunResult as RunResult
-from coband.simulator.core.talks import (
+from coband.simulator.core.conversations import (
     Answers as Answers,
     Declined as Declined,
     Line as Line,

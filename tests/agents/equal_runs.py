@@ -19,7 +19,7 @@ from typing import Any
 
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import algorithm, batches, run
-from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.records.invariants import InvariantViolation
 from tests.agents.test_conformance import VARIANTS
 from tests.agents.test_given_up import NETWORKS as GIVING_UP
 from tests.agents.test_given_up import QUORUM

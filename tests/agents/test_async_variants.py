@@ -13,10 +13,10 @@ from coband.agents.messages.asynchronous import Request, ServerModel, Upload
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import runs
 from coband.simulator.conformance.runs import Run, run
-from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.conversations import Declined
 from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.nodes.timers import Silence
-from coband.simulator.core.talks import Declined
+from coband.simulator.core.records import trace as tr
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.nystrom import NystromModel

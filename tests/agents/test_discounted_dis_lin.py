@@ -11,8 +11,8 @@ import pytest
 from coband.agents.messages.synchronisation import SyncStart
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, run, world
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.core.records import trace as tr
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.agents.test_given_up import QUORUM
 from tests.agents.test_quorum import GIVING_UP, SLOW

@@ -16,7 +16,7 @@ from coband.agents.kernel.duets import DuetsConfig
 from coband.server.kernel.duets import DuetsServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, run
-from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.exploration.duets import Epochs, Induced, Regions, most_epochs

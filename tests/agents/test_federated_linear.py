@@ -13,8 +13,8 @@ from coband.server.common.sums import SquaresCheck
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.communication import check_closed_forms
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import NodeContext, Sharing
+from coband.simulator.core.records import trace as tr
 from coband.simulator.maths.linalg.gram import Gram
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.agents.test_quorum import GIVING_UP

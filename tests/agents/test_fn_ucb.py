@@ -12,8 +12,8 @@ from coband.agents.messages.synchronisation import SyncStart
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import SERVER, NodeContext, Sharing, UnsupportedScenario
+from coband.simulator.core.records import trace as tr
 from coband.simulator.maths.linalg.gram import Gram
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every

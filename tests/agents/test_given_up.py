@@ -14,8 +14,8 @@ from coband.agents.messages.neural import NeuralUpload
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import PROBLEM, Run, batches, registry, run
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.core.records import trace as tr
 from coband.simulator.maths.linalg.gram import Gram
 from tests.agents.test_quorum import GIVING_UP
 from tests.every import every

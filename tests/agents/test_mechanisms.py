@@ -16,9 +16,9 @@ from coband.server.kernel.async_kernel_ucb import AsyncKernelUCBServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.records import trace as tr
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.observations import Observations
 from tests.agents.test_quorum import SLOW

@@ -14,7 +14,7 @@ import pytest
 
 from coband.simulator.analysis.traces.meaning import meanings
 from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, algorithm, registry, run
-from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.registry.registry import Registry
 
 PACKAGE = Path(__file__).parents[2] / "coband"

@@ -14,7 +14,7 @@ from coband.server.neural.fn_ucb import FnUcbServer
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, batches, run
-from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.records import trace as tr
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 from tests.every import every
 from tests.everyday import slow

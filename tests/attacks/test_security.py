@@ -25,7 +25,7 @@ def test_only_scenarios_on_their_way_to_workers_are_pickled() -> None:
     found = {
         file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py") if UNPICKLING.search(file.read_text())
     }
-    assert found == {"simulator/plugins/session.py", "simulator/core/fleet/public.py"}
+    assert found == {"simulator/plugins/session.py", "simulator/core/populations/public.py"}
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from coband.server.kernel.one_kernel_ucb import OneKernelUCBServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import Case, NonConformance, Vacuous, cases, kit
 from coband.simulator.core.algorithm import Algorithm, ClosedForm
-from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.formulas import FormulaError
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Outbox, Server
+from coband.simulator.core.records.invariants import InvariantViolation
 from tests.conformance.toys import Adder, Tally, Teller, toy
 
 CALLS = count()

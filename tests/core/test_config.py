@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from coband.simulator.core.clock.schedule import Recorded as Turns
-from coband.simulator.core.fleet.populations import Columns, FilePopulation
 from coband.simulator.core.hosts.availability import Recorded
 from coband.simulator.core.hosts.members import MovesAtTimes
 from coband.simulator.core.network.bandwidth import Packets
 from coband.simulator.core.network.links import Matrix
+from coband.simulator.core.populations.populations import Columns, FilePopulation
 from coband.simulator.core.randomness.distributions import Empirical
 
 FILES: dict[str, tuple[str, str, Callable[[str], Any]]] = {

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
-from coband.simulator.core.audit.ledger import DOWN, UP, Ledger
 from coband.simulator.core.clock.schedule import OneAtATime, Schedule
 from coband.simulator.core.config import Config
 from coband.simulator.core.hosts.speed import AgentsConfig
@@ -21,6 +20,7 @@ from coband.simulator.core.nodes.message import Message, payload, size_of
 from coband.simulator.core.nodes.node import Note, Timer
 from coband.simulator.core.randomness.distributions import Constant, Distribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Seed, Streams
+from coband.simulator.core.records.ledger import DOWN, UP, Ledger
 from coband.simulator.scenario_errors import BrokenOff
 from tests.core import toys
 from tests.every import every

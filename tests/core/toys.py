@@ -11,12 +11,12 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.runs import plan_of
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import ALL_AGENTS, SERVER, Address, Agent, NodeContext, Outbox, Server
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records.trace import Row, keep
 
 
 class ToyWorld:

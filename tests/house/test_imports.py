@@ -28,7 +28,7 @@ EVERYWHERE = (
 )
 NODE_SIDE = (
     "simulator.core.nodes",
-    "simulator.core.talks",
+    "simulator.core.conversations",
     "simulator.core.algorithm",
     "simulator.core.config",
     "simulator.maths",
@@ -176,7 +176,7 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
 
 
 def test_the_rooms_of_the_core_are_built_on_each_other() -> None:
-    """No circle among clock, network, nodes, talks, hosts, audit, checks, randomness, wire and making."""
+    """No circle among clock, network, nodes, conversations, hosts, records, twins, randomness, wire and making."""
     prefix = "coband.simulator.core."
     modules = {name: name.removeprefix(prefix).split(".") for name in module_graph() if name.startswith(prefix)}
     room_of = {name: path[0] for name, path in modules.items() if len(path) > 1}
@@ -186,13 +186,13 @@ def test_the_rooms_of_the_core_are_built_on_each_other() -> None:
         "clock",
         "network",
         "nodes",
-        "talks",
+        "conversations",
         "hosts",
-        "audit",
-        "checks",
+        "records",
+        "twins",
         "randomness",
         "wire",
-        "fleet",
+        "populations",
         "making",
     }
     assert set(rooms) == known

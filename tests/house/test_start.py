@@ -79,7 +79,7 @@ HEAVY = {
 }
 """What takes longer to import than a small run takes."""
 WAIT = {
-    "coband.simulator.core.checks.twins": "checks: full",
+    "coband.simulator.core.twins.twins": "checks: full",
     "coband.simulator.core.network.hop_by_hop": "messages that walk the hops of a graph",
     "coband.simulator.core.network.reliable": "messages that are lost",
     "coband.simulator.experiments.scenario.explain": "mistakes in a document",

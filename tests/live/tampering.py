@@ -16,8 +16,8 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.nodes.node import NoBestArm
+from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.live import frames, greeting, schema

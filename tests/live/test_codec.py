@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
 from coband.agents.messages.linear import LinearUpload
 from coband.agents.messages.sharing import Point
+from coband.simulator.core.conversations import Declined
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import UnsupportedScenario
-from coband.simulator.core.talks import Declined
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.live.codec import Codec, WireError, pack, unpack
 from coband.simulator.maths.linalg.gram import Downdate, Gram, ScaledIdentity

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.scenario import loading
 from coband.simulator.live.codec import pack
 from coband.simulator.live.machine import Machine, Share

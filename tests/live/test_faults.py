@@ -15,9 +15,9 @@ import pytest
 
 from coband.agents.kernel.dis_kernel_ucb import DisKernelUCB
 from coband.server.kernel.dis_kernel_ucb import DisKernelUCBServer
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Node, Outbox
+from coband.simulator.core.records import trace as tr
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.live import frames

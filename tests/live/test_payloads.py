@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.conformance.runs import Run, algorithm, batches, registry
 from coband.simulator.conformance.runs import run as simulate
-from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.conversations import Declined
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import NoBestArm, UnsupportedScenario
-from coband.simulator.core.talks import Declined
+from coband.simulator.core.records import trace as tr
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.core.wire.layout import Layout
 from coband.simulator.live import frames

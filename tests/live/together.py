@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.records import trace as tr
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import Job, attempt
 from coband.simulator.experiments.scenario.loading import loads

@@ -186,7 +186,7 @@ def test_an_editable_clone_exposes_one_name(clone: Path, stub: Path, tmp_path: P
     assert (tmp_path / "out" / "run.sqlite").is_file()
     few = [
         "tests/house/test_imports.py::test_no_effects",
-        "tests/core/talks/test_telling.py",
+        "tests/core/conversations/test_telling.py",
         "tests/scenarios/test_headers.py",
     ]
     assert " passed" in run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *few, where=clone)

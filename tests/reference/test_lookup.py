@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from coband.simulator.cli.main import cli
-from coband.simulator.core.fleet import presets as presets_module
+from coband.simulator.core.populations import presets as presets_module
 from coband.simulator.experiments.registry.catalogue import SOURCES
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.shipped import paths

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from coband.simulator.conformance.runs import Run, run
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.core.records import trace as tr
 
 
 def answers_by_round(result: Run) -> list[int]:

@@ -15,8 +15,8 @@ from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import MessageSize, Needs
+from coband.simulator.core.conversations import Talks, on
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, Client, Outbox
-from coband.simulator.core.talks import Talks, on
 from coband.simulator.maths.exploration.dealing import WHOLE
 from coband.simulator.metrics import Metric
 

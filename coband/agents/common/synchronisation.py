@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
 from coband.simulator.core.algorithm import MessageSize
+from coband.simulator.core.conversations import Talks, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, Outbox
-from coband.simulator.core.talks import Talks, on
 
 OPENING = MessageSize(SyncRequest, "up", "0"), MessageSize(SyncStart, "down", "0", "to all")
 ABANDONED = MessageSize(SyncAbandoned, "down", "0", "to all, when a synchronisation has to be given up")

@@ -24,8 +24,8 @@ from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
+from coband.simulator.core.conversations import lost
 from coband.simulator.core.nodes.node import SERVER, Address, Multicast, NodeContext, Outbox
-from coband.simulator.core.talks import lost
 from coband.simulator.maths.exploration.conditions import Difficulty, difficulty
 from coband.simulator.maths.exploration.design import Design
 

@@ -22,9 +22,9 @@ from coband.agents.messages.synchronisation import (
 )
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.conversations import on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
-from coband.simulator.core.talks import on
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.choose import local_nystrom
 from coband.simulator.maths.posteriors.dictionary import Dictionary

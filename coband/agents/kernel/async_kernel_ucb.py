@@ -29,8 +29,8 @@ from coband.agents.kernel.async_kernel_models import Evaluations, Exchange, serv
 from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.conversations import Talks
 from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
-from coband.simulator.core.talks import Talks
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import first_appearances

@@ -32,9 +32,9 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import Config
+from coband.simulator.core.conversations import Talks, on
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.core.nodes.own_noise import OwnNoise, Spent
-from coband.simulator.core.talks import Talks, on
 from coband.simulator.maths.random_features import RandomFeatures, posterior_draw
 from coband.simulator.metrics import Metric
 

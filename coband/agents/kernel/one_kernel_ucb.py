@@ -20,9 +20,9 @@ from coband.agents.common.parameters import KernelBandit, domain_of
 from coband.agents.messages.sharing import LostPoints, LostPointsRequest, Point
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.conversations import Talks, lost, on
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.core.nodes.timers import Silence
-from coband.simulator.core.talks import Talks, lost, on
 from coband.simulator.maths.posteriors.choose import shared_log
 from coband.simulator.maths.posteriors.look_ahead import ComingTurns
 from coband.simulator.maths.posteriors.observations import Observations

@@ -23,8 +23,8 @@ from coband.agents.messages.linear import CountedUpload, Download, PartialDownlo
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.conversations import Talks, lost, on
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
-from coband.simulator.core.talks import Talks, lost, on
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations

@@ -31,9 +31,9 @@ from coband.agents.messages.synchronisation import SyncAbandoned, SyncStart
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.conversations import Unanswered, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
-from coband.simulator.core.talks import Unanswered, on
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.logistic import Smoothness, flattest, loss_gradient, newton_step, project
 from coband.simulator.maths.posteriors.choose import ridge

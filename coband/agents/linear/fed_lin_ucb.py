@@ -19,8 +19,8 @@ from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.simulator.arms import ArmSet, ComingArms
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.conversations import Talks, late
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
-from coband.simulator.core.talks import Talks, late
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypedDict, TypeVar
 
 from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
+from coband.simulator.core.conversations import Answers, Talks
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext, Server
-from coband.simulator.core.talks import Answers, Talks
 
 M = TypeVar("M", bound=Message)
 

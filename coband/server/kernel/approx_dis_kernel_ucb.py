@@ -22,9 +22,9 @@ from coband.agents.messages.synchronisation import (
 )
 from coband.server.common.sums import SquaresCheck, sum_mismatch
 from coband.server.common.synchronisation import SynchronousServer
+from coband.simulator.core.conversations import late
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
-from coband.simulator.core.talks import late
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import distinct
 from coband.simulator.maths.posteriors.statistics import Statistics

@@ -19,9 +19,9 @@ import numpy as np
 from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
 from coband.server.common.sums import SquaresCheck, sum_mismatch
 from coband.simulator.arrays import BoolArray, FloatArray
+from coband.simulator.core.conversations import Line, Talks, late, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Server
-from coband.simulator.core.talks import Line, Talks, late, on
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import first_appearances
 from coband.simulator.maths.posteriors.statistics import Statistics

@@ -8,9 +8,9 @@ import numpy as np
 
 from coband.agents.messages.synchronisation import MissingPoints, NewPoints
 from coband.server.common.synchronisation import SynchronousServer
+from coband.simulator.core.conversations import late
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext
-from coband.simulator.core.talks import late
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 
 

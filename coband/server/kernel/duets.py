@@ -13,9 +13,9 @@ from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.common.ends_together import TrimmingServer
 from coband.server.common.sums import SquaresCheck
 from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.core.conversations import late, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
-from coband.simulator.core.talks import late, on
 from coband.simulator.maths.exploration.duets import Induced, ridge_solve
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.domain import exact_variance

@@ -10,9 +10,9 @@ import numpy as np
 from coband.agents.messages.federated import DrawnWeights, PrivateRegionWeights, RegionWeights
 from coband.server.common.sums import sum_mismatch
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.conversations import Talks, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext, Server
-from coband.simulator.core.talks import Talks, on
 
 
 class FtsServer(Talks, Server):

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages.sharing import LostPoints, LostPointsRequest, Point
+from coband.simulator.core.conversations import Talks, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Multicast, NodeContext, Outbox, Recipient, Server
-from coband.simulator.core.talks import Talks, on
 from coband.simulator.maths.posteriors.observations import GrowingObservations
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from coband.agents.messages.linear import CountedUpload, Download, PartialDownload, PartialUpload
 from coband.server.common.sums import LinearSums
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.conversations import Talks, lost, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext, Server
-from coband.simulator.core.talks import Talks, lost, on
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING
 

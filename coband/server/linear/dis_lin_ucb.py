@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.server.common.sums import LinearSums
 from coband.server.common.synchronisation import SynchronousServer
+from coband.simulator.core.conversations import late
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
-from coband.simulator.core.talks import late
 
 
 class DisLinUCBServer(SynchronousServer):

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.server.common.sums import LinearSums
+from coband.simulator.core.conversations import Talks, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext, Server
-from coband.simulator.core.talks import Talks, on
 
 
 class FedLinUCBServer(Talks, Server):

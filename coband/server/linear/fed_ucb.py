@@ -10,9 +10,9 @@ from coband.agents.messages.linear import PrivateModel, PrivateSums
 from coband.server.common.sums import SquaresCheck, sum_mismatch
 from coband.server.common.synchronisation import SynchronousServer
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.conversations import late
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
-from coband.simulator.core.talks import late
 
 
 class FedUcbServer(SynchronousServer):

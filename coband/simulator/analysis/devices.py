@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.fleet.kinds import POPULATIONS
-from coband.simulator.core.fleet.populations import BasePopulation
+from coband.simulator.core.populations.kinds import POPULATIONS
+from coband.simulator.core.populations.populations import BasePopulation
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.plugins.kinds import adapter
 
@@ -18,7 +18,7 @@ class Devices:
     """Those of the first replication.
 
     Attributes:
-        numbers: by what they set (``core.fleet.table.NUMBERS``), shape (agents,); nan where a device does not say.
+        numbers: by what they set (`core.populations.table.NUMBERS`), shape (agents,); nan where a device does not say.
         hours: share of devices that are up, by hour of the day; None where none says.
         shares: share of time for which each is up; likewise.
     """

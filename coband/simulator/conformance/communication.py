@@ -14,12 +14,12 @@ from coband.simulator.conformance.demands import NonConformance, demand
 from coband.simulator.conformance.payloads import stowaway, unfinite
 from coband.simulator.conformance.runs import Run, algorithm, registry
 from coband.simulator.core.algorithm import ClosedForm, MessageSize, attributes
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.ledger import DOWN, PEER, UP
+from coband.simulator.core.conversations import Declined
 from coband.simulator.core.formulas import Values, evaluate, names_in
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, BatchAgent, Server
-from coband.simulator.core.talks import Declined
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.ledger import DOWN, PEER, UP
 from coband.simulator.core.wire.values import reals
 from coband.simulator.core.world import in_batches
 from coband.simulator.metrics import by_name

@@ -7,8 +7,8 @@ from collections import Counter
 from coband.simulator.conformance import graphs
 from coband.simulator.conformance.demands import demand
 from coband.simulator.conformance.runs import Run
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.talks import Talks
+from coband.simulator.core.conversations import Talks
+from coband.simulator.core.records import trace as tr
 
 
 def check_complete(result: Run, turns: int | None) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coband.simulator.conformance.runs import Key, Leaving
-from coband.simulator.core.audit.ledger import DOWN, PEER, UP
 from coband.simulator.core.nodes.node import SERVER, Address
+from coband.simulator.core.records.ledger import DOWN, PEER, UP
 
 AGENTS = 3
 VICTIM = AGENTS - 1

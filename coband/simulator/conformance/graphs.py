@@ -7,10 +7,10 @@ from typing import Any
 from coband.simulator.conformance import runs
 from coband.simulator.conformance.demands import demand
 from coband.simulator.conformance.runs import NO_DELAYS, Delays, Recorder, Run, Section, algorithm, plan_of
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.trace import Row, keep
 from coband.simulator.problems.network import NetworkProblem
 
 POOL = {"kind": "pool", "dimension": 3, "size": 6}

@@ -32,8 +32,8 @@ from coband.simulator.conformance.graphs import on_graph as on_graph
 from coband.simulator.conformance.graphs import problem_of as problem_of
 from coband.simulator.conformance.liveness import check_liveness
 from coband.simulator.conformance.runs import Run, Section, algorithm, batches
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.formulas import FormulaError, evaluate
+from coband.simulator.core.records import trace as tr
 
 SCHEDULES: Mapping[str, Section] = {
     "one_at_a_time": {"kind": "one_at_a_time", "turns": 60},

@@ -34,9 +34,9 @@ from coband.simulator.conformance.demands import NonConformance, Vacuous
 from coband.simulator.conformance.faults import AGENTS, FOR_EVER, HANDLING, LATENCY, PATIENCE, TIMEOUT, Fault, who
 from coband.simulator.conformance.graphs import run_anywhere
 from coband.simulator.conformance.runs import Run, Section, algorithm, batches, problem_of
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.formulas import evaluate
 from coband.simulator.core.nodes.node import Address
+from coband.simulator.core.records import trace as tr
 
 GRACE = 10.0
 """After the end of a fault nodes may take so long to go on."""

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, TypeAdapter
 
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.trace import Row, keep
 from coband.simulator.experiments.registry.registry import Registry
 
 PROBLEM = {

@@ -9,11 +9,6 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.invariants import Audit
-from coband.simulator.core.audit.ledger import Ledger
-from coband.simulator.core.audit.progress import Progress
-from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import Recorded, Rounds
 from coband.simulator.core.hosts.absence import Absent
@@ -26,6 +21,11 @@ from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.transport import Describe, Transport
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.randomness.distributions import is_zero
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.invariants import Audit
+from coband.simulator.core.records.ledger import Ledger
+from coband.simulator.core.records.progress import Progress
+from coband.simulator.core.records.trace import Trace
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import Down, RunContext
 from coband.simulator.core.world import World

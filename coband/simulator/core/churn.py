@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import STATE
 from coband.simulator.core.hosts import absence
 from coband.simulator.core.hosts.absence import Absent, Ahead
@@ -31,6 +30,7 @@ from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
 from coband.simulator.core.run_context import RunContext
 
 

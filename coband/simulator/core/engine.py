@@ -13,8 +13,6 @@ from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.invariants import InvariantViolation, check_pulls
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.making.hosts import HostContext
@@ -23,13 +21,15 @@ from coband.simulator.core.nodes.lazy_sequence import made
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.plan import Plan, settled
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.invariants import InvariantViolation, check_pulls
 from coband.simulator.core.result import Ended, RunResult
 from coband.simulator.core.router import Router
 from coband.simulator.core.world import World
 from coband.simulator.metrics import by_name
 
 if TYPE_CHECKING:
-    from coband.simulator.core.checks.twins import Twins
+    from coband.simulator.core.twins.twins import Twins
 
 __all__ = ["Engine", "Plan", "RunResult", "World"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from coband.simulator.core.audit.invariants import Audit
-from coband.simulator.core.audit.ledger import Ledger
-from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.nodes.node import Address
+from coband.simulator.core.records.invariants import Audit
+from coband.simulator.core.records.ledger import Ledger
+from coband.simulator.core.records.trace import Trace
 
 if TYPE_CHECKING:
     from coband.simulator.core.hosts.batteries import Batteries

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.packet import Packet
+from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live.codec import WireError

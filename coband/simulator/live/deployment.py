@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coband.simulator.core.audit.trace import Sink
+from coband.simulator.core.records.trace import Sink
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.blas import ONE_THREAD
 from coband.simulator.experiments.runs.job import Job, OnPull

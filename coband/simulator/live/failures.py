@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from coband.simulator.arrays import TooLarge
-from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.mistakes import NodeMistake
 from coband.simulator.core.nodes.node import SERVER, Address, Node, Outbox
+from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.live.codec import WireError

@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from coband.simulator.core.assembly import Assembly
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.ledger import Ledger
-from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import BaseSchedule, Phases, Renewal
+from coband.simulator.core.conversations import Declined
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.making.hosts import HostContext
@@ -26,8 +24,10 @@ from coband.simulator.core.nodes.node import SERVER, Address, UnsupportedScenari
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.ledger import Ledger
+from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.run_context import Down, RunContext
-from coband.simulator.core.talks import Declined
 from coband.simulator.experiments.runs.job import Job, entry_of, graph_and_world, plan
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.live.codec import Codec, WireError

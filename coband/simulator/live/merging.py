@@ -14,13 +14,13 @@ from heapq import heappop, heappush
 import numpy as np
 
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.invariants import Audit, Copies, check_pulls
-from coband.simulator.core.audit.ledger import Entry, Ledger
-from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, BatchAgent, Client, NodeContext, Outbox
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.invariants import Audit, Copies, check_pulls
+from coband.simulator.core.records.ledger import Entry, Ledger
+from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.result import Ended, RunResult
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.experiments.runs.job import entry_of

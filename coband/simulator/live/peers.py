@@ -6,9 +6,9 @@ from asyncio import StreamWriter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from coband.simulator.core.audit.trace import PlainRow
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address
+from coband.simulator.core.records.trace import PlainRow
 from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.frames import named

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from coband.simulator.core.audit.trace import Sink
+from coband.simulator.core.records.trace import Sink
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs import executors
 from coband.simulator.experiments.runs.job import Job, OnPull

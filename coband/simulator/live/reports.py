@@ -7,11 +7,11 @@ from dataclasses import astuple
 
 import numpy as np
 
-from coband.simulator.core.audit.ledger import DOWN, PEER, UP, Ledger
-from coband.simulator.core.audit.trace import SEND, PlainRow
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, BatchAgent, Client
+from coband.simulator.core.records.ledger import DOWN, PEER, UP, Ledger
+from coband.simulator.core.records.trace import SEND, PlainRow
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.machine import Machine, MarkedProgress
 from coband.simulator.live.schema import DETAILS, ROWS, Accounts, AgentFacts, Pulls, Report

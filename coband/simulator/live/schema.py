@@ -10,8 +10,8 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, FailFast, Field
 
-from coband.simulator.core.audit.trace import EVENTS, NOBODY
 from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.core.records.trace import EVENTS, NOBODY
 
 ROWS, DETAILS = 2000, 1 << 18
 """Events in one frame, and letters of their details from which on no more are added to it."""
@@ -151,7 +151,7 @@ Row = tuple[
     Code,
     str | None,
 ]
-"""The columns of a `core.audit.trace.Row`."""
+"""The columns of a `core.records.trace.Row`."""
 
 
 class Rows(NamedTuple):

@@ -9,7 +9,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.breaking_off import told
 from coband.simulator.experiments.runs.code_version import source_digest

@@ -14,7 +14,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.assembly import what_was_done
-from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.clock.clock import DELIVERY
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.reliable import Receiving, ReliableTransport
@@ -22,6 +21,7 @@ from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.packet import Packet
+from coband.simulator.core.records.invariants import Audit
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.live.codec import Codec

@@ -9,7 +9,7 @@ import pytest
 
 from coband.simulator.analysis.report.events import COLUMNS, Events
 from coband.simulator.cli.main import main
-from coband.simulator.core.audit.trace import EVENTS, NOBODY, NONE, NUMERIC, Row
+from coband.simulator.core.records.trace import EVENTS, NOBODY, NONE, NUMERIC, Row
 
 SCENARIO = """
 name: tiny

@@ -9,7 +9,7 @@ import pytest
 
 from coband.simulator.analysis.traces.causes import why
 from coband.simulator.analysis.traces.reading import TraceReader, one_job
-from coband.simulator.core.audit.trace import CODES, Trace
+from coband.simulator.core.records.trace import CODES, Trace
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory

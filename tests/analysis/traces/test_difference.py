@@ -11,7 +11,7 @@ import pytest
 
 from coband.simulator.analysis.traces.difference import TraceComparison, compare
 from coband.simulator.analysis.traces.reading import TraceReader, one_job
-from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.traces import runs
 

@@ -14,13 +14,13 @@ from coband.agents.alone.lin_ucb import LinUCB
 from coband.agents.graph.coop_kernel_ucb import CoopKernelUCB
 from coband.agents.graph.dist_kernel_ucb import DistKernelUCB
 from coband.simulator.conformance.runs import Run, plan_of, run
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.hosts.cohort import FEW, Cohort, chooses_together
 from coband.simulator.core.nodes.node import Client, Outbox
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.invariants import InvariantViolation
+from coband.simulator.core.records.trace import Row, keep
 from coband.simulator.maths.posteriors.predictor import NystromPredictor
 from coband.simulator.problems.world import LONGEST_EXPECTED
 from tests.core.network.test_local import TALK, Talker, TalkerConfig

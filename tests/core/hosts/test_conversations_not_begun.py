@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from coband.simulator.arms import ArmSet
+from coband.simulator.core.conversations import Talks
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Outbox
-from coband.simulator.core.talks import Talks
 from tests.core.toys import TOY, News, Report, ToyAgent, ToyConfig, ToyServer, run_on_toys
 
 ROUNDS: dict[str, Any] = {"kind": "rounds", "turns": 3}

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from coband.simulator.conformance import runs
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.absence import Ahead
 from coband.simulator.core.hosts.batteries import Batteries
 from coband.simulator.core.hosts.energy import AtTimes, BaseRecharge, Battery, Charging, EnergyConfig
 from coband.simulator.core.hosts.powered import Powered
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live.refusals import refusal

@@ -13,11 +13,11 @@ import pytest
 from coband.agents.messages.linear import LinearUpload
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import graphs, kit, runs
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.checks.payloads import difference, frozen
 from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
 from coband.simulator.core.nodes.node import Agent, Outbox
 from coband.simulator.core.nodes.outbox import SERVER, Later
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.twins.payloads import difference, frozen
 from tests.agents.test_conformance import CASES
 from tests.core.hosts.test_energy import PHONE
 from tests.core.hosts.test_members import ACTS, JOINS, LEAVES, MOVES

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from coband.simulator.conformance.runs import plan_of
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.hosts import absence
@@ -32,6 +31,7 @@ from coband.simulator.core.network.network import Retransmission
 from coband.simulator.core.network.partitions import Outage
 from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
 from coband.simulator.scenario_errors import BrokenOff
 from tests.core.network.test_network_runs import plan, times
 from tests.core.toys import TOY, ToyConfig, ToyWorld, run

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.conformance import runs
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.hosts import late_rewards
 from coband.simulator.core.nodes.node import Agent
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 

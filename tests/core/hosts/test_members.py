@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from coband.simulator.conformance import graphs, runs
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.hosts.availability import MarkovOnOff
 from coband.simulator.core.hosts.members import MovesAtTimes, PoissonJoins, PoissonLeaves, Stays, stays
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads

@@ -11,13 +11,13 @@ import pytest
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.conformance.runs import plan_of
 from coband.simulator.core.algorithm import Algorithm, Needs
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import Address, BatchAgent, Multicast, Outbox
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.trace import Row, keep
 from tests.core.toys import ToyWorld
 
 

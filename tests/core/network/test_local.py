@@ -15,13 +15,13 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.graphs import run as on_graph
 from coband.simulator.conformance.runs import run
 from coband.simulator.core.algorithm import Algorithm, Needs
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.network.direct import FEW
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.trace import Row
 from tests.core.toys import run_on_graph, run_on_toys
 from tests.every import every
 from tests.oracles.local import Flooding, ball, distances

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.bandwidth import BaseBandwidth, Passage
 from coband.simulator.core.network.links import Link, LinkModel, LinkRule
 from coband.simulator.core.network.network import Network, NetworkConfig
@@ -18,6 +17,7 @@ from coband.simulator.core.network.partitions import Outage, Partition
 from coband.simulator.core.nodes.node import SERVER, Address, Outbox
 from coband.simulator.core.randomness.distributions import Constant
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
 from tests.core.network.test_network_runs import plan, times
 from tests.core.toys import News, ToyAgent, run
 

@@ -14,11 +14,11 @@ from pydantic import ValidationError
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import runs as conformance
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.schedule import Recorded
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Later, Outbox
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
 from tests.core.toys import TOY, News, ToyAgent, ToyConfig, run, run_on_toys
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import RunResult
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import ALL_AGENTS, NEIGHBOURS, SERVER, Address, Agent, NodeContext, Outbox
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.trace import Row
 from tests.core.toys import run_on_graph
 from tests.every import every
 

@@ -18,10 +18,10 @@ from pydantic import TypeAdapter, ValidationError
 from coband.agents.messages.linear import Gradient, LinearUpload, PrivateSums
 from coband.agents.messages.sharing import Point
 from coband.simulator.conformance.runs import Run, algorithm, run
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records import trace as tr
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.defences import BaseDefence, Defence, Defended
 from coband.simulator.core.wire.listening import Listening

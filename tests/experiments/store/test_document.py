@@ -18,8 +18,8 @@ import pytest
 
 import coband
 from coband.simulator.analysis.traces.query import query
-from coband.simulator.core.audit.trace import EVENTS
 from coband.simulator.core.engine import RunResult
+from coband.simulator.core.records.trace import EVENTS
 from coband.simulator.experiments.store.recording import Recording
 from tests.analysis.traces import runs
 from tests.api.conftest import STUDY

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from coband.simulator.analysis.traces import tallies, verification
-from coband.simulator.core.audit.trace import COLUMNS, RECORD
+from coband.simulator.core.records.trace import COLUMNS, RECORD
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.store import schema, store
 from coband.simulator.experiments.store.recording import Recording

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from coband.simulator.analysis.hunt.swarm import Fault, draw
-from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.engine import RunResult
+from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.breaking_off import told
 from coband.simulator.experiments.runs.job import engine_of

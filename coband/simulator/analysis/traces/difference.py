@@ -18,8 +18,8 @@ from operator import attrgetter
 from typing import Any
 
 from coband.simulator.analysis.traces.reading import TraceReader
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.trace import Row
 from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun, StoreError
 
 COPIED = slice(tr.COLUMNS.index("kind") + 1, tr.COLUMNS.index("reason"))

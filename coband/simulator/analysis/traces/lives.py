@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coband.simulator.analysis.traces.causes import cause_of
 from coband.simulator.analysis.traces.reading import TraceReader
-from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.store.store import Event, StoreError
 
 LIMIT = 64

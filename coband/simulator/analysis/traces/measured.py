@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coband.simulator.analysis.traces.reading import TraceReader
-from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
 

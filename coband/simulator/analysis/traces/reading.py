@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.store import schema
 from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun, StoreError
 

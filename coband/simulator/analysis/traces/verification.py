@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.local import SEEN
 from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.results import Record, own_numbers, summarise
 from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.store import schema

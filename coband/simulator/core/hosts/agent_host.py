@@ -8,9 +8,6 @@ from typing import Any
 
 from coband.simulator.arms import ArmSet, ComingArms
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.age import NEVER
-from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import TURN
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.nodes.message import Message
@@ -18,6 +15,9 @@ from coband.simulator.core.nodes.mistakes import refuse_choice, returned
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.age import NEVER
+from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.world import World
 
 NOTHING = ComingArms(())

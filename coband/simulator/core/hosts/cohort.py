@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.hosts.agent_host import AgentHost, Turn
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.nodes.node import Agent
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.run_context import RunContext
 
 FEW = 8

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.fleet.table import Fleet
 from coband.simulator.core.hosts.availability import BaseAvailability, Windows
 from coband.simulator.core.nodes.node import Address
+from coband.simulator.core.populations.table import Fleet
 from coband.simulator.core.randomness.distributions import BaseDistribution, Constant
 
 

@@ -15,8 +15,6 @@ from typing import Any, Protocol
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.clock import DELIVERY, TIMER, TURN
 from coband.simulator.core.hosts.outstanding import Outstanding
 from coband.simulator.core.nodes.message import Message
@@ -25,6 +23,8 @@ from coband.simulator.core.nodes.outbox import refuse_outbox
 from coband.simulator.core.nodes.timers import Silence, Timer
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.core.run_context import RunContext
 
 Send = Callable[[Address, Any, Any, int], None]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import TURN
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.hosts.speed import SlowPeriod
 from coband.simulator.core.nodes.node import BatchAgent
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.world import BatchWorld
 
 

@@ -11,11 +11,11 @@ from pydantic import Field, model_validator
 
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.config import TIME, Config
-from coband.simulator.core.fleet.kinds import Population
-from coband.simulator.core.fleet.table import AVAILABILITY, BATTERY
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.hosts.energy import EnergyConfig
 from coband.simulator.core.hosts.members import Joins, Leaves
+from coband.simulator.core.populations.kinds import Population
+from coband.simulator.core.populations.table import AVAILABILITY, BATTERY
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.defences import SUM, Defence

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import TURN, Clock
 from coband.simulator.core.clock.schedule import AnySchedule, BaseSchedule, Phases, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost
@@ -18,6 +17,7 @@ from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records.progress import Progress
 
 
 class Turns:

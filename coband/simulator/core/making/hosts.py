@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.schedule import Phases, Renewal
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspector, Send
@@ -16,6 +15,7 @@ from coband.simulator.core.nodes.lazy_sequence import LazySequence
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Server
 from coband.simulator.core.nodes.outbox import SERVER
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
+from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import in_batches
 

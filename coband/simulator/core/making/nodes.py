@@ -26,7 +26,7 @@ from coband.simulator.core.world import World, in_batches
 from coband.simulator.plugins.promises import overridden, written
 
 if TYPE_CHECKING:
-    from coband.simulator.core.checks.twins import Twins
+    from coband.simulator.core.twins.twins import Twins
 
 
 N = TypeVar("N", bound=Node)
@@ -168,7 +168,7 @@ class NodeAssembly:
 
     def twins(self, algorithm: Algorithm, config: BaseModel) -> Twins:
         """The nodes once more, each with all of its work to itself, to compare the others with."""
-        from coband.simulator.core.checks.twins import Twins  # few runs need it
+        from coband.simulator.core.twins.twins import Twins  # few runs need it
 
         known = set[Address]()
         agents, server = self.nodes(algorithm, config, share=False, gone=known)

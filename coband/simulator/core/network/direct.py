@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.ledger import PEER
 from coband.simulator.core.clock.clock import DELIVERY
 from coband.simulator.core.network.local import SEEN, Local
 from coband.simulator.core.network.transport import Transport
@@ -15,6 +13,8 @@ from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Neighbours, Recipient
 from coband.simulator.core.packet import Packet
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.ledger import PEER
 from coband.simulator.core.run_context import RunContext
 
 FEW = 8

@@ -17,12 +17,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Neighbours, Recipient
 from coband.simulator.core.packet import Flood, Packet
+from coband.simulator.core.records import trace as tr
 from coband.simulator.core.run_context import RunContext
 
 SEEN = "seen"

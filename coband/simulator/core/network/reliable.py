@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import DELIVERY, TIMER
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.packet import Packet
+from coband.simulator.core.records import trace as tr
 
 
 @dataclass(slots=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.ledger import DOWN, PEER, UP
 from coband.simulator.core.clock.clock import DELIVERY, TIMER
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Multicast, Recipient
 from coband.simulator.core.packet import Flood, Packet
+from coband.simulator.core.records import trace as tr
+from coband.simulator.core.records.ledger import DOWN, PEER, UP
 from coband.simulator.core.run_context import RunContext
 
 Describe = Callable[[Message], str | None]

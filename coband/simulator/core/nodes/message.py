@@ -201,7 +201,7 @@ class Message:
     Header fields, which cost nothing: ``round`` (communication round, -1 if unknown), ``version`` (of the model it is
     about, -1 if none), ``pulls`` (how many pulls' statistics an upload brings that the server does not have yet),
     ``known`` (how many pulls' statistics the model in it has, of all agents; -1 if it has none or nobody counts them).
-    Three are written by conversations (``core.talks``) when they send it: ``talk`` (its number,
+    Three are written by conversations (``core.conversations``) when they send it: ``talk`` (its number,
     0 if nobody cares), ``answers`` (number of the question that it answers or continues), ``asks`` (1: for an answer;
     2: its sender waits for a message to all).
 

@@ -16,7 +16,6 @@ from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.clock.schedule import SCHEDULES
-from coband.simulator.core.fleet.kinds import POPULATIONS
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.hosts.availability import AVAILABILITIES
 from coband.simulator.core.hosts.energy import RECHARGES
@@ -29,6 +28,7 @@ from coband.simulator.core.network.loss import LOSSES
 from coband.simulator.core.network.partitions import OUTAGES, PARTITIONS
 from coband.simulator.core.network.topologies import TOPOLOGIES
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Server
+from coband.simulator.core.populations.kinds import POPULATIONS
 from coband.simulator.core.randomness.distributions import DISTRIBUTIONS
 from coband.simulator.core.wire.behaviours import ADVERSARIES
 from coband.simulator.core.wire.defences import DEFENCES

@@ -12,13 +12,13 @@ from functools import cache
 from typing import Literal
 
 from coband.simulator.arrays import TooLarge
-from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.audit.trace import Sink
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.nodes.graphs import Graph, GraphError
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.records.invariants import InvariantViolation
+from coband.simulator.core.records.trace import Sink
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.results import Record, record
 from coband.simulator.experiments.scenario.loading import BAD_INPUT

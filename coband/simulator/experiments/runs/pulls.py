@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import UnsupportedScenario
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.job import Job, built
 from coband.simulator.experiments.scenario.scenario import Scenario
 

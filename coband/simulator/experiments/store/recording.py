@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coband.simulator.core.audit.trace import COLUMNS, OFF, PlainRow
+from coband.simulator.core.records.trace import COLUMNS, OFF, PlainRow
 from coband.simulator.experiments.runs.results import Record, own_numbers, plain
 from coband.simulator.experiments.store import schema
 from coband.simulator.experiments.store.files import address
 
 if TYPE_CHECKING:
-    from coband.simulator.core.audit.ledger import Ledger
     from coband.simulator.core.engine import RunResult
+    from coband.simulator.core.records.ledger import Ledger
     from coband.simulator.experiments.runs.job import Job
 
 SERIES_POINTS = 1000

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.metrics import ALWAYS
+from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.store.files import address
 
 VERSION = 2

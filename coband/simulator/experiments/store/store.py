@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.audit.trace import EVENTS
+from coband.simulator.core.records.trace import EVENTS
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.results import Failure, Record, Results
 from coband.simulator.experiments.store import files, opening, schema
