@@ -11,8 +11,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.kernels.library import Gaussian
-from coband.simulator.maths.posteriors.domain import Domain
-from coband.simulator.maths.posteriors.finite_domain import DomainPosterior
+from coband.simulator.maths.posteriors.finite_domain import Domain, DomainPosterior
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.problems.pure_exploration import PureExplorationProblem
 

@@ -1,7 +1,7 @@
 """The public names, for type checkers; `__init__.py` imports each from here when it is first used."""
 
 from coband.simulator.api.callbacks import Callback as Callback, EndedJob as EndedJob, EndedPoint as EndedPoint
-from coband.simulator.api.comparing import Causes as Causes, Comparison as Comparison
+from coband.simulator.api.stored import Causes as Causes, Comparison as Comparison
 from coband.simulator.api.errors import RunError as RunError, RunWarning as RunWarning
 from coband.simulator.api.folders import Runs as Runs, load as load, runs as runs
 from coband.simulator.api.frontier import Frontier as Frontier, frontier as frontier
@@ -33,7 +33,7 @@ from coband.simulator.core.hosts.energy import BaseRecharge as BaseRecharge
 from coband.simulator.core.hosts.speed import BaseStragglers as BaseStragglers
 from coband.simulator.core.network.bandwidth import BaseBandwidth as BaseBandwidth
 from coband.simulator.core.network.links import BaseLatency as BaseLatency
-from coband.simulator.core.network.loss import BaseLoss as BaseLoss
+from coband.simulator.core.network.links import BaseLoss as BaseLoss
 from coband.simulator.core.network.partitions import BaseOutage as BaseOutage, BasePartition as BasePartition
 from coband.simulator.core.network.topologies import BaseGraph as BaseGraph, RandomGraph as RandomGraph
 from coband.simulator.core.nodes.graphs import Graph as Graph, GraphError as GraphError
@@ -58,7 +58,7 @@ from coband.simulator.core.nodes.node import (
     Timer as Timer,
     UnsupportedScenario as UnsupportedScenario,
 )
-from coband.simulator.core.nodes.timers import Silence as Silence
+from coband.simulator.core.nodes.outbox import Silence as Silence
 from coband.simulator.core.randomness.distributions import BaseDistribution as BaseDistribution
 from coband.simulator.core.result import RunResult as RunResult
 from coband.simulator.core.conversations import (
@@ -74,7 +74,7 @@ from coband.simulator.core.conversations import (
 from coband.simulator.core.wire.behaviours import BaseBehaviour as BaseBehaviour, Sight as Sight
 from coband.simulator.core.wire.defences import BaseDefence as BaseDefence
 from coband.simulator.core.wire.encodings import BaseEncoding as BaseEncoding
-from coband.simulator.core.wire.mechanisms import BaseMechanism as BaseMechanism, Released as Released
+from coband.simulator.core.wire.privacy import BaseMechanism as BaseMechanism, Released as Released
 from coband.simulator.core.world import World as World
 from coband.simulator.experiments.registry.registry import register as register
 from coband.simulator.maths.kernels.base import (

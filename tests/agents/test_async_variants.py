@@ -15,7 +15,7 @@ from coband.simulator.conformance import runs
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.conversations import Declined
 from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
-from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.nodes.outbox import Silence
 from coband.simulator.core.records import trace as tr
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.dictionary import Dictionary

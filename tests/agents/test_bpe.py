@@ -15,7 +15,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.maths.exploration.bpe import Batch, batch_lengths
 from coband.simulator.maths.kernels.library import Gaussian
-from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.finite_domain import Domain
 from tests.agents.beside import assert_equal, beside
 from tests.agents.test_duets import LATENCY, ROUNDS, random_case
 from tests.every import every

@@ -19,8 +19,7 @@ from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.graphs.covers import centres, power_graph
 from coband.simulator.maths.posteriors.counts import RepeatsPosterior
-from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
-from coband.simulator.maths.posteriors.linear_tasks import Solution
+from coband.simulator.maths.posteriors.linear_tasks import Solution, TaskwisePosterior
 from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import coop_kernel_ucb as oracle

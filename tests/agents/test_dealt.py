@@ -13,8 +13,8 @@ from scipy import stats
 from coband.agents.linear.rclb import RclbConfig
 from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, batches, problem_of, run, world
 from coband.simulator.maths.exploration import g_optimal
-from coband.simulator.maths.exploration.dealing import deal, median_width
 from coband.simulator.maths.exploration.design import DesignError
+from coband.simulator.maths.exploration.g_optimal import deal, median_width
 from tests.agents.beside import agent_of, assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday

@@ -21,7 +21,7 @@ from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.exploration.duets import Epochs, Induced, Regions, most_epochs
 from coband.simulator.maths.kernels.library import Gaussian
-from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.finite_domain import Domain
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.oracles import duets as oracle

@@ -17,7 +17,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run
 from coband.simulator.core.nodes.node import SERVER
-from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.nodes.outbox import Silence
 from coband.simulator.core.records import trace as tr
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.observations import Observations

@@ -17,7 +17,7 @@ from coband.simulator.analysis.audit import Audit, Verdict, least_epsilon, least
 from coband.simulator.arrays import FloatArray
 from coband.simulator.cli.audit import audit
 from coband.simulator.core.nodes.message import Pulls
-from coband.simulator.core.wire.mechanisms import MECHANISMS, Draw, GaussianSums, LaplaceLocal
+from coband.simulator.core.wire.privacy import MECHANISMS, Draw, GaussianSums, LaplaceLocal
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.scenario_errors import RequestError
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import coband
-from coband.simulator.api.arguments import fits
+from coband.simulator.api.errors import fits
 from coband.simulator.api.frontier import Range
 from tests.api.conftest import STUDY
 

@@ -12,9 +12,9 @@ from rich.console import Console
 import coband
 from coband.simulator.api import driving
 from coband.simulator.api.errors import in_python
-from coband.simulator.cli import progress
-from coband.simulator.cli.sweep_view import View
 from coband.simulator.experiments.runs.workers import InProcess, Local
+from coband.simulator.terminal import progress
+from coband.simulator.terminal.progress import View
 
 
 def test_one_worker_is_this_process() -> None:

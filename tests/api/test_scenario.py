@@ -9,7 +9,7 @@ import pytest
 
 import coband
 from coband.simulator.experiments.scenario.loading import load, loads
-from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.scenario.overrides import to_yaml
 from tests.api.conftest import STUDY
 
 WRONG = {**STUDY, "agents": {"count": 0}}

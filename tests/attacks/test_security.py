@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import exit_status
-from coband.simulator.experiments.store.packed import compressed, unpacked
+from coband.simulator.experiments.store.recording import compressed, unpacked
 from tests.analysis.traces.runs import STAR, perform
 
 PACKAGE = Path(__file__).parents[2] / "coband"
@@ -25,7 +25,7 @@ def test_only_scenarios_on_their_way_to_workers_are_pickled() -> None:
     found = {
         file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py") if UNPICKLING.search(file.read_text())
     }
-    assert found == {"simulator/plugins/session.py", "simulator/core/populations/public.py"}
+    assert found == {"simulator/plugins/functions.py", "simulator/core/populations/kinds.py"}
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.cli import terminal
 from coband.simulator.cli.main import exit_status
+from coband.simulator.experiments.safe_text import visible
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.store.files import LONGEST
-from coband.simulator.experiments.visible import visible
+from coband.simulator.terminal import output
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = """\
@@ -135,7 +135,7 @@ def test_a_limit_on_the_size_of_files(folder: Path) -> None:
 
 
 def test_text_cannot_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with terminal.safe():
+    with output.safe():
         print("a\x1b[2Jb\u202ec\r\u2066\x9b\td\n", end="")
     assert capsys.readouterr().out == "a\\u001b[2Jb\\u202ec\\u000d\\u2066\\u009b\td\n"
     assert json.loads(visible(json.dumps("\u202e\u2069", ensure_ascii=False))) == "\u202e\u2069"

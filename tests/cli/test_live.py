@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import exit_status
-from coband.simulator.live import deployment, greeting
+from coband.simulator.live import deployment, listener
+from coband.simulator.live.config import PROTOCOL, LiveError
 from coband.simulator.live.journal import Journal
-from coband.simulator.live.terms import PROTOCOL, LiveError
 from tests.live.tampering import nested, served
 from tests.live.together import SERIAL
 
@@ -145,7 +145,7 @@ def test_a_station_at_a_wrong_hub_ends_with_status_2_and_one_line(
 ) -> None:
     async def hub(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if knows:
-            await greeting.admit(reader, writer, "x")
+            await listener.admit(reader, writer, "x")
         writer.write(b"\x00\x00\x02\xca" + nested(200))
         await writer.drain()
         await reader.read()
@@ -271,7 +271,7 @@ def test_the_command_that_repeats_a_job_has_its_speed(
     async def fails(*given: object) -> None:
         raise LiveError("a station is gone")
 
-    monkeypatch.setattr("coband.simulator.live.pool.deploy", fails)
+    monkeypatch.setattr("coband.simulator.live.deployment.deploy", fails)
     assert coband("live", "serial.yaml", "--only", "Async", *FAST) == 1
     how = "--speed 0.0 --agents-per-process 2 --seed 3 --replication 0 --only Async"
     assert f"a station is gone\n  to see it again: coband live serial.yaml {how}" in capsys.readouterr().err

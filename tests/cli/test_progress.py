@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from coband.simulator.cli.progress import warnings
+from coband.simulator.terminal.progress import warnings
 
 
 def report_of(algorithm: str, label: str, replications: list[dict[str, int]]) -> Any:

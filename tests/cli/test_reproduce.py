@@ -14,7 +14,7 @@ import pytest
 from coband.simulator.analysis.claims import pages, reading, results, verification
 from coband.simulator.cli import workers as command
 from coband.simulator.experiments.runs.workers import InProcess
-from coband.simulator.problems.data_error import DataError
+from coband.simulator.problems.problem import DataError
 from tests.analysis.claims.test_reproduction import CLAIM, FALSE, SCENARIO, TRUE
 from tests.cli.test_sweep import Coband
 

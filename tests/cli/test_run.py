@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.cli import progress, tables
 from coband.simulator.cli.main import INTERRUPTED
 from coband.simulator.experiments.runs.reporting import Report
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.store import open_run
+from coband.simulator.terminal import progress, tables
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fake_runs import ROOT, results_of, wait_until
 from tests.experiments.runs.fakes import FakeScenario

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import main
-from coband.simulator.experiments.store.finding import latest, runs_below
+from coband.simulator.experiments.store.files import latest, runs_below
 from coband.simulator.experiments.store.store import StoreError
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fake_runs import perform, started, wait_until

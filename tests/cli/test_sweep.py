@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.cli import progress, sweep_view
 from coband.simulator.cli import workers as command
 from coband.simulator.cli.main import main
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.runs.workers import InProcess
+from coband.simulator.terminal import progress
+from coband.simulator.terminal import progress as bars
 from tests.experiments.sweep.sweeps import TEXT
 
 PLAIN = TEXT.replace("  - {algorithm: deadly, label: D}\n", "").replace("replications: 2", "replications: 3")
@@ -35,7 +36,7 @@ def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "sweep", "small.yaml", "--out", "old"])
-    monkeypatch.setattr("coband.simulator.cli.sweep_view.LOG_SECONDS", float("inf"))  # no lines on a slow machine
+    monkeypatch.setattr("coband.simulator.terminal.progress.LOG_SECONDS", float("inf"))  # no lines on a slow machine
     Path("small.yaml").write_text(GRID)
     return Coband(capsys)
 
@@ -200,7 +201,7 @@ def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     status.under_way = 1.5
     assert status.seconds_left == pytest.approx((3 * 2 + 4 * 2 - 1.5 * 2) * 10 / (8 + 1.5 * 2))
     status.under_way = 0.0
-    sweep_view.show_status(status)
+    progress.show_status(status)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "s was killed, or had no room to write how it ended: 7 of 14 jobs, 0.5/s, 1 failed"
     assert lines[-3:] == [
@@ -213,7 +214,7 @@ def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with sweep_view.View("study") as view:
+    with progress.View("study") as view:
         view.changed(Status("study", elapsed=4.0, entries={"Async": EntryStatus(10, 4, 1, 0, 4.0)}))
     shown = capsys.readouterr().err
     assert "Async" in shown
@@ -225,4 +226,4 @@ def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     ("seconds", "text"), [(3.2, "3 s"), (61, "1 min 1 s"), (3700, "1 h 1 min"), (90_000, "1 d 1 h")]
 )
 def test_durations(seconds: float, text: str) -> None:
-    assert progress.duration(seconds) == text
+    assert bars.duration(seconds) == text

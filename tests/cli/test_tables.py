@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coband.simulator.cli import tables
+from coband.simulator.terminal import tables
 
 HEADER = ["label", "n", "regret", "uplink", "simulated time"]
 ROWS = [
@@ -85,7 +85,7 @@ def test_any_table_on_any_terminal(columns: int, rows: list[list[str]], left: in
 
     from rich.console import Console
 
-    from coband.simulator.cli.framed import framed
+    from coband.simulator.terminal.tables import framed
 
     out = StringIO()
     console = Console(file=out, width=columns, force_terminal=False)

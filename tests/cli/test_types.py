@@ -8,7 +8,7 @@ import click
 import pytest
 
 from coband.simulator.cli.main import cli
-from coband.simulator.cli.types import MOST_WORKERS, AtLeast, Finite
+from coband.simulator.cli.options import MOST_WORKERS, AtLeast, Finite
 from tests.every import every
 
 HUGE = "9" * 30

@@ -14,7 +14,8 @@ from numpy.random import default_rng as early
 
 from coband.agents.kernel.one_kernel_ucb import ALGORITHM, OneKernelUCB
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance import NonConformance, coins, kit
+from coband.simulator.conformance import NonConformance, kit
+from coband.simulator.conformance import kit as coins
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.node import NodeContext
 

@@ -16,7 +16,7 @@ from coband.agents.linear.fed_lin_ucb import FedLinUCB
 from coband.server.kernel.duets import DuetsServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import NonConformance, Vacuous, kit
-from coband.simulator.conformance.faults import KINDS
+from coband.simulator.conformance.liveness import KINDS
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import ALL_AGENTS, SERVER, Address, NodeContext, Outbox

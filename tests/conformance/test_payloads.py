@@ -10,7 +10,7 @@ import pytest
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import NonConformance, cases
-from coband.simulator.conformance.payloads import stowaway, unfinite
+from coband.simulator.conformance.communication import stowaway, unfinite
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import Outbox

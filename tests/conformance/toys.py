@@ -10,7 +10,7 @@ from coband.simulator.core.algorithm import Algorithm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox, Server
-from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.nodes.outbox import Silence
 
 
 class ToyConfig(Config):

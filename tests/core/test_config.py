@@ -10,7 +10,7 @@ import pytest
 
 from coband.simulator.core.clock.schedule import Recorded as Turns
 from coband.simulator.core.hosts.availability import Recorded
-from coband.simulator.core.hosts.members import MovesAtTimes
+from coband.simulator.core.hosts.stays import MovesAtTimes
 from coband.simulator.core.network.bandwidth import Packets
 from coband.simulator.core.network.links import Matrix
 from coband.simulator.core.populations.populations import Columns, FilePopulation

@@ -16,7 +16,7 @@ from coband.simulator.core.randomness.distributions import BaseDistribution, Sam
 from coband.simulator.core.wire.behaviours import BaseBehaviour
 from coband.simulator.core.wire.defences import BaseDefence
 from coband.simulator.core.wire.encodings import BaseEncoding
-from coband.simulator.core.wire.mechanisms import BaseMechanism
+from coband.simulator.core.wire.privacy import BaseMechanism
 from coband.simulator.plugins.entry_points import PluginError
 from coband.simulator.plugins.functions import FUNCTIONS
 from coband.simulator.plugins.promises import hold_to

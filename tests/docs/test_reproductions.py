@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from coband.simulator.analysis.claims import pages, reading, results
-from coband.simulator.analysis.claims.settings import is_of_other_settings
+from coband.simulator.analysis.claims.results import is_of_other_settings
 from tests.versions import at_least
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reproductions"

@@ -55,8 +55,10 @@ ALLOWED = {
         "simulator.experiments",
         "simulator.maths.linalg.gram",
     ),
+    "simulator/terminal": ("simulator.terminal", "simulator.experiments"),
     "simulator/cli": (
         "simulator.cli",
+        "simulator.terminal",
         "simulator.analysis",
         "simulator.experiments",
         "simulator.live",
@@ -67,8 +69,7 @@ ALLOWED = {
     # What a terminal shows of a run's progress, a notebook shows too.
     "simulator/api": (
         "simulator.api",
-        "simulator.cli.progress",
-        "simulator.cli.sweep_view",
+        "simulator.terminal",
         "simulator.analysis",
         "simulator.experiments",
     ),

@@ -80,12 +80,11 @@ HEAVY = {
 """What takes longer to import than a small run takes."""
 WAIT = {
     "coband.simulator.core.twins.twins": "checks: full",
-    "coband.simulator.core.network.hop_by_hop": "messages that walk the hops of a graph",
     "coband.simulator.core.network.reliable": "messages that are lost",
     "coband.simulator.experiments.scenario.explain": "mistakes in a document",
     "coband.simulator.experiments.scenario.wording": "mistakes in a document",
     "coband.simulator.experiments.sweep.planner": "sweeps that run",
-    "coband.simulator.experiments.sweep.summary": "sweeps that run",
+    "coband.simulator.experiments.sweep.directory": "sweeps that run",
     "coband.simulator.maths.kernels.multitask": "algorithms on the tasks of several agents",
     "coband.simulator.maths.posteriors.choose_multitask": "algorithms on the tasks of several agents",
     "coband.simulator.maths.posteriors.growing_nystrom": "algorithms on the tasks of several agents",

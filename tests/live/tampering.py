@@ -20,12 +20,12 @@ from coband.simulator.core.nodes.node import NoBestArm
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
-from coband.simulator.live import frames, greeting, schema
+from coband.simulator.live import frames, listener, schema
 from coband.simulator.live.station import Invitation, Station
 from tests.live.together import Live
 
 UP, DOWN = "up", "down"
-GREETING = (len(greeting.HEAD) + greeting.NONCE, greeting.DIGEST)
+GREETING = (len(listener.HEAD) + listener.NONCE, listener.DIGEST)
 """Bytes of the two parts of a greeting."""
 LINGER = 0.15
 """Seconds after which whoever has sent something wrong leaves, if the other end has not sent it away."""

@@ -9,9 +9,9 @@ from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.scenario import loading
 from coband.simulator.live.codec import pack
+from coband.simulator.live.config import Terms
 from coband.simulator.live.machine import Machine, Share
 from coband.simulator.live.schema import Copy, Passing, Skip, Skipped, Start
-from coband.simulator.live.terms import Terms
 from tests.everyday import everyday
 from tests.live.together import SERIAL, TOKEN, Live, job_of, live, run, simulated
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from coband.simulator.experiments.scenario import loading
-from coband.simulator.live import greeting
+from coband.simulator.live import listener
 from coband.simulator.live.codec import WireError, pack
+from coband.simulator.live.config import LiveError, Terms
 from coband.simulator.live.frames import FROM_HUB, FROM_STATION, framed
 from coband.simulator.live.schema import Copy
 from coband.simulator.live.station import Invitation, Station
-from coband.simulator.live.terms import LiveError, Terms
 from tests.live.tampering import DEEP, DOWN, UP, Proxied, Tampering, decoded, recorded, served, tampered
 from tests.live.test_equality import LOSS
 from tests.live.together import SERIAL, TOKEN, Live, live
@@ -197,7 +197,7 @@ def origin_of(value: list[Any]) -> int:
 @pytest.mark.parametrize("knows", [False, True], ids=["stranger", "knows the token"])
 def test_a_station_that_comes_to_a_wrong_hub_ends_with_one_line(knows: bool) -> None:
     said = said_in(serial)
-    head = greeting.HEAD + bytes(greeting.NONCE)
+    head = listener.HEAD + bytes(listener.NONCE)
     if knows:
         raws = [Tampering(seed, said[DOWN]).body("value", said[DOWN][0])[1] for seed in range(20)]
         answers = [*map(framed, (*DEEP, *raws, said[DOWN][1], pack(["refused", "\x1b[2J"]))), b"\xff" * 50]
@@ -209,7 +209,7 @@ def test_a_station_that_comes_to_a_wrong_hub_ends_with_one_line(knows: bool) -> 
     async def one(answer: bytes) -> str:
         async def hub(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if knows:
-                await greeting.admit(reader, writer, TOKEN)
+                await listener.admit(reader, writer, TOKEN)
             writer.write(answer)
             await writer.drain()
             async with asyncio.timeout(0.1):

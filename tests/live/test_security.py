@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from coband.simulator.experiments.runs.code_version import source_digest
-from coband.simulator.live import codec, frames, greeting
+from coband.simulator.live import codec, frames, listener
 from coband.simulator.live.codec import pack
-from coband.simulator.live.door import STRANGERS
+from coband.simulator.live.config import PROTOCOL
 from coband.simulator.live.frames import FROM_HUB, framed, parts, written
+from coband.simulator.live.listener import STRANGERS
 from coband.simulator.live.schema import Hello, Ready, Refused, Task, Welcome
-from coband.simulator.live.terms import PROTOCOL
 from tests.live.tampering import DEEP, nested
 from tests.live.together import SERIAL, TOKEN, Live, live, simulated
 
@@ -59,7 +59,7 @@ def knowing(token: str) -> Visitor:
 
     async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with pytest.raises(asyncio.IncompleteReadError):
-            await greeting.enter(reader, writer, token)
+            await listener.enter(reader, writer, token)
 
     return visit
 
@@ -83,7 +83,7 @@ def test_who_does_not_greet_with_the_token_is_named_in_one_line() -> None:
         b"\x80\x04\x95" + bytes(200),
     )
     tokens = ("another", TOKEN + "x", TOKEN[:-1], "ümlaut", "")
-    one = visited(sending(greeting.HEAD + bytes(64)), *map(sending, raws), *map(knowing, tokens))
+    one = visited(sending(listener.HEAD + bytes(64)), *map(sending, raws), *map(knowing, tokens))
     assert complaints(one) == ["wrong token", *[NO_GREETING] * len(raws), *["wrong token"] * len(tokens)]
 
 
@@ -96,7 +96,7 @@ def test_a_greeting_that_was_overheard_opens_nothing_and_has_no_token_in_it() ->
                 heard.append(raw)
                 writer.write(raw)
 
-        await greeting.enter(reader, Tap(), TOKEN)  # type: ignore[arg-type]
+        await listener.enter(reader, Tap(), TOKEN)  # type: ignore[arg-type]
         writer.close()
 
     async def replay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -117,7 +117,7 @@ def test_nothing_is_decoded_before_the_token(monkeypatch: pytest.MonkeyPatch) ->
         return real(raw)
 
     monkeypatch.setattr(frames, "unpack", unpack)
-    visited(*(sending(start + deep) for deep in DEEP for start in (b"", greeting.HEAD + bytes(64))))
+    visited(*(sending(start + deep) for deep in DEEP for start in (b"", listener.HEAD + bytes(64))))
     assert read
     assert not any(deep[:40] in raw for raw in read for deep in DEEP)
 
@@ -130,10 +130,10 @@ def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -
         compared.append((one, other))
         return real(one, other)
 
-    monkeypatch.setattr("coband.simulator.live.greeting.hmac.compare_digest", compare)
+    monkeypatch.setattr("coband.simulator.live.listener.hmac.compare_digest", compare)
     visited(knowing("guess"))
     assert len(compared) == 7  # once for the guess, at both ends for each station
-    assert all(len(one) == len(other) == greeting.DIGEST for one, other in compared)
+    assert all(len(one) == len(other) == listener.DIGEST for one, other in compared)
 
 
 def test_strangers_that_say_nothing_keep_nobody_out() -> None:
@@ -160,7 +160,7 @@ def joined(*raws: bytes) -> Live:
     async def main() -> None:
         await one.open()
         reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
-        await greeting.enter(reader, writer, TOKEN)
+        await listener.enter(reader, writer, TOKEN)
         writer.write(written(HELLO))
         assert isinstance(FROM_HUB.read(await frames.read(reader, 1 << 20))[1], Welcome)
         writer.write(written(Ready(0)))
@@ -252,7 +252,7 @@ def unpacked(value: Any) -> Any:
 
 def test_another_coband_is_refused() -> None:
     async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await greeting.enter(reader, writer, TOKEN)
+        await listener.enter(reader, writer, TOKEN)
         writer.write(written(HELLO._replace(code="older")))
         _, answer = FROM_HUB.read(await frames.read(reader, frames.GREETING))
         assert isinstance(answer, Refused)

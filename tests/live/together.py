@@ -13,10 +13,10 @@ from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import Job, attempt
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.live.config import Terms
 from coband.simulator.live.hub import Hub
 from coband.simulator.live.journal import Journal
 from coband.simulator.live.station import Invitation, Station
-from coband.simulator.live.terms import Terms
 
 TOKEN = "a token of tests"
 SERIAL = """

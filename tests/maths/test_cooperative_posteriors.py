@@ -16,11 +16,10 @@ from coband.simulator.maths.posteriors.counts import Factors, RepeatsPosterior
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
 from coband.simulator.maths.posteriors.linear_features import PrimalKnowledge, PrimalPosterior
-from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
-from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
+from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon, TaskwisePosterior
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import learn, scores
 from coband.simulator.maths.posteriors.shared_log import SharedLog
-from coband.simulator.maths.posteriors.together import learn, scores
 from tests.every import every
 from tests.oracles.coop_kernel_ucb import mmd_squared
 from tests.oracles.posterior import exact, log_det

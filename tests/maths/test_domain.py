@@ -12,9 +12,14 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.exploration.duets import Induced, ridge_solve
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern
 from coband.simulator.maths.posteriors import finite_domain as domain_exact
-from coband.simulator.maths.posteriors.dictionary import Dictionary
-from coband.simulator.maths.posteriors.domain import Domain, exact_variance
-from coband.simulator.maths.posteriors.finite_domain import DomainLog, DomainLogPosterior, DomainPosterior
+from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
+from coband.simulator.maths.posteriors.finite_domain import (
+    Domain,
+    DomainLog,
+    DomainLogPosterior,
+    DomainPosterior,
+    exact_variance,
+)
 from coband.simulator.maths.posteriors.finite_domain_nystrom import (
     DomainEmbedding,
     DomainNystromModel,
@@ -23,7 +28,6 @@ from coband.simulator.maths.posteriors.finite_domain_nystrom import (
 from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
-from coband.simulator.maths.posteriors.statistics import Statistics
 from tests.every import every
 from tests.maths.evaluation import evaluated
 from tests.maths.test_exact import assert_close, dense, dense_log_det
@@ -42,7 +46,7 @@ def points(seed: int, M: int, d: int) -> FloatArray:
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks, kernel columns one by one, and the usual sizes."""
     monkeypatch.setattr(domain_exact, "BLOCK", request.param[0])
-    monkeypatch.setattr("coband.simulator.maths.posteriors.domain.WHOLE_GRAM", request.param[1])
+    monkeypatch.setattr("coband.simulator.maths.posteriors.finite_domain.WHOLE_GRAM", request.param[1])
 
 
 @pytest.mark.usefixtures("sizes")
@@ -169,7 +173,7 @@ def test_the_largest_exact_variance_equals_a_dense_solve(
     kernel: Kernel, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pavlovic et al. 2024, eq. 4, over all N T_j points, repetitions among them."""
-    monkeypatch.setattr("coband.simulator.maths.posteriors.domain.POINTS_AT_ONCE", chunk)
+    monkeypatch.setattr("coband.simulator.maths.posteriors.finite_domain.POINTS_AT_ONCE", chunk)
     rng, lam = np.random.default_rng(1), 0.2
     U = points(9, 60, 3)
     pulled = rng.integers(30, size=200)

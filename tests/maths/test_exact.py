@@ -9,8 +9,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Gaussian, Kernel
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
-from coband.simulator.maths.posteriors.domain import Domain
-from coband.simulator.maths.posteriors.finite_domain import DomainLog
+from coband.simulator.maths.posteriors.finite_domain import Domain, DomainLog
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import ExactPosterior, LogPosterior, SharedLog
 from tests.every import every

@@ -8,7 +8,7 @@ from math import pi
 import numpy as np
 import pytest
 
-from coband.simulator.maths.exploration import gaussian_width as widths
+from coband.simulator.maths.exploration import pairs as widths
 from coband.simulator.maths.exploration.design import min_max_design, root
 from coband.simulator.maths.exploration.pairs import pairs_of
 from tests.oracles import cope_alone

@@ -9,20 +9,20 @@ import pytest
 import scipy.linalg.blas
 import scipy.linalg.lapack
 
-from coband.simulator.maths.linalg import lapack
+from coband.simulator.maths.linalg import matrices
 
 
-@pytest.mark.parametrize("name", lapack.__all__)
+@pytest.mark.parametrize("name", matrices.__all__)
 def test_routines_are_those_of_scipy(name: str) -> None:
     theirs = getattr(scipy.linalg.lapack, name, None) or getattr(scipy.linalg.blas, name)
-    assert getattr(lapack, name) is theirs
+    assert getattr(matrices, name) is theirs
 
 
 def test_what_scipy_does_not_have_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lapack._compiled("_no_such_module") is None
+    assert matrices._compiled("_no_such_module") is None
 
     def without_linalg(name: str) -> Any:
         return None if name == "scipy.linalg" else find_spec(name)
 
-    monkeypatch.setattr(lapack, "find_spec", without_linalg)
-    assert lapack._compiled("_flapack") is None
+    monkeypatch.setattr(matrices, "find_spec", without_linalg)
+    assert matrices._compiled("_flapack") is None

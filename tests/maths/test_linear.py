@@ -12,9 +12,8 @@ from coband.simulator.maths.linalg.gram import Downdate, Gram, GrowingGram, Mean
 from coband.simulator.maths.linalg.matrices import NotDefiniteError
 from coband.simulator.maths.linalg.quadratic_forms import LARGE, is_sparse, quadratic, times
 from coband.simulator.maths.posteriors.choose import ridge
-from coband.simulator.maths.posteriors.diagonal_ridge import DiagonalRidge
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.ridge import Ridge, RidgeRegression
+from coband.simulator.maths.posteriors.ridge import DiagonalRidge, Ridge, RidgeRegression
 from tests.every import every
 
 

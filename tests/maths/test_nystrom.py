@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern
-from coband.simulator.maths.posteriors.dictionary import Dictionary, transformation
+from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics, transformation
 from coband.simulator.maths.posteriors.nystrom import EMBED_BELOW, NystromModel, NystromPosterior
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import ExactPosterior
-from coband.simulator.maths.posteriors.statistics import Statistics
 from tests.every import every
 from tests.maths.evaluation import evaluated
 from tests.maths.test_kernels import EVERY_KERNEL

@@ -10,8 +10,7 @@ import pytest
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.graphs import run, world
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern
-from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
-from coband.simulator.maths.posteriors.nystrom_choice import greedy_choice, relevance_of
+from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom, greedy_choice, relevance_of
 from coband.simulator.maths.posteriors.observations import Observations
 from tests.every import every
 from tests.everyday import everyday

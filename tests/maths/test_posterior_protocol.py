@@ -16,23 +16,20 @@ from coband.simulator.maths.kernels.multitask import augmented
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.linalg.matrices import NotDefiniteError
 from coband.simulator.maths.posteriors import choose
-from coband.simulator.maths.posteriors.augmented import AugmentedPosterior
+from coband.simulator.maths.posteriors.choose_multitask import AugmentedPosterior
 from coband.simulator.maths.posteriors.counts import RepeatsPosterior
-from coband.simulator.maths.posteriors.dictionary import Dictionary
-from coband.simulator.maths.posteriors.domain import Domain
-from coband.simulator.maths.posteriors.finite_domain import DomainLog, DomainPosterior
+from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
+from coband.simulator.maths.posteriors.finite_domain import Domain, DomainLog, DomainPosterior
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromModel, DomainNystromPosterior
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
 from coband.simulator.maths.posteriors.linear_features import PrimalKnowledge, PrimalPosterior
-from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
-from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
+from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon, TaskwisePosterior
 from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
 from coband.simulator.maths.posteriors.ridge import Ridge, RidgeRegression
 from coband.simulator.maths.posteriors.shared_log import ExactPosterior, SharedLog
-from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 from tests.every import every
 from tests.oracles import posterior as oracle

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.linalg.solve_cache import SolveCache
+from coband.simulator.maths.linalg.caches import SolveCache
 
 POINTS = np.random.default_rng(0).standard_normal((4, 2))
 

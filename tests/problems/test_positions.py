@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.problems.positions import GoingOn, position
+from coband.simulator.problems.world import GoingOn, position
 
 DRAWS: tuple[Callable[[np.random.Generator], Any], ...] = (
     lambda rng: rng.standard_normal(3),

@@ -9,9 +9,8 @@ from typing import Any
 
 import yaml
 
-from coband.simulator.experiments.scenario.files import ScenarioText
+from coband.simulator.experiments.scenario.files import LOADER, ScenarioText, paths
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.shipped import LOADER, paths
 from coband.simulator.experiments.sweep.study import load_study
 
 FILES = {

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from coband.simulator.cli.main import cli
-from coband.simulator.core.populations import presets as presets_module
+from coband.simulator.core.populations import kinds as presets_module
 from coband.simulator.experiments.registry.catalogue import SOURCES
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.shipped import paths
+from coband.simulator.experiments.scenario.files import paths
 from coband.simulator.reference import sheets
 from coband.simulator.reference.entries import index
 from coband.simulator.reference.items import Items

@@ -18,9 +18,9 @@ from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.linalg.gram import Downdate, Gram, ScaledIdentity
+from coband.simulator.maths.posteriors.dictionary import Statistics
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.ridge import RidgeRegression
-from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 

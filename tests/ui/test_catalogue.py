@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from coband.simulator.ui import catalogue
 from coband.simulator.ui import catalogue as module
-from coband.simulator.ui import entries
 from coband.simulator.ui.catalogue import Catalogue, Choice
 from tests.experiments.runs.fake_runs import perform, started, wait_until
 from tests.ui.made import changed, copies, damage
@@ -36,7 +36,7 @@ def test_runs_are_found_the_newest_first(root: Path) -> None:
 
 def test_what_does_not_change_is_read_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[Path] = []
-    read = entries.read
+    read = catalogue.read
     monkeypatch.setattr(module, "read", lambda path, top: (reads.append(path), read(path, top))[1])
     runs = Catalogue(root)
     runs.entries()
@@ -124,20 +124,20 @@ def test_a_driver_elsewhere_lives_as_long_as_its_files_change(root: Path) -> Non
     run = root / "study0/run-0000"
     changed(run, status="running", host="elsewhere", process=1)
     runs = Catalogue(root)
-    assert runs.find([entries.id_of("study0/run-0000")])[0].status == "running"
+    assert runs.find([catalogue.id_of("study0/run-0000")])[0].status == "running"
     for file in run.iterdir():
         os.utime(file, (time.time() - 3600, time.time() - 3600))
-    assert runs.find([entries.id_of("study0/run-0000")])[0].status == "killed"
+    assert runs.find([catalogue.id_of("study0/run-0000")])[0].status == "killed"
     (run / "jobs").mkdir()
     (run / "jobs/1.sqlite").touch()
-    assert runs.find([entries.id_of("study0/run-0000")])[0].status == "running"
+    assert runs.find([catalogue.id_of("study0/run-0000")])[0].status == "running"
 
 
 def test_numbers_of_a_list() -> None:
-    entry = entries.Entry("x", Path(), "x", jobs={"finished": 2})
+    entry = catalogue.Entry("x", Path(), "x", jobs={"finished": 2})
     assert (entry.done, entry.broken) == (2, 0)
-    assert entries.Entry("x", Path(), "x", jobs={"failed": 1, "violated": 3}).broken == 4
-    assert [entries._whole(value) for value in (0, 2**62 - 1, 2**62, -1, True, 1.0, None)] == [
+    assert catalogue.Entry("x", Path(), "x", jobs={"failed": 1, "violated": 3}).broken == 4
+    assert [catalogue._whole(value) for value in (0, 2**62 - 1, 2**62, -1, True, 1.0, None)] == [
         0,
         2**62 - 1,
         *[None] * 5,
@@ -179,4 +179,4 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     perform(tmp_path / name, replications=1, turns=2, count=2)
     (entry,) = Catalogue(tmp_path).entries()
     assert entry.place == name
-    assert entry.id == entries.id_of(name)
+    assert entry.id == catalogue.id_of(name)

@@ -17,7 +17,7 @@ from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import MessageSize, Needs
 from coband.simulator.core.conversations import Talks, on
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, Client, Outbox
-from coband.simulator.maths.exploration.dealing import WHOLE
+from coband.simulator.maths.exploration.g_optimal import WHOLE
 from coband.simulator.metrics import Metric
 
 PARTING = (

@@ -10,7 +10,7 @@ from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import AnyKernel as AnyKernel
-from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.finite_domain import Domain
 from coband.simulator.metrics import Metric
 
 Repeats = Literal["keep", "drop"]

@@ -20,8 +20,7 @@ from coband.simulator.maths.kernels.mean_embeddings import PairMeans, similariti
 from coband.simulator.maths.linalg.caches import WeakCache
 from coband.simulator.maths.posteriors.choose_multitask import Multitask, factor_entries, multitask
 from coband.simulator.maths.posteriors.observations import Key, Observations
-from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
-from coband.simulator.maths.posteriors.together import learn, scores
+from coband.simulator.maths.posteriors.protocol import MultitaskPosterior, learn, scores
 
 
 class PullObservations(Observations):

@@ -27,12 +27,11 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.choose import local_nystrom
-from coband.simulator.maths.posteriors.dictionary import Dictionary
-from coband.simulator.maths.posteriors.domain import distinct
+from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
+from coband.simulator.maths.posteriors.finite_domain import distinct
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainEmbedding, DomainNystromModel
 from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
-from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.metrics import DICTIONARY_SIZE
 
 

@@ -15,12 +15,10 @@ from coband.agents.messages.asynchronous import NewModel, ServerModel
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.nodes.node import Client
-from coband.simulator.maths.posteriors.dictionary import Dictionary
-from coband.simulator.maths.posteriors.domain import first_appearances
-from coband.simulator.maths.posteriors.nystrom import NystromModel
+from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
+from coband.simulator.maths.posteriors.finite_domain import first_appearances
+from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPredictor
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.predictor import NystromPredictor
-from coband.simulator.maths.posteriors.statistics import Statistics
 
 
 @dataclass(slots=True)

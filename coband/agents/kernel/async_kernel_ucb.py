@@ -32,11 +32,10 @@ from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, 
 from coband.simulator.core.conversations import Talks
 from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
 from coband.simulator.maths.linalg.caches import VersionCache
-from coband.simulator.maths.posteriors.dictionary import Dictionary
-from coband.simulator.maths.posteriors.domain import first_appearances
+from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
+from coband.simulator.maths.posteriors.finite_domain import first_appearances
 from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
-from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.metrics import DICTIONARY_SIZE
 
 MANY = 1e9

@@ -22,7 +22,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.conversations import Talks, lost, on
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
-from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.nodes.outbox import Silence
 from coband.simulator.maths.posteriors.choose import shared_log
 from coband.simulator.maths.posteriors.look_ahead import ComingTurns
 from coband.simulator.maths.posteriors.observations import Observations

@@ -30,7 +30,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize
 from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
-from coband.simulator.maths.linalg.lapack import dsyev
+from coband.simulator.maths.linalg.matrices import dsyev
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
 

@@ -30,7 +30,7 @@ from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.node import SERVER, NodeContext
-from coband.simulator.maths.exploration.dealing import Dealt, deal, eliminated
+from coband.simulator.maths.exploration.g_optimal import Dealt, deal, eliminated
 from coband.simulator.metrics import Metric
 
 

@@ -38,9 +38,8 @@ from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.nodes.node import SERVER, NodeContext, Outbox
-from coband.simulator.maths.exploration.dealing import WHOLE
 from coband.simulator.maths.exploration.design import check_countable
-from coband.simulator.maths.exploration.g_optimal import core
+from coband.simulator.maths.exploration.g_optimal import WHOLE, core
 from coband.simulator.metrics import Metric
 
 

@@ -40,7 +40,7 @@ from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD
 from coband.simulator.core.nodes.node import SERVER, NodeContext
-from coband.simulator.maths.exploration.dealing import WHOLE, Dealt, median_width
+from coband.simulator.maths.exploration.g_optimal import WHOLE, Dealt, median_width
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.metrics import Metric
 

@@ -13,7 +13,7 @@ from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.conversations import Talks, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext, Server
-from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.finite_domain import Domain
 
 M = TypeVar("M", bound=Message)
 

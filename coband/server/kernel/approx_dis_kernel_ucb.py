@@ -25,9 +25,8 @@ from coband.server.common.synchronisation import SynchronousServer
 from coband.simulator.core.conversations import late
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
-from coband.simulator.maths.posteriors.dictionary import Dictionary
-from coband.simulator.maths.posteriors.domain import distinct
-from coband.simulator.maths.posteriors.statistics import Statistics
+from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
+from coband.simulator.maths.posteriors.finite_domain import distinct
 
 
 class ApproxDisKernelUCBServer(SynchronousServer):

@@ -22,9 +22,8 @@ from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.conversations import Line, Talks, late, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Server
-from coband.simulator.maths.posteriors.dictionary import Dictionary
-from coband.simulator.maths.posteriors.domain import first_appearances
-from coband.simulator.maths.posteriors.statistics import Statistics
+from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
+from coband.simulator.maths.posteriors.finite_domain import first_appearances
 
 
 class AsyncKernelUCBServer(Talks, Server):

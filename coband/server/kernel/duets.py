@@ -18,7 +18,7 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
 from coband.simulator.maths.exploration.duets import Induced, ridge_solve
 from coband.simulator.maths.linalg.caches import VersionCache
-from coband.simulator.maths.posteriors.domain import exact_variance
+from coband.simulator.maths.posteriors.finite_domain import exact_variance
 
 
 class DuetsServer(TrimmingServer):

@@ -12,7 +12,7 @@ from coband.server.common.ends_together import InStepServer
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext
-from coband.simulator.maths.exploration.dealing import WHOLE, eliminated
+from coband.simulator.maths.exploration.g_optimal import WHOLE, eliminated
 
 
 class DealtServer(InStepServer):

@@ -15,7 +15,7 @@ from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.linear.delb import DealtServer
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
-from coband.simulator.maths.exploration.dealing import WHOLE
+from coband.simulator.maths.exploration.g_optimal import WHOLE
 
 
 class RclbServer(DealtServer):

@@ -26,12 +26,12 @@ from coband.simulator.core.nodes.outbox import Address, Recipient
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire import accounting
+from coband.simulator.core.wire.encodings import of_the_form, reals, replaced
 from coband.simulator.core.wire.noising import Noising
 from coband.simulator.core.wire.privacy import Privacy
-from coband.simulator.core.wire.private_world import PrivateWorld
-from coband.simulator.core.wire.values import of_the_form, reals, replaced
 from coband.simulator.core.wire.wire import Wire
-from coband.simulator.experiments.runs.blas import one_thread
+from coband.simulator.core.wire.worlds import PrivateWorld
+from coband.simulator.experiments.runs.code_version import one_thread
 from coband.simulator.experiments.runs.job import engine_of, plan
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.scenario_errors import RequestError

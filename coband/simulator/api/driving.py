@@ -8,19 +8,18 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 
 import coband
-from coband.simulator.api.arguments import fits
 from coband.simulator.api.callbacks import Callback, Following
-from coband.simulator.api.errors import RunError, RunWarning
-from coband.simulator.cli import progress as sentences
-from coband.simulator.cli.progress import Bar
+from coband.simulator.api.errors import RunError, RunWarning, fits
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs import workers as executors
 from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPool
 from coband.simulator.experiments.store.directory import RunDirectory
+from coband.simulator.terminal import progress as sentences
+from coband.simulator.terminal.progress import Bar
 
 
 def drive_study(

@@ -7,13 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import overload
 
-from coband.simulator.api.arguments import check
-from coband.simulator.api.errors import RunError, translated
+from coband.simulator.api.errors import RunError, check, translated
 from coband.simulator.api.stored import Run, Sweep
 from coband.simulator.api.table import Table
-from coband.simulator.experiments.store.files import MANIFEST
-from coband.simulator.experiments.store.finding import called
-from coband.simulator.experiments.store.places import RUNS
+from coband.simulator.experiments.store.files import MANIFEST, RUNS, called
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.variants import variants
 from coband.simulator.experiments.sweep.directory import is_sweep

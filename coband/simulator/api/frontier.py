@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from coband.simulator.analysis.frontier.choice import choose
+from coband.simulator.analysis.frontier.finalists import choose
 from coband.simulator.analysis.frontier.study import Request, load_search
 from coband.simulator.api import running
-from coband.simulator.api.arguments import check, several
-from coband.simulator.api.errors import RunError, not_installed, translated
+from coband.simulator.api.errors import RunError, check, not_installed, several, translated
 from coband.simulator.api.running import Given
 from coband.simulator.api.scenario import Scenario, Settings, simple
 from coband.simulator.api.stored import Sweep
 from coband.simulator.api.table import Table
-from coband.simulator.experiments.store.finding import called
+from coband.simulator.experiments.store.files import called
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.variants import summary
 

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.api.arguments import check
-from coband.simulator.api.errors import RunError, not_installed
+from coband.simulator.api.errors import RunError, check, not_installed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
+from operator import attrgetter
 from os import PathLike
 from typing import Any
 
+import coband
+from coband.simulator.analysis.traces.exporting import TEXTS
 from coband.simulator.analysis.traces.query import query
 from coband.simulator.analysis.traces.reading import spelled, traced
-from coband.simulator.analysis.traces.tables import TEXTS
-from coband.simulator.api.arguments import check
-from coband.simulator.api.errors import RunError, translated
+from coband.simulator.api.driving import count_of
+from coband.simulator.api.errors import RunError, check, translated
 from coband.simulator.api.table import Table
+from coband.simulator.experiments.runs import workers as executors
+from coband.simulator.experiments.runs.job import Job
+from coband.simulator.experiments.runs.repeating import PULL
+from coband.simulator.experiments.runs.repeating import pulls as repeated
 from coband.simulator.experiments.runs.results import AGENT_KEYS
-from coband.simulator.experiments.store.finding import called
-from coband.simulator.experiments.store.store import Event, Filter, StoredRun, open_run
+from coband.simulator.experiments.runs.work import PickledScenario
+from coband.simulator.experiments.scenario.files import ScenarioText
+from coband.simulator.experiments.scenario.loading import load_point
+from coband.simulator.experiments.store.files import called
+from coband.simulator.experiments.store.store import Event, Filter, StoredJob, StoredRun, StoreError, open_run
 from coband.simulator.experiments.store.variants import variants
 
 _JOB = ("label", "algorithm", "replication")
@@ -134,7 +145,7 @@ class StoredTables:
             RunError: there is no such job, or it cannot be repeated here.
         """
         check(StoredTables.pulls_of, **locals())
-        from coband.simulator.api.pulls import pulls
+        from coband.simulator.api.rows import pulls
 
         with self._opened() as run:
             return pulls(run, label, replication, workers)
@@ -241,3 +252,40 @@ class _Described:
             return {}
         parameters = {one.name: one.text if one.number is None else one.number for one in variant.parameters}
         return {"entry": variant.entry, "phase": variant.phase, **parameters}
+
+
+def pulls(run: StoredRun, label: str | None, replication: int | None, workers: int | None) -> Table:
+    """The pulls of the finished jobs of a label and a replication; None for all."""
+    jobs = list(_jobs(run, label, replication))
+    count = count_of(workers, len(jobs))
+    with ExitStack() as stack:
+        executor: Executor = executors.Serial()
+        if count > 1 or not coband.BLAS_IS_PINNED:
+            executor = executors.processes(count)
+            stack.callback(executors.stop, executor)
+        found = [(job, executor.submit(_pulls, job, scenario, fingerprint)) for job, scenario, fingerprint in jobs]
+        rows = chain.from_iterable(((job.label, job.replication, *pull) for pull in one.result()) for job, one in found)
+        return Table.from_rows(("label", "replication", *PULL), rows, ("label",))
+
+
+def _pulls(job: Job, scenario: PickledScenario, fingerprint: str) -> list[tuple[float | None, ...]]:
+    return list(repeated(job, scenario.load(), fingerprint))
+
+
+def _jobs(run: StoredRun, label: str | None, replication: int | None) -> Iterator[tuple[Job, PickledScenario, str]]:
+    """The finished jobs, with their scenarios and fingerprints."""
+    by_label: dict[str, list[StoredJob]] = {}
+    for job in run.select(label, replication):
+        if job.record is not None:
+            by_label.setdefault(job.label, []).append(job)
+    if not by_label:
+        raise StoreError(f"{run.path}: no job has finished, so there are no pulls.")
+    swept, base = variants(run), run.path if run.path.is_dir() else run.path.parent
+    for name, jobs in by_label.items():
+        text, entry = (swept[name].text, swept[name].entry) if name in swept else (run.scenario, name)
+        scenario = load_point(ScenarioText(text, str(run.path), base), ["expect=[]"]).scenario
+        algorithm = next(one.algorithm.name for one in scenario.algorithms if one.label == entry)
+        for stored in sorted(jobs, key=attrgetter("replication")):
+            assert stored.record is not None
+            again = Job(0, name, algorithm, stored.replication, scenario.seed, "protocol", entry=entry)
+            yield again, PickledScenario.of(scenario), str(stored.record["fingerprint"])

@@ -12,15 +12,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import coband
-from coband.simulator.api.arguments import check, several
 from coband.simulator.api.callbacks import Callback, checked
 from coband.simulator.api.driving import drive_study, pool_of
-from coband.simulator.api.errors import RunWarning, translated
+from coband.simulator.api.errors import RunWarning, check, several, translated
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
-from coband.simulator.cli.progress import Bar
-from coband.simulator.cli.sweep_view import View
-from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs import workers as executors
 from coband.simulator.experiments.runs.repeating import Repeated, repeated
 from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.runs.study import Study, load_run
@@ -31,6 +28,7 @@ from coband.simulator.experiments.store.files import SCENARIO
 from coband.simulator.experiments.sweep import directory as sweep_directory
 from coband.simulator.experiments.sweep.job_queue import cluster_of, require_one_place
 from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.terminal.progress import Bar, View
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
 Entry: TypeAlias = coband.Algorithm | str | Mapping[str, Any]

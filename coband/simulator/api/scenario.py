@@ -13,17 +13,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from coband.simulator.api.arguments import fits
-from coband.simulator.api.errors import translated
+from coband.simulator.api.errors import fits, translated
 from coband.simulator.experiments.registry.registry import ALGORITHMS, Registry, ensure
 from coband.simulator.experiments.runs.preflight import preflight
-from coband.simulator.experiments.scenario import attachments
+from coband.simulator.experiments.scenario import files as attachments
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.loading import read_document
-from coband.simulator.experiments.scenario.nodes import MappingNode, plain
-from coband.simulator.experiments.scenario.yaml_nodes import SURROGATE
-from coband.simulator.experiments.scenario.yaml_text import in_one_line, to_yaml
+from coband.simulator.experiments.scenario.overrides import in_one_line, to_yaml
+from coband.simulator.experiments.scenario.yaml_nodes import SURROGATE, MappingNode, plain
 from coband.simulator.experiments.store.files import replace_text, writing_to
 from coband.simulator.experiments.sweep.grid import split
 from coband.simulator.experiments.sweep.study import load_study

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import FILE, JSON, ONLY, SHIPPED, Request, settings
-from coband.simulator.cli.types import AtLeast, Finite
+from coband.simulator.cli.options import FILE, JSON, ONLY, SHIPPED, AtLeast, Finite, Request, settings
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.audit import Verdict

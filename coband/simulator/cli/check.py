@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import progress, tables
 from coband.simulator.cli.options import SHIPPED, BadInput, Request, out_directory, shared
+from coband.simulator.terminal import progress, tables
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.expectations import Comparison

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import JSON
-from coband.simulator.cli.plugins import warn_of_plugins
 from coband.simulator.cli.runs import RUN, RUNS_HELP
 from coband.simulator.cli.trace.common import opened
+from coband.simulator.terminal.output import warn_of_plugins
 
 
 @click.command(epilog=RUNS_HELP)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli import tables
 from coband.simulator.cli.options import JSON, BadInput
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed
+from coband.simulator.terminal import tables
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.report.analysis import Analysis

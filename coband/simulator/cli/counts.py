@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import SHIPPED, BadInput, Decorator, files, options, settings, workers
-from coband.simulator.cli.plugins import warn_of_plugins
-from coband.simulator.cli.types import FILE_PATH
+from coband.simulator.cli.options import FILE_PATH, SHIPPED, BadInput, Decorator, files, options, settings, workers
+from coband.simulator.terminal import progress, tables
+from coband.simulator.terminal.output import warn_of_plugins
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.counts.counting import Change, Counts, LockFile

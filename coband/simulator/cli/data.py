@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli import tables
-from coband.simulator.cli.types import FOLDER
+from coband.simulator.cli.options import FOLDER
+from coband.simulator.terminal import tables
 
 WORDS = {
     "absent": "not here",

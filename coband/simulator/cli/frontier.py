@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import FILE, JSON, ONLY, SEED, SHIPPED, BadInput, Request, out_directory, settings
+from coband.simulator.cli.options import (
+    FILE,
+    JSON,
+    ONLY,
+    SEED,
+    SHIPPED,
+    AtLeast,
+    BadInput,
+    Request,
+    out_directory,
+    settings,
+)
 from coband.simulator.cli.sweep import driven
-from coband.simulator.cli.types import AtLeast
 from coband.simulator.cli.workers import RESUME, placed, pool
+from coband.simulator.terminal import progress, tables
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.frontier.study import Request as Asked
@@ -106,7 +116,7 @@ def frontier(
 
 def _load(request: Request, asked: Asked, replications: int | None) -> Search:
     from coband.simulator.analysis.frontier.study import load_search
-    from coband.simulator.cli.plugins import warn_of_plugins
+    from coband.simulator.terminal.output import warn_of_plugins
 
     warn_of_plugins()
     try:
@@ -154,7 +164,7 @@ def show_search(found: Mapping[str, Any], directory: Path, bounds: Mapping[str, 
 
 
 def _show_points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> None:
-    from coband.simulator.analysis.frontier.choice import COMPROMISE, choose
+    from coband.simulator.analysis.frontier.finalists import COMPROMISE, choose
 
     points = {point["label"]: point for point in found["points"]}
     names = [one["name"] for one in found["objectives"]]

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import BadInput
-from coband.simulator.cli.types import FOLDER
+from coband.simulator.cli.options import FOLDER, BadInput
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 ABOUT = {
@@ -111,7 +110,7 @@ def _class(name: str) -> str:
 
 def _named(files: dict[str, str], name: str | None) -> dict[str, str]:
     """The files with another name in the place of the template's, in names of files too."""
-    from coband.simulator.experiments.scenario.yaml_text import to_yaml
+    from coband.simulator.experiments.scenario.overrides import to_yaml
 
     scenario = files["scenario.yaml"]
     old = scenario.split("\nname: ", 1)[1].split("\n", 1)[0]

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from coband.simulator.cli import tables
 from coband.simulator.cli.options import JSON
-from coband.simulator.cli.plugins import warn_of_plugins
 from coband.simulator.experiments.registry.remembered import remembered
+from coband.simulator.terminal import tables
+from coband.simulator.terminal.output import warn_of_plugins
 
 KINDS = (
     *("algorithms", "problems", "kernels", "rewards", "topologies", "distributions", "latencies", "losses"),

@@ -9,16 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import progress
-from coband.simulator.cli.options import PORT, SHIPPED, BadInput, Request, out_directory, selection
+from coband.simulator.cli.options import (
+    FOLDER,
+    PORT,
+    SHIPPED,
+    AtLeast,
+    BadInput,
+    Finite,
+    Request,
+    out_directory,
+    selection,
+)
 from coband.simulator.cli.run import show
 from coband.simulator.cli.runs import extra
-from coband.simulator.cli.types import FOLDER, AtLeast, Finite
+from coband.simulator.terminal import progress
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.reporting import Report
     from coband.simulator.experiments.runs.study import Study
-    from coband.simulator.live.terms import Terms
+    from coband.simulator.live.config import Terms
 
 EXPOSED = (
     "warning: other machines can connect to {host}, and nothing that goes over the wire is encrypted: who can change "
@@ -91,11 +100,10 @@ def live(
     """
     request = Request(**options)
     with extra("live", "msgpack"):
-        from coband.simulator.live import pool  # noqa: F401, needs the extra
-    from coband.simulator.experiments.runs.executors import cores
+        from coband.simulator.live import deployment as pool  # noqa: F401, needs the extra
+    from coband.simulator.experiments.runs.workers import cores
+    from coband.simulator.live.config import Terms, refuse
     from coband.simulator.live.deployment import check_journals
-    from coband.simulator.live.refusals import refuse
-    from coband.simulator.live.terms import Terms
 
     study = request.study()
     refuse(study)
@@ -120,8 +128,8 @@ def _run(request: Request, study: Study, terms: Terms, out: Path | None, *, draw
     from coband.simulator.experiments.runs.reporting import Commands
     from coband.simulator.experiments.runs.workers import check_open_files
     from coband.simulator.experiments.store import directory
-    from coband.simulator.live.pool import LivePool, LiveStudy
-    from coband.simulator.live.terms import check_token, is_exposed
+    from coband.simulator.live.config import check_token, is_exposed
+    from coband.simulator.live.deployment import LivePool, LiveStudy
 
     check_token(terms.host, terms.token)
     if is_exposed(terms.host):

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.options import FILE_PATH, FOLDER, AtLeast, BadInput, Finite
 from coband.simulator.cli.runs import extra
-from coband.simulator.cli.types import FILE_PATH, FOLDER, AtLeast, Finite
 
 
 @click.command("live-agent")

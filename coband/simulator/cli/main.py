@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 
 import click
 
-from coband.simulator.cli import terminal
 from coband.simulator.cli.lazy import LazyGroup, ReaderGoneError
+from coband.simulator.terminal import output
 
 BAD_INPUT, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -118,13 +118,13 @@ def exit_status(arguments: Sequence[str] | None) -> int:
     Args:
         arguments: the command line without the program's name; None for that of this process.
     """
-    terminal.open_closed()
-    with terminal.safe():
+    output.open_closed()
+    with output.safe():
         status = _status(arguments)
         try:
             sys.stdout.flush()
-        except (terminal.OutputLostError, BrokenPipeError):
-            terminal.discard(sys.stdout)
+        except (output.OutputLostError, BrokenPipeError):
+            output.discard(sys.stdout)
         return status
 
 
@@ -143,10 +143,10 @@ def _status(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except (ReaderGoneError, BrokenPipeError):
-        terminal.discard(sys.stdout)
+        output.discard(sys.stdout)
         return BROKEN_PIPE
-    except terminal.OutputLostError as error:
-        terminal.discard(sys.stdout)
+    except output.OutputLostError as error:
+        output.discard(sys.stdout)
         return _complain(str(error), BAD_INPUT)
     except Exception as error:
         return _explain(error)
@@ -170,7 +170,7 @@ def _explain(error: Exception) -> int:
         return _complain(f"{error.filename}: {error.strerror}", BAD_INPUT)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         return _complain(f"{error.strerror}; what is finished is kept", BAD_INPUT)
-    from coband.simulator.experiments.runs.breaking_off import mistake
+    from coband.simulator.experiments.runs.job import mistake
 
     said = mistake(error)
     if isinstance(error, MemoryError) and not said:

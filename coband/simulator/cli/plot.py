@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import FORCE, BadInput
+from coband.simulator.cli.options import FORCE, BadInput, Finite, Out
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra
-from coband.simulator.cli.types import Finite, Out
 
 FORMATS = ("pdf", "svg", "png")
 SIZE = (3.3, 2.2)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import FORCE, BadInput, out_file
+from coband.simulator.cli.options import FORCE, AtLeast, BadInput, out_file
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra
-from coband.simulator.cli.types import AtLeast
 
 NAME = "report.html"
 SEVERAL = "comparison.html"

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import sweep_view, tables
-from coband.simulator.cli.options import JSON, BadInput, out_directory
-from coband.simulator.cli.types import FOLDER, AtLeast, Hours
+from coband.simulator.cli.options import FOLDER, JSON, AtLeast, BadInput, Hours, out_directory
 from coband.simulator.cli.workers import RESUME, placed, pool
+from coband.simulator.terminal import progress, tables
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.claims.claim import PlacedClaim, Size
@@ -155,7 +154,8 @@ def _run(
     workers: WorkerPool,
     as_json: bool,
 ) -> int:
-    from coband.simulator.analysis.claims import figures, origin, results
+    from coband.simulator.analysis.claims import figures, results
+    from coband.simulator.analysis.claims import results as origin
     from coband.simulator.analysis.claims.jobs import Stopped
     from coband.simulator.analysis.claims.reproduction import Reproduction
 
@@ -167,7 +167,7 @@ def _run(
         size=size,
         budget=budget,
         origin=origin.origin(seed),
-        listener=sweep_view.View,
+        listener=progress.View,
         earlier=results.read(where) if resume else None,
     )
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli import tables
+from coband.simulator.terminal import tables
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.results import Best, Entry, Results, Spread

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import progress, results, tables
+from coband.simulator.cli import results
 from coband.simulator.cli.options import JSON, SHIPPED, Request, out_directory, shared
+from coband.simulator.terminal import progress, tables
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.report.data import RunComparison

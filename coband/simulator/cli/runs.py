@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.options import BadInput
-from coband.simulator.cli.types import Place
+from coband.simulator.cli.options import BadInput, Place
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.report.analysis import Analysis
@@ -27,7 +26,7 @@ class RunPath(Place):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; a file or directory that is called ``latest`` has precedence."""
-        from coband.simulator.experiments.store.finding import called
+        from coband.simulator.experiments.store.files import called
 
         return called(str(super().convert(value, param, ctx)))
 

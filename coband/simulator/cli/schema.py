@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import FORCE, out_file
-from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.terminal.output import warn_of_plugins
 
 
 @click.command()

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli import results, tables
+from coband.simulator.cli import results
 from coband.simulator.cli.options import JSON
 from coband.simulator.cli.runs import RUN, RUNS_HELP
 from coband.simulator.cli.trace.common import opened
+from coband.simulator.terminal import tables
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import StoredRun

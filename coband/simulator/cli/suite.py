@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import sweep_view, tables
-from coband.simulator.cli.options import FORCE, JSON, BadInput, out_directory, out_file
-from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.options import FORCE, JSON, AtLeast, BadInput, Place, out_directory, out_file
 from coband.simulator.cli.runs import extra
-from coband.simulator.cli.types import AtLeast, Place
 from coband.simulator.cli.workers import placed, pool
+from coband.simulator.terminal import progress, tables
+from coband.simulator.terminal.output import warn_of_plugins
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.suite.submission import Submission
@@ -104,7 +103,7 @@ def run(
         raise BadInput(f"{file} is there already; give --force to replace it, or another --out DIR.")
     with pool(**place) as workers:
         try:
-            submission = Runner(found, chosen, where, size, out, workers, sweep_view.View).run()
+            submission = Runner(found, chosen, where, size, out, workers, progress.View).run()
         except KeyboardInterrupt:
             click.echo(f"what is finished is kept in {out}, and the same command goes on", err=True)
             raise

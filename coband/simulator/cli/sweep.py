@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import progress, results, sweep_view, tables
+from coband.simulator.cli import results
 from coband.simulator.cli.options import (
     JSON,
     ONLY,
@@ -17,14 +17,16 @@ from coband.simulator.cli.options import (
     SEED,
     SHIPPED,
     BadInput,
+    Place,
     Request,
     out_directory,
     settings,
     trace,
 )
 from coband.simulator.cli.runs import RunPath
-from coband.simulator.cli.types import Place
 from coband.simulator.cli.workers import RESUME, placed, pool
+from coband.simulator.terminal import progress, tables
+from coband.simulator.terminal import progress as bars
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.job import Level
@@ -79,7 +81,7 @@ def sweep(
     if not study.gridded and place["cluster"] is None and not (resume or again):
         raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
     with pool(**place) as workers_found:
-        progress.announce(study)
+        bars.announce(study)
         report = driven(request, study, workers_found, resume, out, again=again)
     if as_json:
         tables.show_json(report.object)
@@ -87,17 +89,17 @@ def sweep(
     else:
         sizes = {variant.scenario.agents.count for variant in study.variants}
         results.show_sweep(report.object, report.directory, several_sizes=len(sizes) > 1)
-    progress.warn_of_end(report)
+    bars.warn_of_end(report)
     if report.status.state == "failed":
         failed, total = report.status.failed, report.status.total
         click.echo(f"{failed:,} of {total:,} jobs broke off; --resume tries them again", err=True)
-    context.exit(progress.exit_code(report))
+    context.exit(bars.exit_code(report))
 
 
 def _load(request: Request, trace: Level) -> Sweep:
-    from coband.simulator.cli.plugins import warn_of_plugins
     from coband.simulator.experiments.runs.study import SelectionError
     from coband.simulator.experiments.sweep.study import load_study
+    from coband.simulator.terminal.output import warn_of_plugins
 
     warn_of_plugins()
     try:
@@ -119,7 +121,7 @@ def driven(
     if (other := place.other_hardware()) is not None:
         click.echo(f"warning: {other}", err=True)
     commands = Commands(request.replay(), sys.argv, _resume(place.path))
-    with sweep_view.View(study.name) as view:
+    with progress.View(study.name) as view:
         report = drive(study, place, workers=pool, commands=commands, listener=view)
     for sentence in report.remarks:
         click.echo(f"warning: {sentence}", err=True)
@@ -140,10 +142,10 @@ def _resume(where: Path) -> str:
 def _show_status(path: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from coband.simulator.experiments.sweep import status
+    from coband.simulator.experiments.sweep import directory as status
 
     found = status.read(path)
     if as_json:
         tables.show_json({**asdict(found), "rate": found.rate, "seconds_left": found.seconds_left})
     else:
-        sweep_view.show_status(found)
+        progress.show_status(found)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import PORT, BadInput
+from coband.simulator.cli.options import PORT, BadInput, Place
 from coband.simulator.cli.runs import extra
-from coband.simulator.cli.types import Place
 
 
 @click.command()

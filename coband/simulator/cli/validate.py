@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import SHIPPED, files, settings
-from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.terminal.output import warn_of_plugins
 
 
 @click.command(epilog=SHIPPED)
@@ -21,7 +21,7 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
     find errors and warnings that `run` would report. Of data files over 20 MB it reads only the beginning.
     """
     from coband.simulator.experiments.runs.preflight import preflight
-    from coband.simulator.experiments.runs.workload import workload
+    from coband.simulator.experiments.runs.reporting import workload
     from coband.simulator.experiments.scenario.input_problems import ScenarioError
     from coband.simulator.experiments.sweep.study import load_study
 

@@ -3,26 +3,61 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.conformance import graphs
 from coband.simulator.conformance.demands import NonConformance, demand
-from coband.simulator.conformance.payloads import stowaway, unfinite
 from coband.simulator.conformance.runs import Run, algorithm, registry
 from coband.simulator.core.algorithm import ClosedForm, MessageSize, attributes
-from coband.simulator.core.conversations import Declined
+from coband.simulator.core.conversations import Declined, Talks
 from coband.simulator.core.formulas import Values, evaluate, names_in
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, BatchAgent, Server
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.ledger import DOWN, PEER, UP
-from coband.simulator.core.wire.values import reals
+from coband.simulator.core.wire.encodings import reals
 from coband.simulator.core.world import in_batches
 from coband.simulator.metrics import by_name
+
+HEADER = (bool, int, str, np.integer, np.bool_, type(None))
+"""What a header field may hold, by itself or in a tuple."""
+
+
+def stowaway(message: Message) -> str | None:
+    """Return the name of an attribute that is not payload and carries more than a header may; None: there is none."""
+    declared = {item.name: item.metadata.get("payload", False) for item in fields(message)}
+    for name in (name for name, is_payload in declared.items() if not is_payload):
+        value = getattr(message, name)
+        if not all(isinstance(item, HEADER) for item in (value if isinstance(value, tuple) else (value,))):
+            return name
+    undeclared = [name for name in vars(message) if name not in declared and not hasattr(type(message), name)]
+    return min(undeclared, default=None)
+
+
+def unfinite(message: Message) -> str | None:
+    """Return the name of a payload field that holds NaN, or an array with infinity; None: there is none.
+
+    A single infinity is larger than all other numbers, as the loss of a model without data, and may be meant.
+    """
+    return next((name for name in message.payload_fields() if not _is_finite(getattr(message, name))), None)
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, tuple | list):
+        return all(map(_is_finite, value))
+    if is_dataclass(value):
+        return all(_is_finite(getattr(value, item.name)) for item in fields(value))
+    if isinstance(value, float):
+        return not math.isnan(value)
+    numbers = np.asarray(0.0 if value is None else value)
+    return not np.issubdtype(numbers.dtype, np.inexact) or bool(np.isfinite(numbers).all())
+
 
 IN_A_ROUND = {"uplink_scalars": UP, "downlink_scalars": DOWN, "peer_scalars": PEER}
 """What can be said of every communication round, and where to look for it."""
@@ -223,3 +258,51 @@ def _check_form(what: str, count: float, form: ClosedForm, values: Mapping[str, 
 
 def _given(formula: str, values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {values[name]}" for name in names_in(formula))
+
+
+def check_complete(result: Run, turns: int | None) -> None:
+    """All turns were taken, every pull is with the server or still with its agent, every copy accounted for.
+
+    ``turns``: how many; None for an algorithm that stops by its own rule, and then every agent must have stopped.
+    """
+    run_result, clients = result.result, result.engine.agents
+    waits = [
+        sentence for agent in clients if isinstance(agent, Talks) and agent.waiting for sentence in agent.blocked_on
+    ]
+    where = f": {'; '.join(waits)}" if waits else ""
+    if turns is None:
+        turns = run_result.turns
+        demand(all(agent.done for agent in clients), "an agent has not stopped, though nothing is going on any more")
+    demand(run_result.turns == turns, f"{run_result.turns} turns were taken, not {turns}")
+    demand(run_result.stalled == 0, f"{run_result.never_taken}{where}")
+    server = result.engine.server
+    applied = server.applied if server is not None else 0
+    unshared = sum(agent.unshared for agent in clients)
+    demand(
+        applied + unshared == turns,
+        f"the server has applied {applied} pulls (Server.applied) and agents keep {unshared} (Client.unshared); "
+        f"together that must be the {turns} pulls of the run",
+    )
+    demand(not any(agent.waiting for agent in clients), f"an agent still waits at the end of the run{where}")
+    for kind, copies in run_result.audit.copies.items():
+        made, fates = copies.sent + copies.duplicated, copies.delivered + copies.dropped + copies.duplicates
+        demand(made == fates, f"{made} copies of {kind!r} were sent or doubled, but {fates} have come to an end")
+
+
+def check_ledger(result: Run) -> None:
+    """The ledger's totals are the sums over the trace's sends."""
+    if result.engine.graph is not None:
+        graphs.check_conservation(result)
+        return
+    totals = result.result.totals
+    sends = result.events(tr.SEND)
+    counted = {
+        "scalars": sum(row.scalars * row.value for row in sends),
+        "messages": sum(row.value for row in sends),
+        "scalars_broadcast_once": sum(row.scalars for row in sends if row.value),
+    }
+    for name, count in counted.items():
+        demand(totals[name] == count, f"the ledger counts {totals[name]} {name}, the trace {count}")
+    delivered = Counter(row.message for row in result.events(tr.DELIVER))
+    sent = Counter({row.message: int(row.value) for row in sends if row.value})
+    demand(delivered == sent, "a message was not delivered exactly once to each of its receivers")

@@ -19,12 +19,11 @@ import numpy as np
 
 from coband.simulator.core.clock.clock import STATE
 from coband.simulator.core.hosts import absence
-from coband.simulator.core.hosts.absence import Absent, Ahead
+from coband.simulator.core.hosts.absence import Absent, Ahead, Powered
 from coband.simulator.core.hosts.availability import Always, BaseAvailability, blocks_of
 from coband.simulator.core.hosts.batteries import Batteries
 from coband.simulator.core.hosts.host import Host
-from coband.simulator.core.hosts.members import Stays
-from coband.simulator.core.hosts.powered import Powered
+from coband.simulator.core.hosts.stays import Stays
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.node import SERVER, Address

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.making.hosts import HostContext
+from coband.simulator.core.making.parts import Assembly
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import made
 from coband.simulator.core.nodes.node import SERVER

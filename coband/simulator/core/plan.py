@@ -2,21 +2,113 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.clock.schedule import Schedule
-from coband.simulator.core.hosts import members
-from coband.simulator.core.hosts.devices import ByAgent, DeviceAvailability
+from coband.simulator.core.hosts import stays
+from coband.simulator.core.hosts.availability import BaseAvailability, Windows
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
-from coband.simulator.core.network.devices import DeviceBandwidth, DeviceLatency
+from coband.simulator.core.network.bandwidth import BaseBandwidth, Passage, Rate
+from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.randomness.distributions import Constant, is_zero
+from coband.simulator.core.nodes.node import SERVER, Address
+from coband.simulator.core.populations.table import Fleet
+from coband.simulator.core.randomness.distributions import BaseDistribution, Constant, is_zero
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import MessagesConfig
+
+
+class ByAgent(BaseDistribution):
+    """A number of each agent's device.
+
+    Attributes:
+        values: by agent; nan: the usual distribution.
+    """
+
+    values: Any
+    usual: Any
+
+    def of(self, agent: int) -> BaseDistribution:
+        value = float(self.values[agent])
+        usual: BaseDistribution = self.usual
+        return usual if math.isnan(value) else Constant.model_construct(value=value)
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(np.where(np.isnan(self.values), self.usual.mean, self.values)))
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """The values of the first agents."""
+        found: FloatArray = np.where(np.isnan(self.values[:size]), self.usual.draw(rng, size), self.values[:size])
+        return found
+
+
+class DeviceAvailability(BaseAvailability):
+    """When devices are up."""
+
+    fleet: Any
+    usual: Any
+
+    def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
+        fleet: Fleet = self.fleet
+        assert fleet.windows is not None
+        assert fleet.trace is not None
+        trace = int(fleet.trace[agent])
+        found: Iterator[tuple[float, float]] = self.usual.windows(agent, rng)
+        return found if trace < 0 else fleet.windows.absences(trace)
+
+    def leaves(self, agent: Address) -> float | None:
+        trace = int(self.fleet.trace[agent])
+        found: float | None = self.usual.leaves(agent) if trace < 0 else self.fleet.windows.leaves(trace)
+        return found
+
+
+class DeviceLatency(BaseLatency):
+    """The latencies of devices: of a link between two agents, the sum of both."""
+
+    values: Any
+    usual: Any
+
+    @property
+    def is_constant(self) -> bool:
+        return bool(self.usual.is_constant)
+
+    @property
+    def largest_mean(self) -> float:
+        largest = float(np.nanmax(self.values, initial=0.0))
+        return max(2 * largest, self.usual.largest_mean if np.isnan(self.values).any() else 0.0)
+
+    def between(self, source: Address, destination: Address) -> BaseDistribution:
+        total = sum(float(self.values[end]) for end in (source, destination) if end != SERVER)
+        usual: BaseDistribution = self.usual.between(source, destination)
+        return usual if math.isnan(total) else Constant.model_construct(value=total)
+
+
+class DeviceBandwidth(BaseBandwidth):
+    """The bandwidths of devices, in bits per time unit: of a link between two agents, the smaller of the uplink of the
+    one and the downlink of the other."""
+
+    by_link: ClassVar[bool] = True
+    up: Any
+    down: Any
+    usual: Any
+
+    def stage(self) -> Passage:
+        raise TypeError("each link has a bandwidth of its own; ask between(source, destination)")
+
+    def between(self, source: Address, destination: Address) -> Any:
+        ends = [] if source == SERVER else [float(self.up[source])]
+        ends += [] if destination == SERVER else [float(self.down[destination])]
+        known = [rate for rate in ends if not math.isnan(rate)]
+        return Rate.model_construct(scalars=None, bits=min(known), burst=0.0) if known else self.usual
+
 
 Ties = Literal["random", "first"]
 """Which of several arms with exactly the same score an agent pulls: one drawn uniformly, or the first."""
@@ -45,10 +137,10 @@ class Plan:
         return self.agents.intermittent or bool(self.network.outages)
 
     @property
-    def stays(self) -> members.Stays | None:
+    def stays(self) -> stays.Stays | None:
         """When agents join and leave, of a settled plan; None: all are there from the start to the end."""
         found = self.agents.availability
-        return found if isinstance(found, members.Stays) else None
+        return found if isinstance(found, stays.Stays) else None
 
     @property
     def late_rewards(self) -> bool:
@@ -112,7 +204,7 @@ def settled(plan: Plan, streams: Streams) -> Plan:
         return plan
     heals = np.inf if plan.network.heals is None else plan.network.heals
     moves, usual = (agents.joins, agents.leaves), plan.agents.availability
-    found = members.stays(moves, agents.count, usual, streams, heals)
+    found = stays.stays(moves, agents.count, usual, streams, heals)
     return replace(plan, agents=plan.agents.model_copy(update={"availability": found}))
 
 

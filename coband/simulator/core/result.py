@@ -19,10 +19,9 @@ from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import each, made
 from coband.simulator.core.nodes.node import BatchAgent, Client, Node, NodeContext, Server
 from coband.simulator.core.nodes.own_noise import OwnNoise
-from coband.simulator.core.records.age import NO_AGES, Ages
 from coband.simulator.core.records.invariants import Audit
 from coband.simulator.core.records.ledger import Ledger
-from coband.simulator.core.records.progress import Progress
+from coband.simulator.core.records.progress import NO_AGES, Ages, Progress
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import World, in_batches
 from coband.simulator.metrics import Metric

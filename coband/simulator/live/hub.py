@@ -19,15 +19,14 @@ from coband.simulator.experiments.runs.job import Job, OnPull
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live import frames, schema
 from coband.simulator.live.codec import WireError, pack, unpack
-from coband.simulator.live.course import Course
-from coband.simulator.live.door import Door, part
+from coband.simulator.live.config import LiveError, Terms
 from coband.simulator.live.frames import FROM_STATION, named, parts, written
+from coband.simulator.live.hub_state import Course, Peer
 from coband.simulator.live.journal import Journal
+from coband.simulator.live.listener import Door, part
+from coband.simulator.live.machine import Pump
 from coband.simulator.live.merging import MergedTrace, Part, result_of
-from coband.simulator.live.peers import Peer
-from coband.simulator.live.pump import Pump
 from coband.simulator.live.reports import report_of
-from coband.simulator.live.terms import LiveError, Terms
 
 LAST_SECONDS = 3.0
 """So long stations are waited for when a run is interrupted."""

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.live.codec import WireError, pack, unpack
-from coband.simulator.live.terms import LiveError
+from coband.simulator.live.config import LiveError
 
 HEAD = struct.Struct(">dI")
 

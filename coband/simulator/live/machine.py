@@ -6,18 +6,19 @@ times, it does the same and sends the same; so a process that was killed is made
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import BaseSchedule, Phases, Renewal
 from coband.simulator.core.conversations import Declined
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.making.hosts import HostContext
+from coband.simulator.core.making.parts import Assembly
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, UnsupportedScenario
@@ -30,9 +31,10 @@ from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.run_context import Down, RunContext
 from coband.simulator.experiments.runs.job import Job, entry_of, graph_and_world, plan
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.live.codec import Codec, WireError
-from coband.simulator.live.failures import explain, guard
-from coband.simulator.live.frames import named
+from coband.simulator.live.codec import Codec, WireError, pack
+from coband.simulator.live.config import explain, guard
+from coband.simulator.live.frames import named, parts
+from coband.simulator.live.journal import Journal
 from coband.simulator.live.payloads import PayloadCodec
 from coband.simulator.live.schema import Ack, Advance, Copy, Kinds, Passing, Silence, Skipped, Start
 from coband.simulator.live.transport import LiveAudit, LiveReliable, LocalRouter, OverSockets, Post
@@ -270,3 +272,86 @@ def check_passing(frame: Passing, agents: int, takes: Kinds) -> None:
         raise WireError(f"{named(frame)} between nodes {frame.source} and {frame.destination}, which there are not")
     if not isinstance(frame, takes):
         raise WireError(f"{named(frame)}, for which there is no use where nothing is lost")
+
+
+SLICE = 0.02
+"""Seconds after which other tasks get their turn."""
+
+
+class Pump:
+    """Drives one machine.
+
+    Args:
+        speed: seconds of one unit of simulated time; 0 for virtual time.
+        after: called when all that is due is done.
+        fail: called when an event of the machine raises an exception.
+        journal: what the machine is given is written there first; None: nowhere.
+
+    Attributes:
+        epoch: time of the event loop at which the run began; None before.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        speed: float,
+        after: Callable[[], None],
+        fail: Callable[[Exception], None],
+        journal: Journal | None = None,
+    ) -> None:
+        self._machine, self._speed, self._after, self._fail, self._journal = machine, speed, after, fail, journal
+        self.epoch: float | None = None
+        self._timer: asyncio.Handle | None = None
+
+    @property
+    def now(self) -> float:
+        """Simulated time, which never goes back."""
+        known = self._machine.clock.now
+        if self.epoch is None or not self._speed:
+            return known
+        return max(known, (asyncio.get_running_loop().time() - self.epoch) / self._speed)
+
+    def frame(self, frame: Passing | Start | Advance) -> None:
+        """Give the machine a frame.
+
+        Raises:
+            WireError: it is none that the machine takes.
+        """
+        now = frame.time if isinstance(frame, Advance) else 0.0 if isinstance(frame, Start) else self.now
+        packet = self._machine.check(frame)
+        if self._journal is not None:
+            self._journal.write(now, pack(parts(frame)))
+        try:
+            self._machine.take(now, frame, packet)
+        except Exception as error:
+            self._fail(error)
+        self.drain()
+
+    def drain(self) -> None:
+        """Run all events that are due, and come back when the next one is."""
+        try:
+            self._run()
+        except Exception as error:
+            self._fail(error)
+
+    def _run(self) -> None:
+        loop, machine = asyncio.get_running_loop(), self._machine
+        until = loop.time() + SLICE
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while machine.next_due <= (now := self.now):
+            if loop.time() > until:
+                self._timer = loop.call_soon(self.drain)
+                return
+            if self._journal is not None:
+                self._journal.write(now)
+            machine.run_due(now)
+        if self.epoch is not None and self._speed and machine.next_due < float("inf"):
+            self._timer = loop.call_at(self.epoch + machine.next_due * self._speed, self.drain)
+        self._after()
+
+    def stop(self) -> None:
+        """Run nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()

@@ -10,21 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coband.simulator.core.records.invariants import InvariantViolation
-from coband.simulator.experiments.runs.blas import one_thread
-from coband.simulator.experiments.runs.breaking_off import told
-from coband.simulator.experiments.runs.code_version import source_digest
-from coband.simulator.experiments.runs.job import Job
+from coband.simulator.experiments.runs.code_version import one_thread, source_digest
+from coband.simulator.experiments.runs.job import Job, told
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.live import frames, greeting, schema
+from coband.simulator.live import frames, listener, schema
 from coband.simulator.live.codec import WireError, pack, unpack
-from coband.simulator.live.failures import TELLING
-from coband.simulator.live.frames import FROM_HUB, named, parts, written
+from coband.simulator.live.config import TELLING, LiveError
+from coband.simulator.live.frames import FROM_HUB, Session, named, parts, written
 from coband.simulator.live.journal import Journal
-from coband.simulator.live.machine import Machine, Share
-from coband.simulator.live.pump import Pump
+from coband.simulator.live.machine import Machine, Pump, Share
 from coband.simulator.live.reports import portions, report_of
-from coband.simulator.live.session import Session
-from coband.simulator.live.terms import LiveError
 
 RETRY_SECONDS = 0.2
 PINGS = 8
@@ -163,8 +158,8 @@ class Station:
 
     async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> schema.Welcome:
         try:
-            async with asyncio.timeout(max(self._invitation.patience, greeting.SECONDS)):
-                await greeting.enter(reader, writer, self._invitation.token)
+            async with asyncio.timeout(max(self._invitation.patience, listener.SECONDS)):
+                await listener.enter(reader, writer, self._invitation.token)
         except TimeoutError:
             raise LiveError(f"what is at {self._hub} does not greet as a hub does") from None
         except asyncio.IncompleteReadError:

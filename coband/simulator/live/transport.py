@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from coband.simulator.core.assembly import what_was_done
 from coband.simulator.core.clock.clock import DELIVERY
+from coband.simulator.core.making.parts import what_was_done
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.reliable import Receiving, ReliableTransport
 from coband.simulator.core.network.transport import Transport

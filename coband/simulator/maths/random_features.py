@@ -8,8 +8,7 @@ import math
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
-from coband.simulator.maths.linalg.matrices import NotDefiniteError
+from coband.simulator.maths.linalg.matrices import NotDefiniteError, dpotrf, dtrtrs
 
 SMALL = 3000
 """Features up to which it takes longer to compute them roughly than exactly."""

@@ -5,14 +5,57 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from coband.simulator.plugins.entry_points import PluginError, kind_of
-from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.kinds import LISTS, Kinds, adopt, registered
+
+
+def pickled(content: object) -> bytes:
+    """An object with all that is registered, for `unpickled` in another process."""
+    found = registered()
+    if not found:
+        return pickle.dumps((content, found))
+    import cloudpickle  # slow to import, and most scenarios need nothing that is not installed
+
+    packed: bytes = cloudpickle.dumps((content, found))
+    return packed
+
+
+def unpickled(packed: bytes) -> Any:
+    """The object again; what came with it is registered here."""
+    content, found = pickle.loads(packed)
+    adopt(found)
+    return content
+
+
+def not_installed(documents: Iterable[Any]) -> list[str]:
+    """The names in documents of what was registered in this session, so that no other one knows it.
+
+    Args:
+        documents: sections of scenarios, in JSON types.
+    """
+    names = {name for one in LISTS.values() for name in one.registered}
+    return sorted(names.intersection(_words(list(documents)))) if names else []
+
+
+def _words(part: Any) -> Iterator[str]:
+    """The names of kinds, algorithms and functions in a document."""
+    if isinstance(part, Mapping):
+        for key, value in part.items():
+            if key in ("kind", "algorithm", "function") and isinstance(value, str):
+                yield value.removeprefix(f"{SESSION}:")
+            else:
+                yield from _words(value)
+    elif isinstance(part, (list, tuple)):
+        for item in part:
+            yield from _words(item)
+
 
 SESSION = "__main__"
 """The module of functions that no other process can import."""

@@ -7,11 +7,14 @@ A field of a scenario looks a kind up when it is validated, so that a class regi
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+import sys
 from collections import ChainMap
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from functools import lru_cache
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from functools import cache, lru_cache
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from coband.simulator.plugins.entry_points import Loaded, PluginError, installed, is_subclass, kind_of, load
@@ -21,6 +24,56 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema, ErrorDetails
+
+
+def describe_properties(cls: type, properties: MutableMapping[str, Any], names: Mapping[str, str]) -> None:
+    """Give the properties of a JSON Schema that have no description the docstrings below the class's fields,
+    its own or those of the nearest base.
+
+    Args:
+        cls: the class that the schema is of.
+        properties: by the names that scenarios use; changed in place.
+        names: field -> that name.
+    """
+    for field, name in names.items():
+        nearest = (docs[field] for base in cls.__mro__ if field in (docs := _field_docstrings(base)))
+        text, described = next(nearest, None), properties.get(name)
+        if text and described is not None:
+            described.setdefault("description", text)
+
+
+@cache
+def _field_docstrings(cls: type) -> Mapping[str, str]:
+    """The docstrings below the fields that a class itself declares."""
+    body = _classes(cls.__module__).get(cls.__qualname__, [])
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }
+
+
+@cache
+def _classes(module: str) -> Mapping[str, list[ast.stmt]]:
+    """The bodies of the classes of a module by qualified name; empty if there is no source."""
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except (KeyError, OSError, TypeError):
+        return {}
+    return dict(_bodies(ast.parse(source), ""))
+
+
+def _bodies(node: ast.AST, prefix: str) -> Iterator[tuple[str, list[ast.stmt]]]:
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.ClassDef):
+            yield f"{prefix}{inner.name}", inner.body
+            yield from _bodies(inner, f"{prefix}{inner.name}.")
+        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _bodies(inner, f"{prefix}{inner.name}.<locals>.")
+        else:
+            yield from _bodies(inner, prefix)
+
 
 T = TypeVar("T")
 Words = Callable[[], Sequence[str]]

@@ -18,7 +18,6 @@ from coband.simulator.metrics import Metric
 from coband.simulator.problems.arms import ArmSource, ArmSpec
 from coband.simulator.problems.drift import AnyDrift
 from coband.simulator.problems.drift import Path as Drifting
-from coband.simulator.problems.positions import GoingOn, position
 from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import (
     AnyReward,
@@ -33,11 +32,13 @@ from coband.simulator.problems.world import (
     Blocks,
     DrawnTurns,
     FixedArmsWorld,
+    GoingOn,
     Noise,
     Turn,
     TurnsWorld,
     frozen,
     longest_block,
+    position,
     read_only,
 )
 

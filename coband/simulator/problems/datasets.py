@@ -9,6 +9,7 @@ import difflib
 import os
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +21,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.problems.data_error import DataError as DataError
+from coband.simulator.problems.problem import DataError as DataError
 from coband.simulator.problems.world import read_only
 
 
@@ -259,3 +260,34 @@ def _is_finite(field: str) -> bool:
 def _one_hot(categories: npt.NDArray[np.str_]) -> FloatArray:
     """0/1 columns, (rows, sum over columns of the number of categories)."""
     return np.hstack([(column[:, None] == np.unique(column)).astype(np.float64) for column in categories.T])
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphDataset(PublicDataset):
+    """A public graph: a file with one link of two nodes per line, published in an archive."""
+
+    nodes: int
+    links: int
+    """Links between different nodes, each counted once; ``rows`` counts the lines."""
+    member: str | None = None
+    """Path of the file in an archive of several files; None where the archive holds this file alone."""
+    alike: tuple[str, ...]
+    """Patterns of the names of files that have the same source."""
+
+    @property
+    def columns(self) -> str:
+        return f"links of {self.nodes:,} nodes"
+
+
+GRAPH_DATASETS: Mapping[str, GraphDataset] = published(GraphDataset, "graphs")
+
+
+def graph_of(file: str) -> GraphDataset | None:
+    """The known graph whose file has this name."""
+    return next((graph for graph in GRAPH_DATASETS.values() if graph.file == file), None)
+
+
+def source_of(file: str) -> GraphDataset | None:
+    """A known graph from the same source as the file of this name."""
+    found = (graph for graph in GRAPH_DATASETS.values() if any(fnmatch(file, pattern) for pattern in graph.alike))
+    return next(found, None)

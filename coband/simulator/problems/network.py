@@ -30,8 +30,7 @@ from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.metrics import Metric
 from coband.simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
 from coband.simulator.problems.contextual import ContextualWorld
-from coband.simulator.problems.data_error import DataError
-from coband.simulator.problems.problem import Problem, ProblemEntry, Streams, check_columns
+from coband.simulator.problems.problem import DataError, Problem, ProblemEntry, Streams, check_columns
 from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise, means_of
 from coband.simulator.problems.rkhs import RkhsFunction
 from coband.simulator.problems.world import FixedArmsWorld, Noise, read_only

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import JsonObject
-from coband.simulator.maths.kernels.bound import BoundKernel
+from coband.simulator.maths.kernels.base import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.problems.rewards import Reward

@@ -18,9 +18,8 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.world import World
-from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.disjoint import Scale, scale_warnings, scaled
-from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
+from coband.simulator.problems.problem import DataError, Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
 from coband.simulator.problems.tables import Form, Missing, read_table

@@ -13,9 +13,8 @@ from typing import Any
 
 import yaml
 
-from coband.simulator.reference.entries import Entry, Index
-from coband.simulator.reference.models import ROOT, TAGS, Path, Schema
-from coband.simulator.reference.values import in_yaml
+from coband.simulator.reference.entries import ROOT, TAGS, Entry, Index, Path, Schema
+from coband.simulator.reference.sheets import in_yaml
 
 _NUMBERS = (0.5, 1.0, 2.0, 0.0, 10.0)
 _SIZES = (10, 2, 1, 0)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from coband.simulator.experiments.registry.catalogue import Item
 from coband.simulator.reference import sheets
-from coband.simulator.reference.sheets import Sheet
-from coband.simulator.reference.values import in_yaml
+from coband.simulator.reference.sheets import Sheet, in_yaml
 
 Link = Callable[[str], str | None]
 """The address of the page of a name, from the page that is written; None if it has none."""

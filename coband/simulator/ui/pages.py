@@ -16,13 +16,12 @@ from coband.simulator.analysis.report import data, tables
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.embedding import templates
 from coband.simulator.experiments.runs.status import ENDED
-from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.safe_text import visible
+from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import StoredRun, open_run
-from coband.simulator.experiments.visible import visible
 from coband.simulator.scenario_errors import RequestError
-from coband.simulator.ui.catalogue import Catalogue, Choice
-from coband.simulator.ui.entries import DAMAGED, KILLED, RUNNING, UNKNOWN, Entry, signature
+from coband.simulator.ui.catalogue import DAMAGED, KILLED, RUNNING, UNKNOWN, Catalogue, Choice, Entry, signature
 
 PACKAGE = "coband.simulator.ui"
 MOST_ROWS = 500

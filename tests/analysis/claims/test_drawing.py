@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.analysis.claims.drawing import styles_of, svgs
+from coband.simulator.analysis.claims.figures import styles_of, svgs
 
 
 def test_an_algorithm_has_one_colour_whatever_its_parameter() -> None:

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import coband
-from coband.simulator.analysis.claims import levels
+from coband.simulator.analysis.claims import trials
 from coband.simulator.analysis.claims.comparisons import Presupposed, Ratio
-from coband.simulator.analysis.claims.levels import Point
 from coband.simulator.analysis.claims.outcome import Outcome, fails_of, holds_of, verdicts
+from coband.simulator.analysis.claims.pages import in_words
 from coband.simulator.analysis.claims.reading import read_claim
 from coband.simulator.analysis.claims.reproduction import Reproduction
 from coband.simulator.analysis.claims.results import OUTCOME
 from coband.simulator.analysis.claims.samples import SampleError
-from coband.simulator.analysis.claims.wording import in_words
+from coband.simulator.analysis.claims.trials import Point
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
@@ -50,7 +50,7 @@ open:
 quantifier: at_equal
 at_equal: {metric: regret, tolerance: 0.5, levels: 2}
 tuning: {replications: 6}
-studies: {scenario: levels.yaml}
+studies: {scenario: trials.yaml}
 replications: {first: 4, most: 4}
 conditions:
   - {kind: ratio, of: scalars, first: A, second: B, at_most: 3}
@@ -59,20 +59,20 @@ conditions:
 
 def test_by_hand() -> None:
     """(25, 60) is beaten by (20, 50). At 12, D = 1 has weight 0.8: 0.8 * 100 + 0.2 * 50 = 90 scalars; at 28, 26."""
-    frontiers = {"A": levels.frontier(FIRST), "B": levels.frontier(SECOND)}
+    frontiers = {"A": trials.frontier(FIRST), "B": trials.frontier(SECOND)}
     assert [point[:2] for point in frontiers["A"]] == [(10.0, 100.0), (20.0, 50.0), (30.0, 20.0)]
-    assert levels.common(frontiers, "regret", 3) == [12.0, 20.0, 28.0]
-    assert levels.common(frontiers, "regret", 1) == [20.0]
+    assert trials.common(frontiers, "regret", 3) == [12.0, 20.0, 28.0]
+    assert trials.common(frontiers, "regret", 1) == [20.0]
     costs: dict[object, float] = {1: 100.0, 2: 50.0, 3: 20.0}
-    blends = [levels.blend(frontiers["A"], level) for level in (12.0, 20.0, 28.0, 30.0)]
+    blends = [trials.blend(frontiers["A"], level) for level in (12.0, 20.0, 28.0, 30.0)]
     assert [sum(weight * costs[one["D"]] for weight, one in blend) for blend in blends] == [90.0, 50.0, 26.0, 20.0]
-    assert levels.blend(frontiers["B"], 20.0) == [(0.5, {"D": 1}), (0.5, {"D": 2})]
+    assert trials.blend(frontiers["B"], 20.0) == [(0.5, {"D": 1}), (0.5, {"D": 2})]
 
 
 def test_frontiers_that_do_not_overlap_are_refused() -> None:
-    frontiers = {"A": levels.frontier(FIRST), "B": [(31.0, 5.0, {"D": 1})]}
+    frontiers = {"A": trials.frontier(FIRST), "B": [(31.0, 5.0, {"D": 1})]}
     with pytest.raises(SampleError, match=r"do not overlap.*equal regret \(A 10 to 30; B 31 to 31\)"):
-        levels.common(frontiers, "regret", 3)
+        trials.common(frontiers, "regret", 3)
 
 
 def reproduced(folder: Path, text: str) -> tuple[Outcome, str]:
@@ -163,10 +163,10 @@ def studied(rng: np.random.Generator, ratio: float) -> tuple[bool, bool]:
     data = {label: drawn(label, worlds) for label in settings}
     tuning = {label: one[..., :4].mean(axis=-1) for label, one in data.items()}
     fronts = {
-        label: levels.frontier([(*one[:, i], {"D": i}) for i in range(one.shape[1])]) for label, one in tuning.items()
+        label: trials.frontier([(*one[:, i], {"D": i}) for i in range(one.shape[1])]) for label, one in tuning.items()
     }
-    (level,) = levels.common(fronts, "regret", 1)
-    blends = {label: levels.blend(front, level) for label, front in fronts.items()}
+    (level,) = trials.common(fronts, "regret", 1)
+    blends = {label: trials.blend(front, level) for label, front in fronts.items()}
     rows = {label: sum(w * data[label][:, one["D"], 4:] for w, one in parts) for label, parts in blends.items()}  # type: ignore[call-overload]
     truth = {label: sum(w * means[label][:, one["D"]] for w, one in parts) for label, parts in blends.items()}  # type: ignore[call-overload]
     cost = Ratio(kind="ratio", of="scalars", first="A", second="B", at_most=0.5)

@@ -13,7 +13,7 @@ import pytest
 
 from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.outcome import Outcome, fails_of, holds_of, pursued, verdicts
-from coband.simulator.analysis.claims.wording import in_words
+from coband.simulator.analysis.claims.pages import in_words
 from coband.simulator.experiments.statistics.evidence import ENOUGH, Evidence, Requirement
 
 NO = -9.0

@@ -15,12 +15,12 @@ from coband.simulator.analysis.claims import verification
 from coband.simulator.analysis.claims.claim import PlacedClaim
 from coband.simulator.analysis.claims.jobs import Stopped
 from coband.simulator.analysis.claims.outcome import Outcome, verdicts
+from coband.simulator.analysis.claims.pages import in_words
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
 from coband.simulator.analysis.claims.reading import UnknownClaimError, chosen, read_claim
 from coband.simulator.analysis.claims.reproduction import Reproduction
 from coband.simulator.analysis.claims.results import OUTCOME
 from coband.simulator.analysis.claims.samples import SampleError
-from coband.simulator.analysis.claims.wording import in_words
 from coband.simulator.experiments.runs import driver
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.input_problems import ScenarioError

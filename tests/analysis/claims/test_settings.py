@@ -10,7 +10,7 @@ import pytest
 from coband.simulator.analysis.claims import pages, reading, results
 from coband.simulator.analysis.claims.claim import PlacedClaim
 from coband.simulator.analysis.claims.outcome import Outcome
-from coband.simulator.analysis.claims.settings import is_of_other_settings, settings_digest
+from coband.simulator.analysis.claims.results import is_of_other_settings, settings_digest
 from tests.analysis.claims.test_reproduction import CLAIM, SCENARIO, TRUE
 
 

@@ -10,9 +10,8 @@ import pytest
 
 pytest.importorskip("optuna", reason="pip install 'coband[frontier]'")
 
-from coband.simulator.analysis.frontier.choice import ChoiceError, choose
 from coband.simulator.analysis.frontier.explorer import Everything, Proposed
-from coband.simulator.analysis.frontier.finalists import compromise, finalists, layers
+from coband.simulator.analysis.frontier.finalists import ChoiceError, choose, compromise, finalists, layers
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.statistics.dominance import non_dominated, standings
 from coband.simulator.experiments.store.store import open_run

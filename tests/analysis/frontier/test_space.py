@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.frontier.budget import Budget, BudgetError
 from coband.simulator.analysis.frontier.explorer import _drawn, explorer
+from coband.simulator.analysis.frontier.planner import Budget, BudgetError
 from coband.simulator.analysis.frontier.ranges import Between, Listed, parse
 from coband.simulator.analysis.frontier.space import Dimension, Space, labels
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.nodes import Mark
+from coband.simulator.experiments.scenario.yaml_nodes import Mark
 from tests.analysis.frontier.searches import GRID, search
 
 MARK = Mark("--vary x")

@@ -6,8 +6,8 @@ from typing import Any
 
 from coband.simulator.conformance.runs import FIXED_PROBLEM, PROBLEM, STEADY_PROBLEM, TASKS, algorithm
 from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.scenario.yaml_text import to_yaml
 
 QUORUM = {"quorum": 0.5, "timeout": 1.0}
 NEURAL = {"width": 4, "steps": 2, "threshold": 0.5}

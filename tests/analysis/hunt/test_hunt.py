@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.hunt.hunt import Hunt, HuntError
-from coband.simulator.analysis.hunt.swarm import draw
+from coband.simulator.analysis.hunt.hunt import Hunt, HuntError, draw
 from coband.simulator.conformance.runs import algorithm, registry
 from coband.simulator.experiments.scenario.loading import loads
 from tests.analysis.hunt.__main__ import hunt_of

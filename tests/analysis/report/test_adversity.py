@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from coband.simulator.analysis.report import data, tables
-from coband.simulator.analysis.report.adversity import adversity_figure
+from coband.simulator.analysis.report.adversity import adversity_figure, first_lies
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.lies import first_lies
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.report.made import run
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from coband.simulator.analysis.report import data
-from coband.simulator.analysis.report.age import age_curve, age_figure
 from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.devices import age_curve, age_figure
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.traces.runs import STAR, TASKS, perform
 

@@ -10,8 +10,8 @@ import pytest
 from coband.simulator.analysis.report import comparison as comparisons
 from coband.simulator.analysis.report import data, tables
 from coband.simulator.analysis.report.data import Contender, RunComparison
-from coband.simulator.experiments.statistics import anytime
 from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics import evidence
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.metrics import Metric
 from tests.analysis.traces import runs
@@ -200,11 +200,11 @@ def test_after_an_early_stop_the_confidence_sequence_decides() -> None:
     (early,) = comparisons.differences(compared(({"until": {"on": "regret"}},), **close), REGRET)
     gaps = np.subtract(close["a"], close["b"]).tolist()
     assert planned.student == early.student
-    assert planned.any_time == early.any_time == anytime.confidence_sequence(gaps)
+    assert planned.any_time == early.any_time == evidence.confidence_sequence(gaps)
     assert early.any_time is not None
     assert early.any_time[1] > 0 > early.student[1]  # type: ignore[index]
     assert (planned.verdict, early.verdict) == ("a lower", "undecided")
-    both = np.exp([float(one) for one in anytime.mean_processes(np.array(gaps))])
+    both = np.exp([float(one) for one in evidence.mean_processes(np.array(gaps))])
     assert planned.e_value == early.e_value == pytest.approx(both.mean())
     (clear,) = comparisons.differences(
         compared(({"until": {}},), a=[1.0 + x / 99 for x in range(9)], b=[2.0] * 9), REGRET

@@ -11,7 +11,7 @@ import pytest
 import coband
 from coband.simulator.analysis.report import contents, data
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.fates import fates_table
+from coband.simulator.analysis.report.devices import fates_table
 from coband.simulator.analysis.report.panels import panels
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.store.store import StoredRun, open_run

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from coband.simulator.analysis.report import analysis, data, diagram, provenance, sections
-from coband.simulator.analysis.report.drawing import styled
+from coband.simulator.analysis.report import analysis, data, diagram, sections
+from coband.simulator.analysis.report import sections as provenance
+from coband.simulator.analysis.report.drawing import styled, svg
 from coband.simulator.analysis.report.page import page
-from coband.simulator.analysis.report.svg import svg
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.report.made import run, synchronisation

@@ -36,12 +36,12 @@ from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, S
 from coband.simulator.cli.main import cli, main
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.suite import suite as command
-from coband.simulator.core.nodes.sharing import UndeclaredKnowledge
+from coband.simulator.core.nodes.context import UndeclaredKnowledge
 from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.store.files import StorageError
-from coband.simulator.experiments.sweep import foreign_code
+from coband.simulator.experiments.sweep import address
 from coband.simulator.experiments.sweep.directory import SweepDirectory
 from tests.versions import at_least
 
@@ -541,7 +541,7 @@ def test_a_plugin_is_known_by_its_package_and_its_code(tmp_path: Path, monkeypat
     monkeypatch.setattr(suites_module, "installed", lambda group: [point])
     before = origin_of("gp_ucb")
     assert before.startswith("plug-in 0.3 ")
-    monkeypatch.setattr(foreign_code.metadata, "version", lambda name: "0.0")
+    monkeypatch.setattr(address.metadata, "version", lambda name: "0.0")
     assert origin_of("gp_ucb") == before
     module.write_text("import numpy as np\n")
     assert origin_of("gp_ucb") != before

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.traces import tables
+from coband.simulator.analysis.traces import exporting
 from coband.simulator.analysis.traces.exporting import export
 from coband.simulator.experiments.store.store import Event, StoreError, open_run
 from tests.analysis.traces import perfetto_parser, runs
@@ -67,7 +67,7 @@ def test_csv_has_no_formulas(label: str, tmp_path: Path) -> None:
         Event("a=b", 0, 1, 0.5, "send", "agent 0", None, None, 0, "-sums", 0, 0, None, None, -2.0, None, '{"a": -1}'),
     ]
     lines: list[str] = []
-    tables.write_csv(events, lines.append)
+    exporting.write_csv(events, lines.append)
     (first, second) = list(csv.reader(StringIO("".join(lines), newline="")))[1:]
     assert first == [
         f"'{label}",

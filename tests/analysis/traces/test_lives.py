@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.analysis.traces.lives import MessageHistory, follow
+from coband.simulator.analysis.traces.causes import MessageHistory, follow
 from coband.simulator.analysis.traces.reading import TraceReader, one_job
 from coband.simulator.experiments.store.store import StoreError, open_run
 from tests.analysis.traces import runs

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.conversations import Talks, Unanswered, on
+from coband.simulator.core.nodes.context import RetryPolicy, Sharing
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import (
     ALL_AGENTS,
@@ -20,9 +21,7 @@ from coband.simulator.core.nodes.node import (
     Outbox,
     Server,
 )
-from coband.simulator.core.nodes.recovery import RetryPolicy
-from coband.simulator.core.nodes.sharing import Sharing
-from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.nodes.outbox import Silence
 
 
 class Ask(Message):

@@ -11,7 +11,7 @@ import pytest
 
 from coband.simulator.core.conversations import Line, late, on
 from coband.simulator.core.nodes.node import SERVER, Address
-from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.nodes.outbox import Silence
 from tests.core.conversations.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
 

@@ -10,7 +10,7 @@ import pytest
 from coband.simulator.core.conversations import Declined, Talks, Unanswered, late, lost, on
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
-from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.nodes.outbox import Silence
 from tests.core.conversations.talking import ALL_AGENTS, Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
 

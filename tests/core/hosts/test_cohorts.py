@@ -21,7 +21,7 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.core.records.trace import Row, keep
-from coband.simulator.maths.posteriors.predictor import NystromPredictor
+from coband.simulator.maths.posteriors.nystrom import NystromPredictor
 from coband.simulator.problems.world import LONGEST_EXPECTED
 from tests.core.network.test_local import TALK, Talker, TalkerConfig
 from tests.core.toys import ToyWorld

@@ -12,16 +12,15 @@ import pytest
 
 from coband.simulator.conformance import runs
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.hosts.absence import Ahead
+from coband.simulator.core.hosts.absence import Ahead, Powered
 from coband.simulator.core.hosts.batteries import Batteries
 from coband.simulator.core.hosts.energy import AtTimes, BaseRecharge, Battery, Charging, EnergyConfig
-from coband.simulator.core.hosts.powered import Powered
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.live.refusals import refusal
+from coband.simulator.live.config import refusal
 from tests.every import every
 
 NIGHTLY: dict[str, Any] = {"kind": "windows", "power": 1.0, "every": 20.0, "lasts": 6.0}

@@ -13,7 +13,7 @@ import pytest
 from coband.agents.messages.linear import LinearUpload
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import graphs, kit, runs
-from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
+from coband.simulator.core.hosts.host import Outstanding, kept_of, observe_late
 from coband.simulator.core.nodes.node import Agent, Outbox
 from coband.simulator.core.nodes.outbox import SERVER, Later
 from coband.simulator.core.records import trace as tr

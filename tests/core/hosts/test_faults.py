@@ -25,8 +25,7 @@ from coband.simulator.core.hosts.availability import BaseAvailability, MarkovOnO
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.speed import AgentsConfig, Episodes, SlowPeriod
 from coband.simulator.core.network.bandwidth import Rate, Stage
-from coband.simulator.core.network.links import Matrix
-from coband.simulator.core.network.loss import BurstLoss, GilbertElliott
+from coband.simulator.core.network.links import BurstLoss, GilbertElliott, Matrix
 from coband.simulator.core.network.network import Retransmission
 from coband.simulator.core.network.partitions import Outage
 from coband.simulator.core.network.reliable import ReliableTransport

@@ -13,14 +13,14 @@ import pytest
 
 from coband.simulator.conformance import graphs, runs
 from coband.simulator.core.hosts.availability import MarkovOnOff
-from coband.simulator.core.hosts.members import MovesAtTimes, PoissonJoins, PoissonLeaves, Stays, stays
+from coband.simulator.core.hosts.stays import MovesAtTimes, PoissonJoins, PoissonLeaves, Stays, stays
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.live.refusals import refuse
+from coband.simulator.live.config import refuse
 from tests.agents.test_conformance import CASES
 from tests.every import every
 

@@ -11,8 +11,7 @@ import pytest
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.conversations import Talks, on
-from coband.simulator.core.nodes.message import Message, payload
-from coband.simulator.core.nodes.mistakes import NodeMistake
+from coband.simulator.core.nodes.message import Message, NodeMistake, payload
 from coband.simulator.core.nodes.node import NEIGHBOURS, SERVER, Address, Agent, Outbox, Server, UnsupportedScenario
 from coband.simulator.core.records.invariants import InvariantViolation
 from tests.core.toys import TOY, News, Report, ToyAgent, ToyConfig, ToyServer, run_on_toys

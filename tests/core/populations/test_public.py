@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.core.populations.presets import Preset, presets
-from coband.simulator.core.populations.public import FedScale, Flash
+from coband.simulator.core.populations.kinds import FedScale, Flash, Preset, presets
 from tests.data_files import data_file
 
 

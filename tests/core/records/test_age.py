@@ -16,7 +16,7 @@ from coband.simulator.conformance.runs import registry
 from coband.simulator.conformance.runs import run as simulate
 from coband.simulator.core.nodes.node import BatchAgent
 from coband.simulator.core.records import trace as tr
-from coband.simulator.core.records.age import NEVER, Ages, Decisions
+from coband.simulator.core.records.progress import NEVER, Ages, Decisions
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.store.store import StoredRun, open_run
 from tests.analysis.traces.runs import GRAPH, STAR, perform

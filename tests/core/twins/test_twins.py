@@ -17,7 +17,7 @@ from coband.simulator.conformance import graphs
 from coband.simulator.conformance.runs import run as run_algorithm
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Later, Node, Outbox
-from coband.simulator.core.nodes.timers import Resend
+from coband.simulator.core.nodes.outbox import Resend
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.maths.linalg.caches import VersionCache
 from tests.core import toys

@@ -22,9 +22,8 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.wire.accounting import gaussian_epsilon, gaussian_sigma
 from coband.simulator.core.wire.config import MessagesConfig
-from coband.simulator.core.wire.mechanisms import LaplaceLocal, Released, Tree
-from coband.simulator.core.wire.privacy import Privacy
-from coband.simulator.core.wire.private_world import PrivateWorld
+from coband.simulator.core.wire.privacy import LaplaceLocal, Privacy, Released, Tree
+from coband.simulator.core.wire.worlds import PrivateWorld
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 

@@ -15,7 +15,7 @@ from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.wire.config import MessagesConfig
-from coband.simulator.core.wire.values import semidefinite
+from coband.simulator.core.wire.encodings import semidefinite
 from coband.simulator.maths.linalg.gram import Gram
 
 RING: dict[str, Any] = {"topology": {"kind": "ring"}}

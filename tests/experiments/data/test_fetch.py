@@ -13,8 +13,7 @@ import pytest
 
 from coband.simulator.experiments.data.fetch import FetchError, fetch, fetch_dataset, fetch_graph, listing
 from coband.simulator.experiments.runs.code_version import file_sha256
-from coband.simulator.problems.datasets import DATASETS, ClassificationDataset, DataError
-from coband.simulator.problems.graph_datasets import GRAPH_DATASETS, GraphDataset
+from coband.simulator.problems.datasets import DATASETS, GRAPH_DATASETS, ClassificationDataset, DataError, GraphDataset
 from tests.data_files import data_file
 from tests.problems.files import write_magic, write_yelp
 

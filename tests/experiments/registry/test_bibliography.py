@@ -14,8 +14,7 @@ from coband.simulator.cli.main import main
 from coband.simulator.experiments.registry import bibliography
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.store.store import open_run
-from coband.simulator.problems.datasets import DATASETS
-from coband.simulator.problems.graph_datasets import GRAPH_DATASETS
+from coband.simulator.problems.datasets import DATASETS, GRAPH_DATASETS
 from coband.simulator.problems.ratings import RATINGS
 from tests.analysis.traces import runs
 

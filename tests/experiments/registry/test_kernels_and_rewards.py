@@ -12,7 +12,7 @@ import pytest
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario import document, validation
+from coband.simulator.experiments.scenario import document, loading
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
@@ -76,7 +76,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _build_anew() -> None:
-    for cache in (document.document_model, document.json_schema, validation._adapter):
+    for cache in (document.document_model, document.json_schema, loading._adapter):
         cache.cache_clear()
     found = Registry.installed()
     parts: list[Any] = [entry.config for entry in (*found.algorithms.values(), *found.problems.values())]

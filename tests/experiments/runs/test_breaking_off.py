@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.nodes.mistakes import NodeMistake, mistake
-from coband.simulator.experiments.runs.breaking_off import told
+from coband.simulator.core.nodes.message import NodeMistake, mistake
+from coband.simulator.experiments.runs.job import told
 
 
 def _told(act: Callable[[Any], object]) -> str:

@@ -17,7 +17,8 @@ import pytest
 from coband.simulator.conformance.runs import PROBLEM
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire import accounting
-from coband.simulator.experiments.runs import driver, executors, job, results, work
+from coband.simulator.experiments.runs import driver, job, results, work
+from coband.simulator.experiments.runs import workers as executors
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
 from coband.simulator.experiments.runs.job import DriverGone, Job, Outcome, attempt, check_driver
 from coband.simulator.experiments.runs.reporting import Report

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.experiments.runs.interrupts import finished_first
+from coband.simulator.experiments.runs.driver import finished_first
 from coband.simulator.experiments.runs.work import JobResult
 from coband.simulator.experiments.store.directory import RunDirectory
 from tests.experiments.runs.fake_runs import perform

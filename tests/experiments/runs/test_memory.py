@@ -23,7 +23,7 @@ from coband.simulator.experiments.runs.job import Job, Outcome, attempt
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
-from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.finite_domain import Domain
 
 
 @pytest.fixture

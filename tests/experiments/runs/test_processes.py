@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs import workers as executors
 from tests.experiments.runs.fake_runs import wait_until
 
 PROC = Path("/proc/self/task")
@@ -93,7 +93,7 @@ def test_workers_ignore_ctrl_c_from_their_first_moment(tmp_path: Path) -> None:
 
 IDLE = """
 import os, time
-from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs import workers as executors
 print(executors.processes(1).submit(os.getpid).result(), flush=True)
 time.sleep(60)
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coband.simulator.experiments.runs.stopping import more, still_wide
+from coband.simulator.experiments.runs.planner import more, still_wide
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.sweep.planner import choose
 

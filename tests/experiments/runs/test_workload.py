@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.runs.workload import workload
+from coband.simulator.experiments.runs.reporting import workload
 from coband.simulator.experiments.sweep.study import load_study
 
 SCENARIO = """

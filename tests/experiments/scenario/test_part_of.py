@@ -7,8 +7,7 @@ import json
 from pydantic import field_validator
 
 from coband.simulator.core.config import Config
-from coband.simulator.experiments.scenario.loading import load
-from coband.simulator.experiments.scenario.validation import part_of
+from coband.simulator.experiments.scenario.loading import load, part_of
 
 
 class Foreign(Config):

@@ -15,13 +15,13 @@ from coband.simulator.core.algorithm import Needs
 from coband.simulator.core.network.topologies import EdgeList
 from coband.simulator.core.randomness.distributions import Constant, Empirical, Exponential
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.cross_checks import cross_check
 from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import from_document, load, loads
+from coband.simulator.experiments.scenario.overrides import to_yaml
+from coband.simulator.experiments.scenario.rules import cross_check
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import read
-from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.maths.kernels.library import Gaussian, Matern
 from coband.simulator.problems.classification import ClustersProblem
 from coband.simulator.problems.contextual import ContextualProblem
@@ -180,7 +180,7 @@ def test_null(text: str) -> None:
 def test_written_yaml_reads_back_by_both_versions_of_yaml(value: Any) -> None:
     import yaml
 
-    from coband.simulator.experiments.scenario.nodes import plain
+    from coband.simulator.experiments.scenario.yaml_nodes import plain
 
     document = {"x": value}
     node, problems = read(to_yaml(document), "x")

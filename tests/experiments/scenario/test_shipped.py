@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.loading import load
-from coband.simulator.experiments.scenario.shipped import (
+from coband.simulator.experiments.scenario.files import (
     CLAIMS,
     SUITE,
     SUITES,
@@ -19,6 +17,8 @@ from coband.simulator.experiments.scenario.shipped import (
     shipped_scenarios,
     similar,
 )
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.sweep.study import load_study
 
 FOLDER = Path(__file__).parents[3] / "scenarios"

@@ -11,9 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coband.simulator.experiments.scenario import yaml_text
-from coband.simulator.experiments.scenario.nodes import plain
-from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.experiments.scenario import overrides
+from coband.simulator.experiments.scenario.yaml_nodes import plain, read
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "coband" / "scenarios").rglob("*.yaml"))
@@ -26,7 +25,7 @@ VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dict
 def in_python(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The function as it is where PyYAML comes without libyaml."""
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    module = runpy.run_path(str(yaml_text.__file__))
+    module = runpy.run_path(str(overrides.__file__))
     assert module["_Dumper"].__bases__ == (yaml.SafeDumper,)
     return module["to_yaml"]
 
@@ -34,12 +33,12 @@ def in_python(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_both_libraries_write_the_same(in_python: Any) -> None:
     for file in SHIPPED:
         document = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
-        assert yaml_text.to_yaml(document) == in_python(document)
+        assert overrides.to_yaml(document) == in_python(document)
 
 
 @given(document=st.dictionaries(NAMES, VALUES, min_size=1, max_size=4))
 def test_what_is_written_is_read(document: dict[str, Any]) -> None:
-    text = yaml_text.to_yaml(document)
+    text = overrides.to_yaml(document)
     assert yaml.safe_load(text) == document
     node, problems = read(text, "written")
     assert not problems

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.experiments.statistics.anytime import LARGEST, closed_ebh, share_process, t_process
+from coband.simulator.experiments.statistics.evidence import LARGEST, closed_ebh, share_process, t_process
 
 CLAIMS, MOST = 40, 60
 """Claims of a study, half of them exactly at the border, and the most replications of each."""

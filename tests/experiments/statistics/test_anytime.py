@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from coband.simulator.experiments.statistics import anytime
-from coband.simulator.experiments.statistics.anytime import (
+from coband.simulator.experiments.statistics import evidence
+from coband.simulator.experiments.statistics.evidence import (
     LARGEST,
     SCALES,
     closed_ebh,
@@ -53,7 +53,7 @@ def test_the_process_is_the_mixture_that_it_is_said_to_be(n: int, mean: float) -
 
 def test_the_two_sides_make_the_known_two_sided_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wang and Ramdas 2023 with prior N(0, 1): sqrt(1/(n + 1)) ((1 + u)/(1 + u/(n + 1)))^(n/2), u = t^2/(n - 1)."""
-    monkeypatch.setattr(anytime, "SCALES", (1.0,))
+    monkeypatch.setattr(evidence, "SCALES", (1.0,))
     n, t = 9, 2.5
     u = t**2 / (n - 1)
     both = 0.5 * (np.exp(t_process(t, n)) + np.exp(t_process(-t, n)))

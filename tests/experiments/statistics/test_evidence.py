@@ -7,8 +7,16 @@ import pytest
 from scipy import stats
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.experiments.statistics.anytime import share_process, t_process
-from coband.simulator.experiments.statistics.evidence import ENOUGH, UNKNOWN, Evidence, Requirement, fieller, together
+from coband.simulator.experiments.statistics.evidence import (
+    ENOUGH,
+    UNKNOWN,
+    Evidence,
+    Requirement,
+    fieller,
+    share_process,
+    t_process,
+    together,
+)
 
 RNG = np.random.default_rng(7)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.traces import tallies, verification
+from coband.simulator.analysis.traces import reading, verification
 from coband.simulator.core.records.trace import COLUMNS, RECORD
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.store import schema, store
@@ -162,12 +162,12 @@ def test_the_document_names_every_column(path: Path) -> None:
 
 
 def test_tallies(run: store.StoredRun) -> None:
-    by_kind = {(tally.label, tally.groups[0]): tally for tally in tallies.tally(run.jobs, "kind")}
+    by_kind = {(tally.label, tally.groups[0]): tally for tally in reading.tally(run.jobs, "kind")}
     sums, news = by_kind["Often", "sums"], by_kind["Often", "mean"]
     assert (sums.sends, sums.messages, sums.scalars, sums.deliveries) == (200, 200, 400, 200)
     assert (news.sends, news.messages, news.scalars, news.deliveries) == (200, 1000, 1000, 1000)
-    for by in tallies.GROUPS:
-        assert sum(tally.events for tally in tallies.tally(run.jobs, by)) == 2 * (1600 + 1250)
+    for by in reading.GROUPS:
+        assert sum(tally.events for tally in reading.tally(run.jobs, by)) == 2 * (1600 + 1250)
 
 
 def test_a_sound_trace_verifies(run: store.StoredRun) -> None:

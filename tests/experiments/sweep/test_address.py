@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from coband.simulator.core.nodes.node import Server
-from coband.simulator.experiments.runs import blas, code_version
+from coband.simulator.experiments.runs import code_version
+from coband.simulator.experiments.runs import code_version as blas
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.sweep import foreign_code
-from coband.simulator.experiments.sweep.address import Files, _modules, configuration_digest
-from coband.simulator.experiments.sweep.foreign_code import ForeignCode
+from coband.simulator.experiments.sweep import address
+from coband.simulator.experiments.sweep.address import Files, ForeignCode, _modules, configuration_digest
 from tests.problems.files import write_movielens
 
 NUMPYS = "/site-packages/numpy.libs/libscipy_openblas64_-1.so"
@@ -134,8 +134,8 @@ def test_what_code_imports_counts_wherever_it_is(
 def test_of_an_installed_package_the_files_of_its_distribution_count(
     plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = {**foreign_code.distributions(), "plug_in_of_a_test": ["plug-in"]}
-    monkeypatch.setattr(foreign_code, "distributions", lambda: known)
+    known = {**address.distributions(), "plug_in_of_a_test": ["plug-in"]}
+    monkeypatch.setattr(address, "distributions", lambda: known)
     installed(plugin, *(f"plug_in_of_a_test/{name}.py" for name in ("__init__", "agent", "unused")), "data.csv")
     digests = [code_of("plug_in_of_a_test.agent")]
     for file in ("plug_in_of_a_test/unused.py", "data.csv", "helper_of_a_test.py"):
@@ -149,8 +149,8 @@ def test_a_package_that_is_used_where_its_sources_are_counts_by_its_folder(
     plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = code_of("plug_in_of_a_test.agent")
-    known = {**foreign_code.distributions(), "plug_in_of_a_test": ["plug-in"]}
-    monkeypatch.setattr(foreign_code, "distributions", lambda: known)
+    known = {**address.distributions(), "plug_in_of_a_test": ["plug-in"]}
+    monkeypatch.setattr(address, "distributions", lambda: known)
     installed(plugin, "plug_in.pth")
     assert code_of("plug_in_of_a_test.agent") != before  # the metadata lies in the folder
     before = code_of("plug_in_of_a_test.agent")

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report import analysis, data, tables
 from coband.simulator.analysis.report import contents as catalogue
-from coband.simulator.analysis.report.environments import combinations
+from coband.simulator.analysis.report.analysis import combinations
 from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.report.page import page
 from coband.simulator.analysis.report.sweeps import CHARACTERS, ResponseSurface, _draw_heat, heat_maps

@@ -20,7 +20,8 @@ from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.runs.workers import Local
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.sweep import directory as files_module
-from coband.simulator.experiments.sweep import lock, status
+from coband.simulator.experiments.sweep import directory as status
+from coband.simulator.experiments.sweep import lock
 from coband.simulator.experiments.sweep.directory import ResultCache
 from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.problems.datasets import DataError

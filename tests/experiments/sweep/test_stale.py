@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import exit_status
-from coband.simulator.experiments.sweep import foreign_code
+from coband.simulator.experiments.sweep import address
 
 SCENARIO = """
 name: own
@@ -131,7 +131,7 @@ def test_jobs_of_code_among_very_many_files_are_never_used_again(
     (folder / "large.csv").write_text("1" * 1000)
     for name, most in (("MOST_BYTES", 1000), ("MOST_FILES", 1)):
         with monkeypatch.context() as patch:
-            patch.setattr(foreign_code, name, most)
+            patch.setattr(address, name, most)
             swept(capsys, *["--resume"] * (folder / "out").exists())
             kept, said = swept(capsys, "--resume")
         assert kept == 0

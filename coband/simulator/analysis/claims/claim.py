@@ -9,9 +9,19 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from coband.simulator.analysis.claims.comparisons import Difference, Equal, Gaps, Order, Ratio, Share, Value
+from coband.simulator.analysis.claims.comparisons import (
+    Below,
+    Difference,
+    Equal,
+    Gaps,
+    Growth,
+    Order,
+    Ratio,
+    Share,
+    Slope,
+    Value,
+)
 from coband.simulator.analysis.claims.condition import AnyTerm, Strict, Term
-from coband.simulator.analysis.claims.curves import Below, Growth, Slope
 from coband.simulator.analysis.claims.samples import AXES, HEIGHTS
 
 Size = Literal["full", "quick", "toy"]

@@ -11,8 +11,7 @@ import numpy as np
 
 from coband.simulator.analysis.claims.claim import Size
 from coband.simulator.analysis.claims.condition import Finding
-from coband.simulator.experiments.statistics.anytime import closed_ebh
-from coband.simulator.experiments.statistics.evidence import ENOUGH, mean_of_logs
+from coband.simulator.experiments.statistics.evidence import ENOUGH, closed_ebh, mean_of_logs
 
 Verdict = Literal["holds", "does not hold", "no practical difference", "undecided", "not run"]
 LEVEL = 0.05

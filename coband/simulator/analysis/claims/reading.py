@@ -14,12 +14,10 @@ from pydantic.json_schema import JsonSchemaValue
 
 from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Paper, PlacedClaim
 from coband.simulator.experiments.scenario.explain import Explainer
-from coband.simulator.experiments.scenario.files import read_scenario
+from coband.simulator.experiments.scenario.files import CLAIMS, FOLDER, read_scenario
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.nodes import plain
-from coband.simulator.experiments.scenario.shipped import CLAIMS, FOLDER
 from coband.simulator.experiments.scenario.wording import Wording
-from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.experiments.scenario.yaml_nodes import plain, read
 from coband.simulator.scenario_errors import RequestError
 
 PAPER = "paper"

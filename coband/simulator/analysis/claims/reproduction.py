@@ -16,8 +16,8 @@ from coband.simulator.analysis.claims.condition import Finding
 from coband.simulator.analysis.claims.jobs import Jobs
 from coband.simulator.analysis.claims.outcome import Outcome, Verdict, fails_of, holds_of, pursued, verdicts
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
+from coband.simulator.analysis.claims.results import is_of_other_settings, settings_digest
 from coband.simulator.analysis.claims.samples import SampleError
-from coband.simulator.analysis.claims.settings import is_of_other_settings, settings_digest
 from coband.simulator.analysis.claims.studies import Key, needed
 from coband.simulator.analysis.claims.trials import ConditionProgress, Trial
 from coband.simulator.experiments.runs.code_version import sha256

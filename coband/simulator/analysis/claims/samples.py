@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.runs.planner import Variant
 from coband.simulator.experiments.runs.results import Record
-from coband.simulator.experiments.runs.variant import Variant
 from coband.simulator.scenario_errors import RequestError
 
 AXES = {"turns": 0, "turns_per_agent": 0, "times": 1, "scalars": 3}

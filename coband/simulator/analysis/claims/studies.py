@@ -11,7 +11,7 @@ from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Size
 from coband.simulator.analysis.claims.condition import Term
 from coband.simulator.analysis.claims.samples import Sample, SampleError, StudySamples
 from coband.simulator.experiments.runs.code_version import sha256
-from coband.simulator.experiments.runs.variant import Variant
+from coband.simulator.experiments.runs.planner import Variant
 from coband.simulator.experiments.sweep.address import address
 from coband.simulator.experiments.sweep.directory import ResultCache
 from coband.simulator.experiments.sweep.study import Sweep, load_study

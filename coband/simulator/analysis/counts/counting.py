@@ -19,13 +19,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.hardware import explained, hardware
+from coband.simulator.experiments.runs.planner import Variant
 from coband.simulator.experiments.runs.reporting import Commands, Listener
 from coband.simulator.experiments.runs.results import Failure, Record
 from coband.simulator.experiments.runs.study import study_of
-from coband.simulator.experiments.runs.variant import Variant
+from coband.simulator.experiments.scenario.files import is_shipped
 from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.scenario.shipped import is_shipped
 from coband.simulator.experiments.store import directory, files
 from coband.simulator.experiments.sweep.study import Sweep, load_study
 from coband.simulator.scenario_errors import RequestError

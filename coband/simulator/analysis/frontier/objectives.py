@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
-from coband.simulator.experiments.scenario.nodes import Mark
+from coband.simulator.experiments.scenario.yaml_nodes import Mark
 from coband.simulator.experiments.statistics.dominance import Values
 from coband.simulator.metrics import Metric
 

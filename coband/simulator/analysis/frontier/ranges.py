@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from coband.simulator.experiments.scenario.input_problems import ScenarioError, quoted
-from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, ScalarNode, SequenceNode
-from coband.simulator.experiments.scenario.yaml_nodes import read, resolve
+from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, Mark, ScalarNode, SequenceNode, read, resolve
 from coband.simulator.experiments.sweep.grid import Value, values_of
 
 DIGITS = 3

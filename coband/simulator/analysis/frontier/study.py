@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from coband.simulator.analysis.frontier.budget import LEAST_FRESH, SEARCH_REPLICATIONS, Budget, BudgetError
-from coband.simulator.analysis.frontier.candidates import Candidates
 from coband.simulator.analysis.frontier.explorer import Sampler, explorer
 from coband.simulator.analysis.frontier.objectives import objectives
-from coband.simulator.analysis.frontier.planner import FrontierPlanner, Track
-from coband.simulator.analysis.frontier.space import Space, spaces
+from coband.simulator.analysis.frontier.planner import (
+    LEAST_FRESH,
+    SEARCH_REPLICATIONS,
+    Budget,
+    BudgetError,
+    FrontierPlanner,
+    Track,
+)
+from coband.simulator.analysis.frontier.space import Candidates, Space, spaces
 from coband.simulator.analysis.frontier.summary import summary
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.planner import Planner

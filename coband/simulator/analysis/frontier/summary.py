@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from coband.simulator.analysis.frontier import objectives
-from coband.simulator.analysis.frontier.choice import choices
+from coband.simulator.analysis.frontier.finalists import choices
 from coband.simulator.analysis.frontier.planner import FrontierPlanner
 from coband.simulator.analysis.frontier.space import Space
 from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.planner import FRESH, Variant
 from coband.simulator.experiments.runs.results import Entry, Failure, Results, Spread
 from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.statistics.dominance import Standing, standings
+from coband.simulator.experiments.sweep.directory import entry, estimated, parameters
 from coband.simulator.experiments.sweep.planner import TUNING
-from coband.simulator.experiments.sweep.summary import entry, estimated, parameters
 from coband.simulator.metrics import Metric
 
 

@@ -6,8 +6,10 @@ drawn; means of the others are over all replications.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,12 +21,37 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.communication import fields
 from coband.simulator.analysis.report.data import Contender
-from coband.simulator.analysis.report.drawing import figure, plain
-from coband.simulator.analysis.report.lies import Lie, first_lies
-from coband.simulator.analysis.report.palette import MUTED, PAPER, SERIES
+from coband.simulator.analysis.report.drawing import MUTED, PAPER, SERIES, figure, plain
 from coband.simulator.analysis.report.rows import LONG_LABEL, label_rows
+from coband.simulator.analysis.report.times import fields
+from coband.simulator.experiments.store.store import StoredJob
+
+
+@dataclass(frozen=True)
+class Lie:
+    """One message that was changed."""
+
+    time: float
+    agent: int
+    behaviour: str
+
+
+def lies(job: StoredJob) -> list[Lie]:
+    """The lies of a job, in order; none without a trace."""
+    query = "SELECT time, node, detail FROM events WHERE job = ? AND detail LIKE '%\"adversary\"%' ORDER BY seq"
+    found = []
+    for time, node, detail in job.part.execute(query, (job.id,)) if job.trace != "off" else ():
+        done = json.loads(detail).get("wire", {})
+        if "adversary" in done:
+            found.append(Lie(float(time), int(node), str(done["adversary"])))
+    return found
+
+
+def first_lies(contender: Contender) -> list[Lie]:
+    """The lies of the first replication that has any."""
+    return next((found for job in contender.jobs if (found := lies(job))), [])
+
 
 MOST = 24
 """Rows of lying agents; the first ones are drawn."""

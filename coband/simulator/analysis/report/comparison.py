@@ -13,9 +13,8 @@ import numpy as np
 from coband.simulator.analysis.report.data import Contender, RunComparison
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
-from coband.simulator.experiments.statistics.anytime import confidence_sequence, mean_processes
 from coband.simulator.experiments.statistics.estimates import LEVEL, Estimate
-from coband.simulator.experiments.statistics.evidence import mean_of_logs
+from coband.simulator.experiments.statistics.evidence import confidence_sequence, mean_of_logs, mean_processes
 from coband.simulator.metrics import Metric
 
 Interval = tuple[float, float]

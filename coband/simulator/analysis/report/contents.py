@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report import figures as curves
-from coband.simulator.analysis.report import frontier, frontier_figure, rows, sweeps
+from coband.simulator.analysis.report import frontier, rows, sweeps
+from coband.simulator.analysis.report import frontier as frontier_figure
 from coband.simulator.analysis.report.adversity import adversity_figure
-from coband.simulator.analysis.report.age import age_figure
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import REGRET
-from coband.simulator.analysis.report.drawing import styled
+from coband.simulator.analysis.report.devices import age_figure, population_figure
+from coband.simulator.analysis.report.drawing import LineStyle, line_style, styled
 from coband.simulator.analysis.report.multiples import regret_multiples, sole, totals_multiples
-from coband.simulator.analysis.report.palette import LineStyle, line_style
-from coband.simulator.analysis.report.population import population_figure
 
 MAX_PANELS = 3
 MAX_ROWS = 12

@@ -2,19 +2,135 @@
 
 from __future__ import annotations
 
+import io
+import re
 import textwrap
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from coband.simulator.analysis.report.palette import INK, MUTED, RULE
+from coband.simulator.analysis.report.embedding import static
+
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5b5b5b")
+KINDS = ("#332288", "#999933", "#882255", "#b79fe0", "#d8c27a", "#125a56", "#7b4b2a", "#b5cf6b")
+NO_PAYLOAD = "#9a9a9e"
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+Dash = Literal["-"] | tuple[float, tuple[float, ...]]
+DASHES: tuple[Dash, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+HATCHES = ("", "////", "--", "\\\\\\\\", "xxxx", "||", "++", "//", "----", "\\\\", "||||", "xx")
+"""Lines alone: dots are circles, which take hundreds of kilobytes of a page."""
+INK, MUTED, RULE, PAPER = "#1c1c1e", "#5f6368", "#dcdce0", "#fefefe"
+TIMES = {
+    "compute": "#4a5d73",
+    "handling": "#93a5b8",
+    "others": "#a8322d",
+    "server": "#d98c86",
+    "transfer": "#f2cfc4",
+    "retransmission": "#5e0b0b",
+    "stalled": "#b56576",
+    "down": "#2a2a2c",
+    "idle": "#d5d7da",
+    "finished": "#ebecee",
+}
+"""State of an agent -> its colour."""
+TIME_HATCHES = {"handling": "----", "others": "////", "server": "\\\\\\\\", "retransmission": "xxxx", "stalled": "++++"}
+"""State of an agent -> its hatching; the others have none, and differ in lightness."""
+PARTS = {"agents": "others", "server": "server", "transfer": "transfer", "retransmission": "retransmission"}
+"""Part of a critical path -> the state that means the same."""
+
+FADED = 0.25
+"""Share of the colour, in paper, of points about which the replications show neither."""
+SHADES = (("ink", 0.45), ("ink", 0.7), ("ink", 1.0), ("paper", 0.75), ("paper", 0.6))
+"""What a colour of an algorithm is mixed with, and its share: from dark to pale, for the values of a parameter."""
+
+
+def mixed(colour: str, other: str, share: float) -> str:
+    """The colour with ``share`` of the first, as CSS mixes in sRGB."""
+    parts = ((int(one[i : i + 2], 16) for one in (colour, other)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in parts)
+
+
+def shade(colour: str, place: int) -> str:
+    """A colour of an algorithm in one of :data:`SHADES`."""
+    name, share = SHADES[place]
+    return mixed(colour, {"ink": INK, "paper": PAPER}[name], share)
+
+
+VARIABLES = {
+    **{
+        shade(colour, place): f"color-mix(in srgb, var(--series-{number}) {100 * share:g}%, var(--{name}))"
+        for number, colour in enumerate(SERIES)
+        for place, (name, share) in enumerate(SHADES)
+    },
+    **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES)},
+    **{
+        mixed(colour, PAPER, FADED): f"color-mix(in srgb, var(--series-{number}) {100 * FADED:g}%, var(--paper))"
+        for number, colour in enumerate(SERIES)
+    },
+    INK: "var(--ink)",
+    MUTED: "var(--muted)",
+    RULE: "var(--rule)",
+    PAPER: "var(--paper)",
+    **{colour: f"var(--kind-{number})" for number, colour in enumerate(KINDS)},
+    NO_PAYLOAD: "var(--no-payload)",
+    **{colour: f"var(--time-{name})" for name, colour in TIMES.items()},
+}
+"""Colour -> colour in CSS, in variables of the page, so that figures adapt to a dark page."""
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """Colour, marker and dashes of one contender's curve."""
+
+    colour: str
+    marker: str
+    dash: Dash
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """The same as matplotlib's keywords."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
+
+
+def line_style(number: int) -> LineStyle:
+    """The style of contender ``number``, from 0; the first 28 differ in colour or dashes."""
+    colours = len(SERIES)
+    return LineStyle(SERIES[number % colours], MARKERS[number % colours], DASHES[number // colours % len(DASHES)])
+
+
+def variant_style(entry: int, variant: int, count: int = 1) -> LineStyle:
+    """The style of a variant of an algorithm: the algorithm's colour, and marker and dashes of its own.
+
+    Args:
+        count: number of variants, whose shades go from dark to pale; with 1 all have the colour itself.
+    """
+    colour, marker = SERIES[entry % len(SERIES)], MARKERS[(entry + variant) % len(MARKERS)]
+    if count > 1:
+        last = len(SHADES) - 1
+        colour = shade(colour, round(last * variant / (count - 1)) if count <= last + 1 else variant % (last + 1))
+    return LineStyle(colour, marker, DASHES[(entry // len(SERIES) + variant) % len(DASHES)])
+
+
+def kind_colour(kind: str, kinds: Mapping[str, bool]) -> str:
+    """The colour of a kind of message; those without payload have one in common.
+
+    Args:
+        kinds: all kinds -> whether they carry scalars, in the order of their colours.
+    """
+    coloured = [one for one, carries in kinds.items() if carries]
+    return KINDS[coloured.index(kind) % len(KINDS)] if kind in coloured else NO_PAYLOAD
+
 
 SIZE = 9.0
 """Of the font, in points."""
@@ -139,3 +255,65 @@ def plain(axis: Axes, title: str = "", across: str = "", up: str = "") -> None:
 def figure(height: float) -> Figure:
     """An empty figure of the common width; ``height`` in inches."""
     return Figure(figsize=(WIDTH, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06, hspace=0.05))
+
+
+_PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
+_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+_SIZE = re.compile(r' (?:width|height)="[\d.]+pt"')
+_NAMES = re.compile(r'(\bid="|url\(#|xlink:href="#)')
+_NAMESPACES = re.compile(r' xmlns(?::\w+)?="[^"]*"| version="[^"]*"')
+_FONT = re.compile(r"font: ((?:\w+ )?)([\d.]+)px 'DejaVu Sans'[^;\"]*")
+_FAMILY = re.compile(r"font-family: 'DejaVu Sans'[^;\"]*")
+_LINE_ENDS = re.compile(r"\s*\n\s*")
+_PATHS = re.compile(r' d="([^"]*)"')
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_LINES = re.compile(r"(?<=\d) L ")
+_OTHERS = re.compile(r"\s*--(?!paper|ink|muted|rule|series|sans)[\w-]+: [^;]*;")
+
+
+def inline(figure: Figure, name: str, title: str) -> str:
+    """A figure as an ``svg`` element.
+
+    Args:
+        name: prefix of all ids, unique in the page.
+        title: description for readers who cannot see it.
+    """
+    text = _METADATA.sub("", _PROLOGUE.sub("", svg(figure)))
+    head, _, body = text.partition(">")
+    head = _SIZE.sub("", _NAMESPACES.sub("", head))
+    body = _NAMES.sub(rf"\g<1>{name}-", body).replace("xlink:href", "href")
+    body = _FAMILY.sub("font-family: var(--sans)", _FONT.sub(r"font: \1\2px var(--sans)", body))
+    for colour, variable in VARIABLES.items():
+        body = body.replace(colour, variable)
+    body = _PATHS.sub(_short, _LINE_ENDS.sub("\n", body))
+    return f'{head} role="img" aria-label="{escape(title)}">{body}'
+
+
+def colours() -> str:
+    """What a figure in a file of its own needs of the style sheet: colours, light and dark, and a font."""
+    sheet = static("coband.simulator.analysis.report", "report.css")
+    return _OTHERS.sub("", sheet[: sheet.index("* {")]) + "svg { background: var(--paper); }"
+
+
+def _short(path: re.Match[str]) -> str:
+    """A path with places to a tenth of a point, which no screen shows, and without what SVG lets one leave out."""
+    places = _NUMBER.sub(lambda one: f"{float(one[0]):.1f}".removesuffix(".0"), path[1].strip().replace("\n", " "))
+    return f' d="{_LINES.sub(" ", places).replace(" -", "-")}"'
+
+
+def svg(figure: Figure) -> str:
+    """A figure as an SVG document without a date; equal figures give equal text.
+
+    Its panels are placed here, once and for all: to place them, savefig would draw everything twice.
+    """
+    buffer, canvas, layout = io.StringIO(), figure.canvas, figure.get_layout_engine()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # readers' own fonts draw the text
+        if layout is not None:
+            FigureCanvasSVG(figure)  # what measures its texts
+            layout.execute(figure)
+            with mpl.rc_context({"figure.constrained_layout.use": False}):
+                figure.set_layout_engine(None)
+            figure.set_canvas(canvas)
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()

@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from coband.simulator.experiments.visible import visible
+from coband.simulator.experiments.safe_text import visible
 
 
 def templates(package: str, **known: Any) -> Environment:

@@ -6,13 +6,19 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from coband.simulator.analysis.report import figures as curves
-from coband.simulator.analysis.report import rows
+from coband.simulator.analysis.report import figures, rows
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import Contender
-from coband.simulator.analysis.report.drawing import NARROW, TITLES, columns_for, few_ticks, wrapped
+from coband.simulator.analysis.report.drawing import (
+    NARROW,
+    TITLES,
+    LineStyle,
+    columns_for,
+    few_ticks,
+    line_style,
+    wrapped,
+)
 from coband.simulator.analysis.report.figures import Line
-from coband.simulator.analysis.report.palette import LineStyle, line_style
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.metrics import Metric
 
@@ -74,16 +80,16 @@ def regret_multiples(analysis: Analysis) -> Figure:
     shown = analysis.within[:MAX_ENVIRONMENTS]
     if sole(analysis):
         series = [one.contenders[0].series for one in shown]
-        return curves.curve_figure(
+        return figures.curve_figure(
             [
-                curves.Line(one.environment, each, line_style(i))
+                figures.Line(one.environment, each, line_style(i))
                 for i, (one, each) in enumerate(zip(shown, series, strict=True))
             ]
         )
     found = [(one.environment, foremost(one)) for one in shown]
     legend = {line.label: line for _, lines in found for line in lines}
-    panels = curves.with_energy(curves.PANELS[:3], [line for _, lines in found for line in lines])
-    return curves.curve_grid(found, panels, list(legend.values()), COLUMNS)
+    panels = figures.with_energy(figures.PANELS[:3], [line for _, lines in found for line in lines])
+    return figures.curve_grid(found, panels, list(legend.values()), COLUMNS)
 
 
 def foremost(analysis: Analysis) -> list[Line]:

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.embedding import static, templates
 from coband.simulator.analysis.report.sections import Sheet, sections
+from coband.simulator.experiments.safe_text import visible
 from coband.simulator.experiments.statistics.numerals import number
-from coband.simulator.experiments.visible import visible
 
 PACKAGE = "coband.simulator.analysis.report"
 DIAGRAM = ("events", "view", "drawing", "messages", "words", "controls")

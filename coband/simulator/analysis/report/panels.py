@@ -10,7 +10,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from coband.simulator.analysis.report import contents, figures, frontier, frontier_figure, multiples, rows
+from coband.simulator.analysis.report import contents, figures, frontier, multiples, rows
+from coband.simulator.analysis.report import frontier as frontier_figure
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.contents import NamedFigure
 from coband.simulator.analysis.report.data import REGRET, ReportError

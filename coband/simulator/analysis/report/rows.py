@@ -17,10 +17,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from coband.simulator.analysis.report import rounds as rounds_
 from coband.simulator.analysis.report import times as times_
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.communication import ARROWS, Flow
 from coband.simulator.analysis.report.comparison import Difference
-from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick, wrapped
-from coband.simulator.analysis.report.palette import (
+from coband.simulator.analysis.report.drawing import (
     HATCHES,
     MUTED,
     NO_PAYLOAD,
@@ -29,8 +27,14 @@ from coband.simulator.analysis.report.palette import (
     TIME_HATCHES,
     TIMES,
     LineStyle,
+    add_legend,
+    figure,
     kind_colour,
+    legend_height,
+    tick,
+    wrapped,
 )
+from coband.simulator.analysis.report.times import ARROWS, Flow
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.metrics import Metric

@@ -6,6 +6,7 @@ A further section is one more function in :data:`SECTIONS`. It gets figures by `
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,15 +15,141 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from coband.simulator.analysis.report import contents, critical, diagram, multiples, provenance, tables, times
+from coband.simulator.analysis.report import contents, diagram, multiples, tables, times
 from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP
-from coband.simulator.analysis.report.fates import fates_table
+from coband.simulator.analysis.report.data import Events, as_given, name_of
+from coband.simulator.analysis.report.devices import fates_table
+from coband.simulator.analysis.report.diagram import key_of, title_of
+from coband.simulator.analysis.report.drawing import TIMES, VARIABLES, inline
 from coband.simulator.analysis.report.figures import MAX_BANDS
 from coband.simulator.analysis.report.frontier import standing_table
-from coband.simulator.analysis.report.palette import TIMES, VARIABLES
-from coband.simulator.analysis.report.svg import inline
+from coband.simulator.analysis.report.rounds import Round
 from coband.simulator.analysis.report.tables import ReportTable
+from coband.simulator.analysis.traces.reading import address_name
+from coband.simulator.experiments.runs.expectations import ROUNDING
+from coband.simulator.experiments.store.store import StoredRun
+
+ELSEWISE = {"live", "not_installed"}
+"""Keys that only manifests of runs have which the scenario alone does not repeat."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a run was made: its command, its scenario, versions, and fingerprints.
+
+    Attributes:
+        given: whether the scenario is the file as it was given, and not the resolved one.
+        repeats: whether ``coband run`` with the scenario gives the same fingerprints.
+    """
+
+    name: str
+    scenario: str
+    given: bool
+    repeats: bool
+    command: str
+    facts: tuple[tuple[str, str], ...]
+    fingerprints: tables.ReportTable
+
+
+def of(run: StoredRun) -> Provenance:
+    """How a run was made."""
+    manifest = run.manifest
+    versions = manifest.get("versions") or {}
+    platform = manifest.get("platform") or {}
+    command = shlex.join(["coband", *map(str, (manifest.get("command") or ["coband", "run"])[1:])])
+    facts = [
+        ("seed", str(manifest.get("seed", ""))),
+        ("started", str(manifest.get("started", ""))),
+        ("finished", str(manifest.get("finished") or "not finished")),
+        ("versions", ", ".join(f"{name} {version}" for name, version in versions.items() if version)),
+        ("platform", str(platform.get("system", ""))),
+        ("BLAS", ", ".join(dict.fromkeys(_blas(one) for one in manifest.get("blas") or []))),
+    ]
+    hardware = manifest.get("hardware") or {}
+    facts += [
+        (part, str(hardware[part])) for part in ("processor", "numpy's SIMD features", "C library") if part in hardware
+    ]
+    rows = tuple(
+        (job.label, str(job.replication), str(job.record["fingerprint"]), _gap(job.record.get("closest_decision")))
+        for job in run.jobs
+        if job.record is not None
+    )
+    header = ("label", "replication", "fingerprint", "closest decision")
+    table = tables.ReportTable(
+        "SHA-256 over every event of a job, and the smallest gap between the best arm's score and the next one at any "
+        f"turn, as a share of the larger one: below {ROUNDING:.0e} rounding may have decided, so that another kind "
+        "of processor may come to other results.",
+        header,
+        rows,
+        texts=3,
+    )
+    return Provenance(
+        name_of(run),
+        run.scenario,
+        as_given(run),
+        not as_given(run) and not ELSEWISE & manifest.keys(),
+        command,
+        tuple(fact for fact in facts if fact[1]),
+        table,
+    )
+
+
+def _gap(value: Any) -> str:
+    return f"{value:.1e}" if isinstance(value, float) else "-"
+
+
+def _blas(library: Mapping[str, Any]) -> str:
+    return " ".join(str(library[key]) for key in ("internal_api", "version", "architecture") if library.get(key))
+
+
+VERBS = {
+    "turn": "starts a turn",
+    "choose": "chooses",
+    "reward": "sees its reward",
+    "trigger": "triggers",
+    "send": "sends",
+    "deliver": "receives",
+    "apply": "applies its data",
+    "model": "adopts the model",
+    "wait": "begins to wait",
+    "resume": "resumes",
+    "eliminate": "eliminates arms",
+    "stop": "stops",
+}
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """The critical path of one round, in words.
+
+    Attributes:
+        job: key of its job in the diagram.
+        steps: descriptions of the events, in order.
+        event: seq of the last event.
+    """
+
+    label: str
+    job: str
+    round: Round
+    steps: tuple[str, ...]
+    event: int
+
+
+def path(environment: str, timing: Timing, found: Round) -> CriticalPath:
+    """The critical path of a round of the first replication."""
+    steps = tuple(_step(timing.first, index) for index in reversed(found.chain))
+    job = key_of(environment, timing.contender, timing.contender.jobs[0].replication)
+    return CriticalPath(title_of(environment, timing.contender), job, found, steps, found.chain[0])
+
+
+def _step(events: Events, index: int) -> str:
+    """An event in words, such as "12.5: agent 3 sends upload to server"."""
+    word, kind = events.words[int(events["event"][index])], int(events["kind"][index])
+    node, peer = (address_name(int(events[name][index])) or "" for name in ("node", "peer"))
+    head = f"{float(events['time'][index]):,.6g}: {node} {VERBS.get(word, word)}"
+    return head if kind < 0 else f"{head} {events.names[kind]} {'to' if word == 'send' else 'from'} {peer}"
+
 
 MAX_ENVIRONMENTS = multiples.MAX_ENVIRONMENTS
 """Largest number of environments with figures and tables of their own."""
@@ -205,7 +332,7 @@ def _occurs(timings: Sequence[Timing], key: str) -> bool:
 
 def _rounds(sheet: Sheet) -> Section | None:
     paths = [
-        critical.path(one.environment, timing, each)
+        path(one.environment, timing, each)
         for one in sheet.within
         for timing in one.timings
         if timing.all_rounds
@@ -231,7 +358,7 @@ def _diagram(sheet: Sheet) -> Section | None:
 
 
 def _reproduce(sheet: Sheet) -> Section:
-    sources = [provenance.of(run) for run in sheet.analysis.comparison.runs]
+    sources = [of(run) for run in sheet.analysis.comparison.runs]
     body = sheet.fill("reproduce", sources=sources, title=sheet.analysis.comparison.title)
     return Section("reproduce", "Reproduce", "Scenario, and how to reproduce", body, tall=True)
 

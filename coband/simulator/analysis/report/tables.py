@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coband.simulator.analysis.report import communication as communication_of
 from coband.simulator.analysis.report import rounds, times
+from coband.simulator.analysis.report import times as communication_of
+from coband.simulator.analysis.report.adversity import lies
 from coband.simulator.analysis.report.analysis import Analysis, Timing
-from coband.simulator.analysis.report.communication import ARROWS
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP, Difference, Ranking
-from coband.simulator.analysis.report.lies import lies
 from coband.simulator.analysis.report.rounds import Round
+from coband.simulator.analysis.report.times import ARROWS
 from coband.simulator.experiments.registry.catalogue import unprotected
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate

@@ -14,9 +14,8 @@ import numpy as np
 from coband.simulator.analysis.suite.submission import MEASURED, Outcome, Submission
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, REFERENCES, Size, Suite, World
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.statistics.anytime import closed_ebh, share_process
 from coband.simulator.experiments.statistics.dominance import non_dominated
-from coband.simulator.experiments.statistics.evidence import Requirement, fieller
+from coband.simulator.experiments.statistics.evidence import Requirement, closed_ebh, fieller, share_process
 from coband.simulator.experiments.statistics.numerals import between
 
 RATE = 0.05

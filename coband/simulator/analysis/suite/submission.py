@@ -21,9 +21,8 @@ from coband.simulator.experiments.runs.reporting import Commands, Listener, Repo
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store.files import SCENARIO, replace_bytes, writing_to
-from coband.simulator.experiments.sweep.address import address
+from coband.simulator.experiments.sweep.address import ForeignCode, address
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
-from coband.simulator.experiments.sweep.foreign_code import ForeignCode
 from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.experiments.sweep.study import Sweep
 from coband.simulator.scenario_errors import RequestError

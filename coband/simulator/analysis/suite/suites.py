@@ -18,14 +18,13 @@ from coband.simulator.analysis.frontier.ranges import Between, Range, parse
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.experiments.registry.registry import ALGORITHMS, Registry
 from coband.simulator.experiments.runs.code_version import sha256
+from coband.simulator.experiments.runs.planner import Variant
 from coband.simulator.experiments.runs.preflight import preflight
-from coband.simulator.experiments.runs.variant import Variant
-from coband.simulator.experiments.scenario.files import ScenarioText
+from coband.simulator.experiments.scenario.files import FOLDER, LOADER, SUITE, SUITES, ScenarioText
 from coband.simulator.experiments.scenario.input_problems import ScenarioError, did_you_mean
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
-from coband.simulator.experiments.scenario.nodes import Mark, plain
-from coband.simulator.experiments.scenario.shipped import FOLDER, LOADER, SUITE, SUITES
-from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.scenario.overrides import to_yaml
+from coband.simulator.experiments.scenario.yaml_nodes import Mark, plain
 from coband.simulator.experiments.sweep.study import Sweep, load_study
 from coband.simulator.plugins.entry_points import OWN_DISTRIBUTION, distribution, installed
 from coband.simulator.scenario_errors import RequestError

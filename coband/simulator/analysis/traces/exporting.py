@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
+import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO
 
-from coband.simulator.analysis.traces import perfetto, tables
+from coband.simulator.analysis.traces import perfetto
 from coband.simulator.analysis.traces.reading import traced
 from coband.simulator.experiments.store.files import refuse_stored, writing_to
-from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
+from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun, StoreError
 
 Write = Callable[[str], object]
 COMPRESSED = ".gz"
@@ -49,7 +53,7 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
     try:
         with writing_to(out, "Choose another place with --out."):
             if form == "parquet":
-                tables.write_parquet(run.events_of(jobs), draft)
+                write_parquet(run.events_of(jobs), draft)
             else:
                 with _opened(draft, compressed=out.suffix == COMPRESSED) as stream:
                     _write(run, jobs, form, stream.write)
@@ -71,6 +75,64 @@ def _write(run: StoredRun, jobs: list[StoredJob], form: str, out: Write) -> None
     if form == "perfetto":
         perfetto.write(jobs, out)
     elif form == "csv":
-        tables.write_csv(run.events_of(jobs), out)
+        write_csv(run.events_of(jobs), out)
     else:
-        tables.write_jsonl(run.events_of(jobs), out)
+        write_jsonl(run.events_of(jobs), out)
+
+
+BATCH = 65_536
+TEXTS = ("label", "event", "node", "peer", "kind", "reason", "detail")
+FLOATS = ("time", "value")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What formulas begin with."""
+
+
+def write_csv(events: Iterable[Event], out: Callable[[str], object]) -> None:
+    """Write a header and one line per event; missing values are empty. Numbers have full precision.
+
+    A text that spreadsheets would take for a formula has an apostrophe before it.
+    """
+    # Python quotes a text with a line end of the writer's own kind only, and readers take all kinds for one.
+    writer = csv.writer(SimpleNamespace(write=lambda line: out(f"{line[:-2]}\n")), lineterminator="\r\n")
+    writer.writerow(Event._fields)
+    writer.writerows(map(_inert, event) for event in events)
+
+
+def _inert(value: object) -> object:
+    """A value of a cell that is no formula; what nodes note are numbers, though as text."""
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def write_jsonl(events: Iterable[Event], out: Callable[[str], object]) -> None:
+    """Write one JSON object per line; missing values are null."""
+    for event in events:
+        out(json.dumps(event._asdict(), allow_nan=False) + "\n")
+
+
+def write_parquet(events: Iterable[Event], file: Path) -> None:
+    """Write a Parquet file, batch by batch.
+
+    Raises:
+        StoreError: pyarrow is not installed; the text says how to install it.
+    """
+    try:
+        import pyarrow as arrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise StoreError("Parquet needs pyarrow: pip install 'coband[parquet]'.") from error
+    types = {
+        **dict.fromkeys(Event._fields, arrow.int64()),
+        **dict.fromkeys(TEXTS, arrow.string()),
+        **dict.fromkeys(FLOATS, arrow.float64()),
+    }
+    schema, rest = arrow.schema(list(types.items())), iter(events)
+    with parquet.ParquetWriter(file, schema) as writer:
+        while batch := list(islice(rest, BATCH)):
+            columns = dict(zip(Event._fields, zip(*batch, strict=True), strict=True))
+            writer.write_table(arrow.table(columns, schema=schema))

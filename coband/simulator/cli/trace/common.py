@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.options import BadInput, options
+from coband.simulator.cli.options import AtLeast, BadInput, options
 from coband.simulator.cli.runs import RUN as RUN
 from coband.simulator.cli.runs import RUNS_HELP as RUNS_HELP
-from coband.simulator.cli.types import AtLeast
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import StoredRun

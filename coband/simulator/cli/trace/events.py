@@ -29,7 +29,7 @@ def print_events(events: Iterable[Event], algorithms: Mapping[str, str], as_json
         algorithms: name of the algorithm of each label.
         as_json: whether they are printed as JSON.
     """
-    from coband.simulator.analysis.traces.meaning import content
+    from coband.simulator.analysis.traces.causes import content
 
     current = None
     narrow = is_narrow()
@@ -95,6 +95,6 @@ def _parts(event: Event, algorithms: Mapping[str, str]) -> Iterator[str]:
 
 
 def _meaning(event: Event, algorithms: Mapping[str, str]) -> str:
-    from coband.simulator.analysis.traces.meaning import meaning
+    from coband.simulator.analysis.traces.causes import meaning
 
     return meaning(event, algorithms.get(event.label, ""))

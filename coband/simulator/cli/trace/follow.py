@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import JSON_LINES
+from coband.simulator.cli.options import JSON_LINES, AtLeast
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 from coband.simulator.cli.trace.events import print_events
-from coband.simulator.cli.types import AtLeast
 
 if TYPE_CHECKING:
-    from coband.simulator.analysis.traces.lives import MessageHistory
+    from coband.simulator.analysis.traces.causes import MessageHistory
 
 
 @click.command(epilog=RUNS_HELP)
@@ -28,7 +27,7 @@ def follow(path: Path, message: int, label: str | None, replication: int | None,
     On a graph this includes all sends that forward the message; MESSAGE may be the number of any of them.
     """
     with opened(path) as run:
-        from coband.simulator.analysis.traces.lives import follow as history_of
+        from coband.simulator.analysis.traces.causes import follow as history_of
         from coband.simulator.analysis.traces.reading import TraceReader, one_job
 
         history = history_of(TraceReader(one_job(run, label, replication)), message)

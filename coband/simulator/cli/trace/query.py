@@ -11,10 +11,9 @@ from threading import Timer
 
 import click
 
-from coband.simulator.cli import tables
-from coband.simulator.cli.options import JSON_LINES, BadInput
+from coband.simulator.cli.options import JSON_LINES, BadInput, Finite
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, cell, opened, print_json
-from coband.simulator.cli.types import Finite
+from coband.simulator.terminal import tables
 
 GRACE_SECONDS = 5.0
 MOST_SECONDS = 86_400.0

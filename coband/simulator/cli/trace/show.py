@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import JSON_LINES
+from coband.simulator.cli.options import JSON_LINES, AtLeast
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, parse_interval
 from coband.simulator.cli.trace.events import print_events
-from coband.simulator.cli.types import AtLeast
 
 
 @click.command(epilog=RUNS_HELP)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli import tables
 from coband.simulator.cli.options import JSON_LINES, BadInput
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, print_json
+from coband.simulator.terminal import tables
 
 
 @click.command(epilog=RUNS_HELP)
@@ -23,7 +23,7 @@ from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, pr
 @JSON_LINES
 def stats(path: Path, label: str | None, replication: int | None, by: str, as_json: bool) -> None:
     """Count events, messages and scalars of each label, summed over replications."""
-    from coband.simulator.analysis.traces import tallies
+    from coband.simulator.analysis.traces import reading as tallies
 
     columns = [word.strip() for word in by.split(",")]
     for word in columns:

@@ -6,11 +6,19 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from coband.simulator.core.conversations.question import Conversation, Declined, Kinds, Question, Reason, Steps, Trouble
-from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.mistakes import NodeMistake
+from coband.simulator.core.nodes.message import Message, NodeMistake
 from coband.simulator.core.nodes.node import Client, Node, Server
-from coband.simulator.core.nodes.outbox import SERVER, Address, Later, Outbox, Recipient
-from coband.simulator.core.nodes.timers import OutOfPatience, Overdue, Resend, Silence
+from coband.simulator.core.nodes.outbox import (
+    SERVER,
+    Address,
+    Later,
+    Outbox,
+    OutOfPatience,
+    Overdue,
+    Recipient,
+    Resend,
+    Silence,
+)
 
 Recipients = Recipient | list[Address]
 FOREIGN = "await only what `ask`, `gather`, `hear` and `enter` return, and each once; a new message asks again"

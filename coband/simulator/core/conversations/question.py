@@ -8,10 +8,8 @@ from types import CoroutineType
 from typing import Any, ClassVar, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
-from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.mistakes import NodeMistake
-from coband.simulator.core.nodes.outbox import Address
-from coband.simulator.core.nodes.timers import Resend
+from coband.simulator.core.nodes.message import Message, NodeMistake
+from coband.simulator.core.nodes.outbox import Address, Resend
 
 Reason = Literal["undelivered", "silent", "declined"]
 Kinds = tuple[type[Message], ...]

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Never, TypeVar
 
 from coband.simulator.core.conversations.conversation import Conversations, Talking
 from coband.simulator.core.conversations.question import Answers, Declined, Kinds, Line, M, Question, Steps, Unanswered
-from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.mistakes import NodeMistake, returned
+from coband.simulator.core.nodes.message import Message, NodeMistake, returned
 from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.plugins.promises import other_parameters

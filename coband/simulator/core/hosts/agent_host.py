@@ -10,14 +10,12 @@ from coband.simulator.arms import ArmSet, ComingArms
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.clock.clock import TURN
 from coband.simulator.core.hosts.host import ClientHost
-from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.mistakes import refuse_choice, returned
+from coband.simulator.core.nodes.message import Message, refuse_choice, returned
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.records import trace as tr
-from coband.simulator.core.records.age import NEVER
-from coband.simulator.core.records.progress import Progress
+from coband.simulator.core.records.progress import NEVER, Progress
 from coband.simulator.core.world import World
 
 NOTHING = ComingArms(())

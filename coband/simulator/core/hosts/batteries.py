@@ -13,7 +13,7 @@ import numpy as np
 
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.energy import ROUNDING, Battery, EnergyConfig
-from coband.simulator.core.hosts.members import Stays
+from coband.simulator.core.hosts.stays import Stays
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records.invariants import InvariantViolation

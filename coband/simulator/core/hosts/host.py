@@ -11,21 +11,51 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.clock.clock import DELIVERY, TIMER, TURN
-from coband.simulator.core.hosts.outstanding import Outstanding
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
-from coband.simulator.core.nodes.outbox import refuse_outbox
-from coband.simulator.core.nodes.timers import Silence, Timer
+from coband.simulator.core.nodes.outbox import Silence, Timer, refuse_outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.core.run_context import RunContext
+
+
+@dataclass(slots=True)
+class Outstanding:
+    """A pull whose reward has not come.
+
+    Attributes:
+        choice: the event of the choice.
+        kept: what the agent knew of the turn (``Agent.kept``).
+    """
+
+    arms: ArmSet
+    arm: int
+    reward: float
+    choice: int
+    kept: dict[str, Any]
+
+
+def kept_of(agent: Agent) -> dict[str, Any]:
+    """What an agent has to know of its turn when the reward comes."""
+    return {name: getattr(agent, name) for name in agent.kept}
+
+
+def observe_late(agent: Agent, pull: Outstanding) -> Outbox:
+    """Have an agent learn from a pull of an earlier turn; what it sends."""
+    now = kept_of(agent)
+    vars(agent).update(pull.kept)
+    outbox = agent.observe(pull.arms, pull.arm, pull.reward)
+    vars(agent).update(now)
+    return outbox
+
 
 Send = Callable[[Address, Any, Any, int], None]
 

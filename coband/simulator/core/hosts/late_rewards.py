@@ -7,7 +7,7 @@ from typing import Any
 
 from coband.simulator.core.clock.clock import DELIVERY
 from coband.simulator.core.hosts.agent_host import AgentHost
-from coband.simulator.core.hosts.outstanding import Outstanding, kept_of, observe_late
+from coband.simulator.core.hosts.host import Outstanding, kept_of, observe_late
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.records import trace as tr
 

@@ -13,7 +13,7 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.hosts.energy import EnergyConfig
-from coband.simulator.core.hosts.members import Joins, Leaves
+from coband.simulator.core.hosts.stays import Joins, Leaves
 from coband.simulator.core.populations.kinds import Population
 from coband.simulator.core.populations.table import AVAILABILITY, BATTERY
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws, is_zero

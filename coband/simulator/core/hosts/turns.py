@@ -12,8 +12,8 @@ from coband.simulator.core.clock.schedule import AnySchedule, BaseSchedule, Phas
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort
 from coband.simulator.core.hosts.host import ClientHost, Host
-from coband.simulator.core.hosts.members import Stays
 from coband.simulator.core.hosts.phases import PhaseHost
+from coband.simulator.core.hosts.stays import Stays
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.randomness.streams import Streams

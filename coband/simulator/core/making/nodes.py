@@ -13,13 +13,12 @@ from coband.simulator.arrays import require_room
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Phases, Renewal, Rounds
 from coband.simulator.core.formulas import evaluate
-from coband.simulator.core.nodes.context import DeclaredContext, NodeContext
+from coband.simulator.core.nodes.context import DeclaredContext, NodeContext, Sharing
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import LazySequence
 from coband.simulator.core.nodes.node import Client, Node, Server, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import SERVER, Address
-from coband.simulator.core.nodes.sharing import Sharing
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.world import World, in_batches

@@ -20,17 +20,19 @@ from coband.simulator.core.network.bandwidth import Bandwidth, BaseBandwidth, st
 from coband.simulator.core.network.links import (
     DOWN,
     UP,
+    AnyLoss,
     BaseLatency,
     Latency,
     Link,
     LinkModel,
     LinkRule,
+    Probability,
+    mean_loss,
 )
-from coband.simulator.core.network.loss import AnyLoss, Probability, mean_loss
 from coband.simulator.core.network.partitions import AnyOutage, AnyPartition, Outage
 from coband.simulator.core.network.topologies import BaseGraph, Topology
+from coband.simulator.core.nodes.context import MOST_BACKOFFS, Recovery, RetryPolicy
 from coband.simulator.core.nodes.node import SERVER, Address
-from coband.simulator.core.nodes.recovery import MOST_BACKOFFS, Recovery, RetryPolicy
 from coband.simulator.core.randomness.distributions import ZERO, is_zero
 from coband.simulator.core.randomness.streams import Streams
 

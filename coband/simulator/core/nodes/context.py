@@ -2,21 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Hashable, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from pydantic import Field
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.outbox import Address
-from coband.simulator.core.nodes.recovery import RetryPolicy
-from coband.simulator.core.nodes.sharing import Sharing, UndeclaredKnowledge
 
 if TYPE_CHECKING:
     from coband.simulator.core.nodes.graphs import Graph
+
+
+MOST_BACKOFFS = 6
+"""Waits grow so often: without an end, a node that comes and goes would be waited for nearly for ever."""
+
+
+class Recovery(Config):
+    """What nodes do about messages that the transport has given up; without such a message nothing of it matters."""
+
+    timeout: float | None = Field(default=None, gt=0)
+    """Wait before a message is sent again, and before its receiver notices that it is missing; null for the transport's
+    first wait for an acknowledgement."""
+    backoff: float = Field(default=2.0, ge=1)
+    """Each further wait is longer by this factor, up to its sixth power."""
+    attempts: int = Field(default=12, ge=0)
+    """So often a message is sent again; then its sender goes on without it."""
+    patience: float | None = Field(default=None, gt=0)
+    """A node that waits goes on so long after it last noticed that something is missing; null for the longest time
+    between two attempts."""
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """The waits of one run, in simulated time.
+
+    Attributes:
+        timeout: before a message that was given up is sent again for the first time.
+        backoff: each further wait is longer by this factor, up to `MOST_BACKOFFS` times.
+        attempts: how often a message is sent again.
+        patience: how long a node waits for what may come again before it goes on without it.
+    """
+
+    timeout: float = 1.0
+    backoff: float = 2.0
+    attempts: int = 12
+    patience: float = 128.0
+
+    def delay(self, tries: int) -> float:
+        """Wait before a message is sent again that was sent again so often already."""
+        return self.timeout * self.backoff ** min(tries, MOST_BACKOFFS)
+
+
+T = TypeVar("T")
+
+
+class UndeclaredKnowledge(Exception):
+    """A node has read a fact that its algorithm does not declare."""
+
+    @classmethod
+    def of(cls, what: str, fact: str) -> UndeclaredKnowledge:
+        """What a node has read, and the fact (`coband.simulator.core.nodes.context.FACTS`) that would allow it."""
+        return cls(
+            f"a node reads context.{what}, which its algorithm does not declare; add {fact!r} to knows=(...) of "
+            "the Algorithm, so that comparisons can say what it is told"
+        )
+
+
+class Sharing:
+    """Work that several nodes would do alike, done once.
+
+    ``get(key, build)`` hands out one object per key. What it returns may save work, never pass information: with
+    ``on=False`` every caller gets an object of its own and the run is identical.
+
+    Args:
+        on: whether nodes get the same object.
+        storage: whether nodes may have storage in common.
+    """
+
+    def __init__(self, on: bool = True, storage: bool = True) -> None:
+        self.on, self._storage = on, storage
+        self._objects: dict[Hashable, Any] = {}
+        self._common: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, build: Callable[[], T]) -> T:
+        """The object under ``key``, built at the first call (at every call when sharing is off)."""
+        if not self.on:
+            return build()
+        if key not in self._objects:
+            self._objects[key] = build()
+        found: T = self._objects[key]
+        return found
+
+    def common(self, key: Hashable, build: Callable[[], T]) -> T:
+        """One object for all nodes whether sharing is on or off, through which they do learn from each other.
+
+        Only for reproducing published code in which nodes have storage in common; nothing of it is counted.
+
+        Raises:
+            UndeclaredKnowledge: the algorithm does not declare ``storage``, and all checks are on.
+        """
+        if not self._storage:
+            raise UndeclaredKnowledge.of("sharing.common", "storage")
+        found: T = self._common.setdefault(key, build())
+        return found
+
+    @property
+    def has_common(self) -> bool:
+        """Whether nodes have anything in common, so that they must be in one process."""
+        return bool(self._common)
+
 
 NO_POLICY = RetryPolicy()
 FACTS = ("horizon", "total_turns", "delays", "graph", "network_context", "knowledge", "parameter_norm", "storage")

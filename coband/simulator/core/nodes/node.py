@@ -19,6 +19,7 @@ import numpy as np
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.nodes.context import NodeContext as NodeContext
+from coband.simulator.core.nodes.context import Sharing as Sharing
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.outbox import ALL_AGENTS as ALL_AGENTS
 from coband.simulator.core.nodes.outbox import NEIGHBOURS as NEIGHBOURS
@@ -29,9 +30,8 @@ from coband.simulator.core.nodes.outbox import Multicast as Multicast
 from coband.simulator.core.nodes.outbox import Neighbours as Neighbours
 from coband.simulator.core.nodes.outbox import Outbox as Outbox
 from coband.simulator.core.nodes.outbox import Recipient as Recipient
+from coband.simulator.core.nodes.outbox import Timer as Timer
 from coband.simulator.core.nodes.outbox import refuse_outbox
-from coband.simulator.core.nodes.sharing import Sharing as Sharing
-from coband.simulator.core.nodes.timers import Timer as Timer
 from coband.simulator.scenario_errors import BrokenOff
 
 

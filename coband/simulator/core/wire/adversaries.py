@@ -19,7 +19,7 @@ from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.nodes.message import Meaning, Message
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.behaviours import ADVERSARIES, BaseBehaviour, Sight
-from coband.simulator.core.wire.values import Fields, reals
+from coband.simulator.core.wire.encodings import Fields, reals
 
 MOST = 1e100
 """The largest number that a dishonest agent sends, so that sums and squares of it are still numbers."""

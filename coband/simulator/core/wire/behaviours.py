@@ -18,7 +18,7 @@ from pydantic import Field
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Meaning
-from coband.simulator.core.wire.values import Fields
+from coband.simulator.core.wire.encodings import Fields
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import returns
 

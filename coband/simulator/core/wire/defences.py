@@ -8,6 +8,7 @@ have sent any; so what its protocol sums is that robust sum, and the protocol it
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,9 +17,9 @@ from pydantic import BeforeValidator, Field
 
 from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.config import Config
-from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.outbox import Address
-from coband.simulator.core.wire.values import semidefinite
+from coband.simulator.core.nodes.message import Message, Passage
+from coband.simulator.core.nodes.outbox import SERVER, Address
+from coband.simulator.core.wire.encodings import of_the_form, replaced, semidefinite
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import finite, returns
 
@@ -279,3 +280,47 @@ def robust_sum(defence: BaseDefence, statistics: Sequence[FloatArray], symmetric
 
 def _padded(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     return np.pad(values, [(0, wanted - size) for wanted, size in zip(shape, values.shape, strict=True)])
+
+
+Pull = tuple[str, FloatArray, float]
+"""The field of the reward, the point, and the reward."""
+
+
+def single_pull(kind: type[Message]) -> tuple[str, str] | None:
+    """The fields of the point and the reward of messages that carry one pull; None for others."""
+    meanings = {kind.meaning(name): name for name in reversed(kind.payload_fields())}
+    return (meanings["points"], meanings["rewards"]) if {"points", "rewards"} <= meanings.keys() else None
+
+
+class Listening:
+    """What the agents of a run take of each other's pulls."""
+
+    def __init__(self, defence: BaseDefence) -> None:
+        self._defence = defence
+        self._sums: dict[Address, dict[Address, FloatArray]] = defaultdict(dict)  # count, sum of y and of y x
+
+    def note(self, agent: Address, origin: Address, message: Message) -> str | None:
+        """An agent learns of a pull, or has made it itself; returns the field of its reward, if it is one."""
+        names = single_pull(type(message))
+        if names is None:
+            return None
+        point, reward = np.asarray(getattr(message, names[0])), float(getattr(message, names[1]))
+        known = self._sums[agent]
+        known[origin] = known.get(origin, 0.0) + np.concatenate([[1.0, reward], reward * point])
+        return names[1]
+
+    def heard(self, agent: Address, origin: Address, message: Message) -> Message | None:
+        """What an agent is handed in place of a message; None: nothing."""
+        reward = self.note(agent, origin, message)
+        if reward is None:
+            return message
+        known = self._sums[agent]
+        rows = np.stack([known[other][1:] / known[other][0] for other in sorted(known)])
+        share = self._defence.share(rows, sorted(known).index(origin))
+        if share in (0.0, 1.0):
+            return message if share else None
+        value = getattr(message, reward)
+        found = replaced(message, {reward: of_the_form(value, np.asarray(share * value))})
+        passage = Passage(message.original, {}, 0, SERVER, 0, {})
+        found.__dict__.update(field_bits=message.field_bits, passage=passage)
+        return found

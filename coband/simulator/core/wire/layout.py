@@ -12,8 +12,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.message import EXACT, Message, size_of, unary_bits
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire.config import MessagesConfig
-from coband.simulator.core.wire.encodings import BaseEncoding, index_bits
-from coband.simulator.core.wire.values import damaged, semidefinite
+from coband.simulator.core.wire.encodings import BaseEncoding, damaged, index_bits, semidefinite
 
 Limits = Mapping[str, int | None]
 """How many agents, arms, turns and pulls there are at most; None where nobody knows."""

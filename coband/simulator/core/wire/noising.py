@@ -16,9 +16,8 @@ from coband.simulator.core.nodes.message import Message, Pulls
 from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import Address
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.wire.mechanisms import Released
-from coband.simulator.core.wire.privacy import Privacy, optional
-from coband.simulator.core.wire.values import Fields
+from coband.simulator.core.wire.encodings import Fields
+from coband.simulator.core.wire.privacy import Privacy, Released, optional
 
 QUARTERS = (0.25, 0.5, 0.75, 1.0)
 """Shares of a run's time of which results say what was spent by then."""

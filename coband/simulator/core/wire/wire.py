@@ -21,12 +21,11 @@ from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary, Liars
 from coband.simulator.core.wire.config import MessagesConfig
-from coband.simulator.core.wire.defences import SUM, SUMMED, BaseDefence, Defended
+from coband.simulator.core.wire.defences import SUM, SUMMED, BaseDefence, Defended, Listening
+from coband.simulator.core.wire.encodings import Fields, of_the_form, reals, replaced
 from coband.simulator.core.wire.layout import Field, Layout, Limits
-from coband.simulator.core.wire.listening import Listening
 from coband.simulator.core.wire.noising import Noising
 from coband.simulator.core.wire.senders import Encoded, Sender
-from coband.simulator.core.wire.values import Fields, of_the_form, reals, replaced
 
 ONE_HOP = (
     "adversaries: equivocate needs messages for one receiver each, and agents pass these on over several hops; "

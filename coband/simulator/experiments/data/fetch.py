@@ -13,14 +13,15 @@ from coband.simulator.core.network.edge_lists import read_edges
 from coband.simulator.experiments.runs.code_version import file_sha256
 from coband.simulator.problems.datasets import (
     DATASETS,
+    GRAPH_DATASETS,
     ClassificationDataset,
     DataError,
+    GraphDataset,
     PublicDataset,
     data_directory,
     locate,
     unknown,
 )
-from coband.simulator.problems.graph_datasets import GRAPH_DATASETS, GraphDataset
 from coband.simulator.problems.ratings import RATINGS
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from coband.simulator.core.nodes.graphs import GraphError, NoGraphFileError
-from coband.simulator.problems.datasets import data_directory
-from coband.simulator.problems.graph_datasets import graph_of
+from coband.simulator.problems.datasets import data_directory, graph_of
 
 
 def explained(error: GraphError) -> str:

@@ -16,11 +16,9 @@ from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.nodes import plain
-from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.experiments.scenario.yaml_nodes import plain, read
 from coband.simulator.experiments.store.store import StoredRun
-from coband.simulator.problems.datasets import DATASETS, PublicDataset
-from coband.simulator.problems.graph_datasets import source_of
+from coband.simulator.problems.datasets import DATASETS, PublicDataset, source_of
 from coband.simulator.problems.ratings import RATINGS
 from coband.simulator.problems.world import ProblemEntry
 

@@ -20,14 +20,13 @@ from coband.simulator.core.nodes.message import EXACT, Message
 from coband.simulator.core.nodes.node import Agent
 from coband.simulator.core.wire.privacy import Privacy
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry
-from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
-from coband.simulator.experiments.scenario.wire_checks import stand
+from coband.simulator.experiments.scenario.files import ShippedScenario, paths, shipped_scenario, shipped_scenarios
+from coband.simulator.experiments.scenario.wire_rules import stand
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import summary_of
-from coband.simulator.problems.datasets import DATASETS, DataError, PublicDataset
-from coband.simulator.problems.graph_datasets import GRAPH_DATASETS
+from coband.simulator.problems.datasets import DATASETS, GRAPH_DATASETS, DataError, PublicDataset
 from coband.simulator.problems.ratings import RATINGS
 from coband.simulator.problems.rewards import REWARDS
 from coband.simulator.problems.world import ProblemEntry

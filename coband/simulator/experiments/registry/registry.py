@@ -19,12 +19,11 @@ from coband.simulator.core.clock.schedule import SCHEDULES
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.hosts.availability import AVAILABILITIES
 from coband.simulator.core.hosts.energy import RECHARGES
-from coband.simulator.core.hosts.members import MovesAtTimes
 from coband.simulator.core.hosts.speed import STRAGGLERS
+from coband.simulator.core.hosts.stays import MovesAtTimes
 from coband.simulator.core.metrics import CORE, CORE_NAMES, METRICS
 from coband.simulator.core.network.bandwidth import BANDWIDTHS
-from coband.simulator.core.network.links import LATENCIES
-from coband.simulator.core.network.loss import LOSSES
+from coband.simulator.core.network.links import LATENCIES, LOSSES
 from coband.simulator.core.network.partitions import OUTAGES, PARTITIONS
 from coband.simulator.core.network.topologies import TOPOLOGIES
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Server
@@ -33,7 +32,7 @@ from coband.simulator.core.randomness.distributions import DISTRIBUTIONS
 from coband.simulator.core.wire.behaviours import ADVERSARIES
 from coband.simulator.core.wire.defences import DEFENCES
 from coband.simulator.core.wire.encodings import ENCODINGS
-from coband.simulator.core.wire.mechanisms import MECHANISMS
+from coband.simulator.core.wire.privacy import MECHANISMS
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.plugins.entry_points import Loaded, PluginError, is_subclass, kind_of

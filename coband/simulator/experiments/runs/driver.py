@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
@@ -11,9 +13,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
 
 from coband.simulator.experiments.runs.dispatch import Dispatcher
-from coband.simulator.experiments.runs.interrupts import finished_first
 from coband.simulator.experiments.runs.job import Outcome
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.reporting import Commands, JobEnd, Listener, Report
@@ -28,7 +31,38 @@ from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import StorageError, writing
 from coband.simulator.experiments.store.manifest import manifest
 from coband.simulator.metrics import by_name
-from coband.simulator.plugins.session import not_installed
+from coband.simulator.plugins.functions import not_installed
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def finished_first() -> Iterator[None]:
+    """Let a Ctrl-C, and a SIGTERM that this process handles, wait until the block has ended.
+
+    A second one does not wait. Signals reach the main thread alone; in others this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: dict[int, Any] = {number: handler for number in SIGNALS if callable(handler := signal.getsignal(number))}
+    waiting: list[int] = []
+
+    def later(number: int, frame: FrameType | None) -> None:
+        if waiting:
+            before[number](number, frame)
+        waiting.append(number)
+
+    for number in before:
+        signal.signal(number, later)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if waiting:
+            before[waiting[0]](waiting[0], None)
+
 
 LOOK_SECONDS = 0.5
 

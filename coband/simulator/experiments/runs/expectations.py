@@ -13,7 +13,7 @@ import numpy as np
 from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.results import Record, Results, numbers
 from coband.simulator.experiments.statistics import estimates as statistics
-from coband.simulator.experiments.statistics.anytime import confidence_sequence, mean_processes
+from coband.simulator.experiments.statistics.evidence import confidence_sequence, mean_processes
 from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:

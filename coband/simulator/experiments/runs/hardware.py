@@ -13,8 +13,7 @@ from functools import lru_cache
 from importlib import metadata
 from typing import Any
 
-from coband.simulator.experiments.runs.blas import kernels_of
-from coband.simulator.experiments.runs.code_version import CPUINFO, c_library, numpy_simd
+from coband.simulator.experiments.runs.code_version import CPUINFO, c_library, kernels_of, numpy_simd
 
 Hardware = dict[str, str]
 """Name of a part, in words -> what it is."""

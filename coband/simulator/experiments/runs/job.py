@@ -5,26 +5,68 @@ from __future__ import annotations
 import gc
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from types import TracebackType
 from typing import Literal
 
 from coband.simulator.arrays import TooLarge
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.nodes.graphs import Graph, GraphError
+from coband.simulator.core.nodes.message import NodeMistake
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.core.records.trace import Sink
-from coband.simulator.experiments.runs.blas import one_thread
+from coband.simulator.experiments.runs.code_version import one_thread
 from coband.simulator.experiments.runs.results import Record, record
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
+from coband.simulator.plugins.entry_points import of_a_plugin
 from coband.simulator.problems.world import Problem, World
 from coband.simulator.scenario_errors import BrokenOff
+
+
+def told(error: Exception) -> str:
+    """The text of a mistake, with the place in the code of a plugin; of other errors the traceback.
+
+    Where the code of a plugin is involved the traceback begins with its first line, and what of coband called it is
+    left out. Memory that runs out elsewhere is no mistake of anybody's.
+    """
+    frames = _frames(error)
+    if isinstance(error, MemoryError) and not frames:
+        reason = f" ({error})" if str(error) else ""
+        return f"out of memory{reason}; take fewer agents, turns or arms, or fewer --workers"
+    if not isinstance(error, NodeMistake):
+        return "".join(traceback.format_exception(type(error), error, frames[0] if frames else error.__traceback__))
+    return _placed(error, frames)
+
+
+def mistake(error: Exception) -> str:
+    """The mistake of a plugin in one sentence, with its place in its code; empty where no plugin is involved."""
+    frames = _frames(error)
+    return _placed(error, frames) if frames or isinstance(error, NodeMistake) else ""
+
+
+def _placed(error: Exception, frames: list[TracebackType]) -> str:
+    text = str(error) if isinstance(error, NodeMistake) else "".join(traceback.format_exception_only(error)).strip()
+    if not frames or getattr(error, "placed", False):
+        return text
+    return f"{frames[-1].tb_frame.f_code.co_filename}:{frames[-1].tb_lineno}: {text}"
+
+
+def _frames(error: Exception) -> list[TracebackType]:
+    """What of a traceback is in the code of plugins."""
+    frames, frame = list[TracebackType](), error.__traceback__
+    while frame is not None:
+        frames += [frame] if of_a_plugin(str(frame.tb_frame.f_globals.get("__name__", ""))) else []
+        frame = frame.tb_next
+    return frames
+
 
 COMMIT_SECONDS = 1.0
 YOUNG_OBJECTS = 50_000  # a trace makes thousands of small tuples; collecting garbage every 700 of them finds none
@@ -158,7 +200,7 @@ def _attempt(
     except (JobFailure, BrokenOff, TooLarge) as error:
         return Outcome("failed", error=str(error))
     except Exception as error:
-        from coband.simulator.experiments.runs.breaking_off import told  # few jobs need it
+        from coband.simulator.experiments.runs.job import told  # few jobs need it
 
         return Outcome("failed", error=told(error))
     return Outcome("finished", record(result, job.seed, job.replication, wall_seconds, cpu_seconds))

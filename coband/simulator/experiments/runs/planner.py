@@ -2,15 +2,143 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from coband.simulator.experiments.runs import results, stopping
+from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.results import Entry, Record
-from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.scenario.document import Until
+from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
+from coband.simulator.experiments.statistics.evidence import confidence_sequence, share_sequence
+
+FRESH = "fresh"
+"""The phase of replications that are reported."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The value of one key of a grid for one variant.
+
+    Attributes:
+        key: as written, such as ``algorithms.Async.alpha``.
+        name: a short form that tells it apart from the other keys.
+        text: the label of the value.
+        number: the value, where it is a number.
+        tuned: whether tuning chooses it.
+        displayed: whether results name it; keys that go in step and call their values alike need one name.
+    """
+
+    key: str
+    name: str
+    text: str
+    number: float | None
+    tuned: bool = False
+    displayed: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.text}"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One entry of ``algorithms``; in a sweep, with the parameters that matter for it.
+
+    Attributes:
+        number: its place in the study, from 0.
+        scenario: what it is part of; in a sweep, the point's scenario with this entry alone.
+        parameters: in the order of the axes; those that change nothing for this entry are left out.
+        settings: those of the grid, for ``--set``; all keys, since the file needs them all to be one scenario.
+        digest: of everything that determines results, but for the replication; empty where nobody asks for it.
+    """
+
+    number: int
+    entry: str
+    scenario: Scenario
+    parameters: tuple[Parameter, ...] = ()
+    settings: tuple[str, ...] = ()
+    digest: str = ""
+
+    @property
+    def configured(self) -> ScenarioEntry:
+        """Its entry of the scenario."""
+        return next(entry for entry in self.scenario.algorithms if entry.label == self.entry)
+
+    @property
+    def algorithm(self) -> str:
+        return self.configured.algorithm.name
+
+    @property
+    def label(self) -> str:
+        """How results call it, such as ``Async [gap=0.1, alpha=4]``."""
+        return f"{self.entry} [{', '.join(map(str, self.displayed))}]" if self.parameters else self.entry
+
+    @property
+    def displayed(self) -> list[Parameter]:
+        """The parameters that results name."""
+        return [parameter for parameter in self.parameters if parameter.displayed]
+
+    @property
+    def context(self) -> tuple[str, ...]:
+        """What it shares with the candidates that tuning compares it with."""
+        return (self.entry, *(str(parameter) for parameter in self.displayed if not parameter.tuned))
+
+    def title(self, phase: str) -> str:
+        """How results call it in a phase."""
+        return self.label if phase == FRESH else f"{self.label} ({phase})"
+
+
+GROWTH = 2.0
+"""At most so many times as many replications in one step: a first guess of the spread is rough."""
+
+
+def more(until: Until, values: Sequence[float], done: int, *, proportion: bool = False) -> int:
+    """How many replications to add, 0 when the mean is known or the most have been made.
+
+    With half-width h after n replications and the target w, about n (h / w)^2 are needed. The interval is that of a
+    confidence sequence, which may be looked at after each step: it covers with 95 % wherever one stops.
+
+    Args:
+        values: of the replications that finished.
+        done: how many have ended, failures included.
+        proportion: whether they are all 0 or 1.
+    """
+    room = until.max_replications - done
+    if room <= 0 or not values:
+        return 0
+    widths = half_widths(until, values, proportion=proportion)
+    if widths is None:
+        return 1
+    half_width, target = widths
+    if half_width <= target:
+        return 0
+    needed = math.inf if target == 0 else len(values) * (half_width / target) ** 2
+    wanted = math.ceil(min(needed, GROWTH * len(values)))
+    return min(room, max(1, wanted - len(values)))
+
+
+def half_widths(until: Until, values: Sequence[float], *, proportion: bool = False) -> tuple[float, float] | None:
+    """Half the width of the interval of the mean, and the one that is wanted; None where there is no interval yet."""
+    interval = share_sequence(round(sum(values)), len(values)) if proportion else confidence_sequence(values)
+    if interval is None:
+        return None
+    half_width, mean = 0.5 * (interval[1] - interval[0]), 0.5 * (interval[0] + interval[1])
+    return half_width, until.half_width if until.half_width is not None else abs(mean) * (until.relative or 0.0)
+
+
+def still_wide(until: Until, values: Sequence[float], *, proportion: bool = False) -> str:
+    """What to say of a mean that is not known well enough after the most replications; empty where it is."""
+    if len(values) < until.max_replications:  # jobs broke off, perhaps all
+        return ""
+    widths = half_widths(until, values, proportion=proportion)
+    if widths is None or widths[0] <= widths[1]:
+        return ""
+    return (
+        f"{until.on} is known to ± {widths[0]:.3g} after {len(values)} replications, the most that until: allows; "
+        f"it asks for ± {widths[1]:.3g}"
+    )
 
 
 @dataclass(frozen=True)
@@ -79,9 +207,9 @@ class Planner:
             return []
         made = self._made[variant]
         values = results.numbers(until.on, self.records(variant, phase))
-        more = stopping.more(until, values, made, proportion=self._is_share(variant))
-        self._made[variant] += more
-        return self._add(Task(variant, phase, made + index) for index in range(more))
+        further = more(until, values, made, proportion=self._is_share(variant))
+        self._made[variant] += further
+        return self._add(Task(variant, phase, made + index) for index in range(further))
 
     def _is_share(self, variant: int) -> bool:
         """Whether what has to be known is 0 or 1 in every replication."""
@@ -117,7 +245,7 @@ class Planner:
             return found
         for variant in self._study.variants:
             values = results.numbers(until.on, self.records(variant.number, FRESH))
-            if why := stopping.still_wide(until, values, proportion=self._is_share(variant.number)):
+            if why := still_wide(until, values, proportion=self._is_share(variant.number)):
                 found.append(f"{variant.title(FRESH)}: {why}")
         return found
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from coband.simulator.arrays import TooLarge
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.assembly import Assembly
+from coband.simulator.core.making.parts import Assembly
 from coband.simulator.core.nodes.graphs import Graph, GraphError
 from coband.simulator.core.nodes.node import Client, UnsupportedScenario
 from coband.simulator.core.plan import settled
@@ -20,15 +20,14 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import warnings_of
 from coband.simulator.core.world import World
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs.breaking_off import mistake
-from coband.simulator.experiments.runs.job import TOPOLOGY, graph_and_world, graph_mistake, plan
+from coband.simulator.experiments.runs.job import TOPOLOGY, graph_and_world, graph_mistake, mistake, plan
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
 from coband.simulator.experiments.scenario.loading import read_document
-from coband.simulator.experiments.scenario.nodes import MappingNode, descend
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.problems.data_error import DataError
+from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, descend
+from coband.simulator.problems.problem import DataError
 from coband.simulator.problems.world import InstanceError
 from coband.simulator.scenario_errors import BrokenOff
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import math
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from coband.simulator.experiments.scenario.nodes import plain
-from coband.simulator.experiments.scenario.yaml_nodes import read
-from coband.simulator.experiments.store.files import DATABASE, SCENARIO, StoreError
-from coband.simulator.experiments.store.finding import LATEST, called
+from coband.simulator.core.engine import Engine
+from coband.simulator.core.nodes.node import UnsupportedScenario
+from coband.simulator.core.records import trace as tr
+from coband.simulator.experiments.runs.job import Job, built
+from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.yaml_nodes import plain, read
+from coband.simulator.experiments.store.files import DATABASE, LATEST, SCENARIO, StoreError, called
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.variants import is_sweep
 
@@ -54,3 +62,87 @@ def repeated(path: Path) -> Repeated | None:
         numbers = tuple(sorted({job.replication for job in run.jobs}))
         labels = () if every == set(run.labels) else tuple(run.labels)
         return Repeated(place, labels, () if numbers == tuple(range(document["replications"])) else numbers)
+
+
+PULL = ("agent", "turn", "time", "arm", "pulls", "reward", "regret")
+"""Columns of a pull: the agent's turn, from 1, or its phase where it pulls in batches; the arm's index in the arms of
+that turn; how often it is pulled at once; the (mean) reward, and the regret of all of its pulls."""
+Pull = tuple[int, int, float, int, int, float, float | None]
+
+
+class NotRepeatableError(UnsupportedScenario):
+    """A stored run gives something else here; the text says what to do."""
+
+
+class _Noted(NamedTuple):
+    """A pull as the trace has it."""
+
+    agent: int
+    turn: int
+    time: float
+    arm: int
+    pulls: int
+    reward: float
+
+
+class _Notes:
+    """Takes the trace of a job and keeps its pulls."""
+
+    def __init__(self) -> None:
+        self.pulls: list[_Noted] = []
+        self._turns: dict[int, int] = {}
+        self._arms: dict[int, tuple[int, int]] = {}
+
+    def __call__(self, rows: Sequence[tr.PlainRow], names: Sequence[str]) -> None:
+        for seq, time, event, node, _, _, cause, *_, value, _, detail in rows:
+            if event == tr.TURN:
+                self._turns[seq] = int(value)
+            elif event == tr.CHOOSE:
+                self._arms[seq] = self._turns.pop(cause), int(value)
+            elif event == tr.REWARD:
+                turn, arm = self._arms.pop(cause)
+                count = 1 if detail is None else int(json.loads(detail)["pulls"])
+                self.pulls.append(_Noted(node, turn, time, arm, count, value))
+                if detail is not None:
+                    self._turns[seq] = turn  # of the next arm of the batch
+
+
+def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
+    """The pulls of a job, in the order of their events, as rows of `PULL`.
+
+    Args:
+        job: what ran.
+        scenario: what it was part of.
+        fingerprint: of the stored run.
+
+    Raises:
+        NotRepeatableError: it is another run here.
+    """
+    notes = _Notes()
+    engine = built(job, replace(scenario, trace="protocol"), notes)
+    result = engine.run()
+    if result.fingerprint != fingerprint:
+        raise NotRepeatableError(
+            f"{job.label}, replication {job.replication}: the stored run cannot be repeated here: its fingerprint is "
+            f"{fingerprint[:12]}…, and now it is {result.fingerprint[:12]}…. Its manifest.json names the versions and "
+            "the hardware that it was made with: use those, or run the scenario again with this coband."
+        )
+    return list(_with_regret(notes.pulls, engine))
+
+
+def _with_regret(noted: Sequence[_Noted], engine: Engine) -> Iterator[Pull]:
+    """Pulls with the regret that the engine has noted; of a batch it has the sum alone, and the world knows parts."""
+    progress, regrets = engine.progress, defaultdict[int, deque[float]](deque)
+    for agent, regret in zip(progress.agents, progress.regrets, strict=True):
+        regrets[agent].append(regret)
+    for (agent, turn, _), group in groupby(noted, key=lambda one: (one.agent, one.turn, one.time)):
+        batch = list(group)
+        total = regrets[agent].popleft()
+        if len(batch) == 1 and batch[0].pulls == 1:
+            shares: Sequence[float | None] = [total]
+        else:
+            means = engine.world.means(agent, turn)
+            gaps = [float(one.pulls * (means.max() - means[one.arm])) for one in batch]
+            shares = gaps if math.isclose(sum(gaps), total, rel_tol=1e-9, abs_tol=1e-9) else [None] * len(batch)
+        for one, share in zip(batch, shares, strict=True):
+            yield (*one, share)

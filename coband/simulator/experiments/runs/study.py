@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs import results
-from coband.simulator.experiments.runs.planner import Planner, Task
+from coband.simulator.experiments.runs.planner import FRESH, Planner, Task, Variant
 from coband.simulator.experiments.runs.results import Failure, Results
-from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
+from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.manifest import Manifest
-    from coband.simulator.problems.data_error import DataError
+    from coband.simulator.problems.problem import DataError
 
 
 def counted(number: int, noun: str) -> str:

@@ -16,9 +16,8 @@ from coband.simulator.experiments.runs.job import DriverGone, Job, OnPull, Outco
 from coband.simulator.experiments.runs.under_way import ProgressFile
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store import recording
-from coband.simulator.experiments.store.packed import Rows, compressed, packed
-from coband.simulator.experiments.store.recording import Recording
-from coband.simulator.plugins.session import pickled, unpickled
+from coband.simulator.experiments.store.recording import Recording, Rows, compressed, packed
+from coband.simulator.plugins.functions import pickled, unpickled
 
 
 class OtherCodeError(RuntimeError):

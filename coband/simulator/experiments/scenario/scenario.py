@@ -19,7 +19,7 @@ from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import Expectation
-from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.metrics import Metric
 from coband.simulator.problems.world import Problem
 

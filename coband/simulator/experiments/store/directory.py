@@ -15,8 +15,8 @@ from coband.simulator.experiments.runs.job import Job, Outcome
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record, Results, dump
 from coband.simulator.experiments.runs.status import Status, now
-from coband.simulator.experiments.scenario import attachments
-from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.scenario import files
+from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.store import recording, schema
 from coband.simulator.experiments.store.files import (
     DATABASE,
@@ -26,10 +26,10 @@ from coband.simulator.experiments.store.files import (
     SCENARIO,
     OutputError,
     address,
+    new_place,
     replace_text,
 )
 from coband.simulator.experiments.store.manifest import Manifest
-from coband.simulator.experiments.store.places import new_place
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
@@ -89,7 +89,7 @@ class RunDirectory:
     def begin(self, manifest: Manifest) -> None:
         """Write scenario and manifest, and the files that the scenario needs beside it."""
         self._manifest = manifest
-        attachments.write(((one.scenario.problem, one.scenario.base) for one in self._study.variants), self.path)
+        files.write(((one.scenario.problem, one.scenario.base) for one in self._study.variants), self.path)
         replace_text(self.path / SCENARIO, self._study.text)
         self._store_meta(scenario=self._study.text)
         self._write_manifest()

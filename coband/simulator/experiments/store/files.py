@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote_from_bytes
 
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.scenario_errors import RequestError
 
 SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
@@ -123,3 +128,111 @@ def address(file: Path, mode: str = "ro") -> str:
 def is_too_long(path: Path) -> bool:
     """Whether SQLite cannot open stores in a directory, because its path is too long."""
     return len(bytes(path.absolute())) > LONGEST
+
+
+RUNS = Path("runs")
+
+
+def new_place(name: str, out: Path | None = None) -> Path:
+    """A new, empty directory: ``out``, or runs/<name>-<number> with the next free number.
+
+    Raises:
+        OutputError: ``out`` holds something already, or no directory can be made there.
+    """
+    if is_too_long(out or RUNS / name):
+        raise OutputError(
+            f"no run directory can be made: {out or RUNS / name}: SQLite cannot open files with so long a path. "
+            "Choose a shorter one with --out DIR."
+        )
+    try:
+        return _numbered(name) if out is None else _given(out)
+    except OSError as error:
+        place = error.filename or out or RUNS
+        raise OutputError(
+            f"no run directory can be made: {place}: {error.strerror}. Choose another place with --out DIR."
+        ) from error
+
+
+def _given(out: Path) -> Path:
+    out.mkdir(parents=True, exist_ok=True)
+    if any(out.iterdir()):
+        raise OutputError(f"{out} is not empty, and a run overwrites nothing. Remove it, or choose another --out DIR.")
+    return out
+
+
+def stem(name: str) -> str:
+    """The start of the names of a scenario's run directories."""
+    return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "run"
+
+
+def _numbered(name: str) -> Path:
+    start = stem(name)
+    RUNS.mkdir(exist_ok=True)
+    pattern = re.compile(re.escape(start) + r"-(\d+)")
+    taken = [int(match[1]) for entry in RUNS.iterdir() if (match := pattern.fullmatch(entry.name))]
+    number = max(taken, default=0) + 1
+    while True:
+        path = RUNS / f"{start}-{number:04d}"
+        try:
+            path.mkdir()  # fails when another run was quicker, so no two runs share a directory
+            return path
+        except FileExistsError:
+            number += 1
+
+
+LATEST = "latest"
+"""What users write for the newest run below ``runs``."""
+
+
+def runs_below(root: Path) -> Iterator[Path]:
+    """The directories of runs and sweeps below ``root``, or ``root`` itself if it is one, in order of their paths.
+
+    Links to directories are not followed, and what is in the directory of a run is its own.
+    """
+    for place, folders, files in os.walk(root):
+        folders.sort()
+        if MANIFEST in files or DATABASE in files:
+            folders.clear()
+            yield Path(place)
+
+
+def called(name: str | PathLike[str]) -> Path:
+    """The run or sweep that users call so: its path, or ``latest``, unless a file or directory has this name.
+
+    Raises:
+        StoreError: it is ``latest``, and there is no run.
+    """
+    path = Path(name)
+    return latest() if str(path) == LATEST and not path.exists() else path
+
+
+def latest(root: Path = RUNS) -> Path:
+    """The run or sweep below ``root`` that was started last.
+
+    Raises:
+        StoreError: there is none.
+    """
+    found = max(runs_below(root), key=_started, default=None)
+    if found is None:
+        raise StoreError(
+            f"there is no run below {root}, so there is no {LATEST} one. Run a scenario, or give its path."
+        )
+    return found
+
+
+def _started(run: Path) -> tuple[str, int, str]:
+    """When a run was started: by its manifest, to the second, and of several in one second by its first file."""
+    try:
+        written = (run / SCENARIO).stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return str(manifest_of(run).get("started") or ""), written, str(run)
+
+
+def manifest_of(run: Path) -> Manifest:
+    """The manifest beside a run's store; empty if there is none that can be read."""
+    try:
+        found = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return cast(Manifest, found) if isinstance(found, dict) else {}

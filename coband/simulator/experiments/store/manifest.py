@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 
 from coband.simulator.core.config import Json
 from coband.simulator.core.metrics import CORE
-from coband.simulator.experiments.runs import blas
+from coband.simulator.experiments.runs import code_version
 from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.status import now
 from coband.simulator.metrics import Metric
@@ -105,7 +105,7 @@ def manifest(
         "finished": None,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "git": git_state(Path.cwd()),
-        "blas": blas.libraries(),
+        "blas": code_version.libraries(),
         "hardware": hardware(),
         "platform": {
             "system": platform.platform(),

@@ -8,10 +8,9 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.config import JsonObject
+from coband.simulator.experiments.runs.planner import Parameter
 from coband.simulator.experiments.runs.results import Results
-from coband.simulator.experiments.runs.variant import Parameter
-from coband.simulator.experiments.scenario.nodes import plain
-from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.experiments.scenario.yaml_nodes import plain, read
 from coband.simulator.experiments.store.files import RESULTS, StoreError
 from coband.simulator.experiments.store.store import StoredRun
 

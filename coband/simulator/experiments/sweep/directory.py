@@ -2,29 +2,131 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import asdict
 from pathlib import Path
 
+from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.code_version import code_version
 from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
-from coband.simulator.experiments.runs.planner import Task
-from coband.simulator.experiments.runs.results import Record, Results
-from coband.simulator.experiments.runs.status import Status
+from coband.simulator.experiments.runs.planner import FRESH, Planner, Task, Variant
+from coband.simulator.experiments.runs.results import Best, Entry, Failure, Record, Results, Spread, dump
+from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
-from coband.simulator.experiments.store import opening, places, recording, schema
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.store import files, opening, recording, schema
 from coband.simulator.experiments.store.directory import RunDirectory
-from coband.simulator.experiments.store.files import DATABASE, OutputError, StoreError, replace_bytes
-from coband.simulator.experiments.store.finding import manifest_of
+from coband.simulator.experiments.store.files import (
+    DATABASE,
+    OutputError,
+    StoreError,
+    manifest_of,
+    replace_bytes,
+    replace_text,
+)
 from coband.simulator.experiments.store.manifest import Manifest
-from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
-from coband.simulator.experiments.sweep import lock, status
+from coband.simulator.experiments.store.recording import CachedResult, decompressed, unpacked
+from coband.simulator.experiments.sweep import lock
 from coband.simulator.experiments.sweep.address import address
+from coband.simulator.experiments.sweep.planner import TUNING, Choice, TuningPlanner
+from coband.simulator.metrics import Metric
+
+FILE = "status.json"
+
+
+def write(directory: Path, status: Status) -> None:
+    """Replace the status of a sweep."""
+    replace_text(directory / FILE, dump(asdict(status)))
+
+
+def read(directory: Path) -> Status:
+    """The status of the sweep in a directory; a driver that was killed shows as ``killed``.
+
+    Raises:
+        OutputError: there is no sweep, or its status is damaged.
+    """
+    file = directory / FILE
+    if not file.is_file():
+        raise OutputError(f"{directory} holds no sweep: there is no {file}. Give the directory that --out named.")
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        found["entries"] = {name: EntryStatus(**entry) for name, entry in found["entries"].items()}
+        status = Status(**found)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise OutputError(
+            f"{file} is damaged ({error}); `coband sweep FILE --resume --out {directory}` writes it anew."
+        ) from error
+    if status.state == "running" and not lock.is_held(directory):
+        status.state = "killed"
+    return status
+
+
+def summary(study: Study, planner: Planner, failures: Sequence[Failure]) -> Results:
+    """The object that ``coband sweep --json`` prints and results.json holds.
+
+    It is that of a run, with variants for labels; each has its ``parameters`` and ``phase`` beside. With tuning,
+    ``best`` has a line for each algorithm in each context.
+    """
+    phases = (FRESH, TUNING) if isinstance(planner, TuningPlanner) else (FRESH,)
+    entries = [
+        entry(variant, phase, planner)
+        for phase in phases
+        for variant in study.variants
+        if planner.records(variant.number, phase)
+    ]
+    report = results.report(study.name, entries, failures)
+    if isinstance(planner, TuningPlanner):
+        order = {context: number for number, context in enumerate(dict.fromkeys(v.context for v in study.variants))}
+        choices = sorted(planner.choices, key=lambda choice: order[choice.context])
+        report["best"] = [_best(study, planner, choice) for choice in choices]
+    return report
+
+
+def parameters(variant: Variant) -> dict[str, str]:
+    """Name -> label of the value."""
+    return {parameter.name: parameter.text for parameter in variant.displayed}
+
+
+def entry(variant: Variant, phase: str, planner: Planner) -> Entry:
+    """The results of a variant in a phase, with what tells it apart."""
+    found = planner.summary(variant, phase)
+    return {**found, "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
+
+
+def _best(study: Study, planner: TuningPlanner, choice: Choice) -> Best:
+    """One line of the table of best parameters; the values are null where no candidate finished."""
+    key = planner.rule.on
+    found = choice.variant is not None
+    variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
+    tuned, fresh = (
+        estimated(results.numbers(key, planner.records(variant.number, phase)), variant.scenario.metrics.get(key))
+        for phase in (TUNING, FRESH)
+    )
+    return {
+        "entry": choice.context[0],
+        "on": key,
+        "candidates": len(choice.candidates),
+        "context": {p.name: p.text for p in variant.displayed if not p.tuned},
+        "label": variant.label if found else None,
+        "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
+        "tuning": tuned if found else None,
+        "fresh": fresh if found else None,
+    }
+
+
+def estimated(values: Sequence[float], metric: Metric | None) -> Spread:
+    """Number of values, their mean and its interval: Student's, of proportions Wilson's."""
+    if not values:
+        return {"n": 0, "mean": None, "ci95": None}
+    bounds = results.interval(metric, values)
+    return {"n": len(values), "mean": statistics.mean(values), "ci95": None if bounds is None else list(bounds)}
+
 
 DONE = "done"
 WRITE_SECONDS = 1.0
@@ -217,10 +319,10 @@ class SweepDirectory(RunDirectory):
     def write(self, progress: Status, summary: Callable[[], Results]) -> None:
         """Write how far it is: status.json."""
         self._last_write = time.monotonic()
-        status.write(self.path, progress)
+        write(self.path, progress)
 
     def end(self, progress: Status, summary: Results) -> None:
-        status.write(self.path, progress)
+        write(self.path, progress)
         if self._unseen:
             text = "the scenario, its options or the code have changed since: what has finished and is no longer in it"
             self.remarks[f"{text} is kept in {self.path / DONE}, and not shown"] = None
@@ -241,7 +343,7 @@ def new(name: str, out: Path | None) -> SweepDirectory:
     """
     if out is not None and is_sweep(out):
         raise OutputError(f"{out} holds a sweep already; go on with it by --resume, or choose another --out DIR.")
-    return SweepDirectory(places.new_place(name, out))
+    return SweepDirectory(files.new_place(name, out))
 
 
 def earlier(name: str, out: Path | None, *, again: bool = False) -> SweepDirectory:
@@ -254,17 +356,17 @@ def earlier(name: str, out: Path | None, *, again: bool = False) -> SweepDirecto
         OutputError: there is none, or ``out`` holds something else.
     """
     if out is not None:
-        return SweepDirectory(out if is_sweep(out) else places.new_place(name, out), again=again)
-    stem = places.stem(name)
-    found = sorted(path for path in places.RUNS.glob(f"{stem}-*") if path.name[len(stem) + 1 :].isdecimal())
+        return SweepDirectory(out if is_sweep(out) else files.new_place(name, out), again=again)
+    stem = files.stem(name)
+    found = sorted(path for path in files.RUNS.glob(f"{stem}-*") if path.name[len(stem) + 1 :].isdecimal())
     sweeps = [path for path in found if is_sweep(path)]
     if not sweeps:
         raise OutputError(
-            f"there is no sweep {places.RUNS / stem}-... to go on with; name its directory with --out DIR."
+            f"there is no sweep {files.RUNS / stem}-... to go on with; name its directory with --out DIR."
         )
     return SweepDirectory(max(sweeps, key=lambda path: int(path.name[len(stem) + 1 :])), again=again)
 
 
 def is_sweep(path: Path) -> bool:
     """Whether a driver of a sweep has been there."""
-    return (path / status.FILE).is_file() or (path / lock.FILE).is_file()
+    return (path / FILE).is_file() or (path / lock.FILE).is_file()

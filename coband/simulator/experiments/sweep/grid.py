@@ -15,7 +15,8 @@ from coband.simulator.experiments.scenario.input_problems import (
     quoted,
     shortened,
 )
-from coband.simulator.experiments.scenario.nodes import (
+from coband.simulator.experiments.scenario.overrides import Takes, in_one_line, places, set_value, steps_of
+from coband.simulator.experiments.scenario.yaml_nodes import (
     MappingNode,
     Mark,
     Node,
@@ -24,8 +25,6 @@ from coband.simulator.experiments.scenario.nodes import (
     descend,
     plain,
 )
-from coband.simulator.experiments.scenario.overrides import Takes, places, set_value, steps_of
-from coband.simulator.experiments.scenario.yaml_text import in_one_line
 
 LONGEST_LABEL = 40
 FIXED = (

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
+from coband.simulator.experiments.runs.planner import Parameter, Variant
 from coband.simulator.experiments.runs.study import Study, check_known, counted
-from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError, did_you_mean, quoted
-from coband.simulator.experiments.scenario.loading import read_document
-from coband.simulator.experiments.scenario.nodes import MappingNode, ScalarNode, descend
+from coband.simulator.experiments.scenario.loading import Validation, read_document
 from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.scenario.validation import Validation
-from coband.simulator.experiments.scenario.yaml_nodes import resolve
+from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, ScalarNode, descend, resolve
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
 
@@ -90,7 +88,7 @@ class Sweep(Study):
 
     def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
         """The object that ``coband sweep --json`` prints and results.json holds."""
-        from coband.simulator.experiments.sweep.summary import summary  # not needed to validate
+        from coband.simulator.experiments.sweep.directory import summary  # not needed to validate
 
         return summary(self, planner, failures)
 

@@ -13,8 +13,7 @@ import numpy as np
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.posteriors.counts import CountFactor
-from coband.simulator.maths.posteriors.domain import Domain
-from coband.simulator.maths.posteriors.finite_domain import DomainLog
+from coband.simulator.maths.posteriors.finite_domain import Domain, DomainLog
 from coband.simulator.maths.posteriors.observations import Observations
 
 EQUAL = 1e-9

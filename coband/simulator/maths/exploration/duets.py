@@ -15,7 +15,7 @@ from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.linalg.caches import RecentCache
 from coband.simulator.maths.linalg.matrices import solve_definite
 from coband.simulator.maths.posteriors.dictionary import Dictionary
-from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.finite_domain import Domain
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from annotated_types import Ge
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.base import (
     BaseKernel,
+    BoundKernel,
     Columns,
     CompositeKernel,
     NonNegative,
@@ -27,7 +28,6 @@ from coband.simulator.maths.kernels.base import (
     cut_at_zero,
     squared_norms,
 )
-from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.registry import AnyKernel
 
 _MATERN_ORDERS = (0.5, 1.5, 2.5)

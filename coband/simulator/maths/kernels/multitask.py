@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.base import KernelSpec
-from coband.simulator.maths.kernels.bound import BoundComposite, BoundKernel
+from coband.simulator.maths.kernels.base import BoundComposite, BoundKernel, KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian, Kernel
 
 Composition = Literal["product", "sum"]

@@ -9,8 +9,7 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray, require_room
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
-from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
-from coband.simulator.maths.linalg.matrices import lam_is_lost
+from coband.simulator.maths.linalg.matrices import dpotrf, dtrtrs, lam_is_lost
 
 _FIRST_ROWS, _BLOCK_ROWS = 16, 256
 _RESUMED_ROWS = 128

@@ -8,7 +8,7 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.gram import Base, Gram, ScaledIdentity
-from coband.simulator.maths.linalg.lapack import dsymv
+from coband.simulator.maths.linalg.matrices import dsymv
 
 LARGE = 600
 """Features from which on it is looked whether they are sparse."""

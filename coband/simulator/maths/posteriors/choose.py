@@ -40,12 +40,10 @@ from typing import overload
 
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.linalg.caches import VersionCache
-from coband.simulator.maths.posteriors.diagonal_ridge import DiagonalRidge
-from coband.simulator.maths.posteriors.domain import Domain
-from coband.simulator.maths.posteriors.finite_domain import DomainLog, DomainPosterior
+from coband.simulator.maths.posteriors.finite_domain import Domain, DomainLog, DomainPosterior
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromModel, DomainNystromPosterior
 from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
-from coband.simulator.maths.posteriors.ridge import RidgeRegression
+from coband.simulator.maths.posteriors.ridge import DiagonalRidge, RidgeRegression
 from coband.simulator.maths.posteriors.shared_log import ExactPosterior, SharedLog
 
 

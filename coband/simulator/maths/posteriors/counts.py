@@ -17,11 +17,10 @@ import numpy as np
 
 from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.bound import BoundKernel
+from coband.simulator.maths.kernels.base import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.linalg.caches import RecentCache
-from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
-from coband.simulator.maths.linalg.matrices import lam_is_lost
+from coband.simulator.maths.linalg.matrices import dpotrf, dtrtrs, lam_is_lost
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
 

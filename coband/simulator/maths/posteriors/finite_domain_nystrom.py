@@ -12,12 +12,11 @@ import numpy as np
 from coband.simulator.arms import Points
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
-from coband.simulator.maths.posteriors.dictionary import Dictionary
-from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
+from coband.simulator.maths.posteriors.finite_domain import Domain
 from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
-from coband.simulator.maths.posteriors.statistics import Statistics
 
 
 class DomainNystromModel:

@@ -28,8 +28,7 @@ from coband.simulator.maths.linalg.gram import (
     entries,
 )
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
-from coband.simulator.maths.linalg.lapack import dpotrf, dpotri, dtrtrs
-from coband.simulator.maths.linalg.matrices import lam_is_lost, padded
+from coband.simulator.maths.linalg.matrices import dpotrf, dpotri, dtrtrs, lam_is_lost, padded
 from coband.simulator.maths.linalg.quadratic_forms import is_sparse, quadratic, times
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
@@ -316,4 +315,48 @@ class RidgeRegression(Ridge):
         fork._before = (*self._before, self._followed) if self._followed.grown else self._before
         fork._own = GrowingGram(self.dimension, self.cadence) if rows is None else GramOf(rows, self.cadence)
         fork._followed, fork._diagonal = fork._own.matrix, None
+        return fork
+
+
+class DiagonalRidge(Ridge):
+    """Only the diagonal of W is kept."""
+
+    __slots__ = ("_V",)
+
+    def __init__(self, dimension: int, lam: float) -> None:
+        super().__init__(dimension, lam)
+        self._V = np.full(dimension, float(lam))
+
+    def add_squares(self, G: FloatArray) -> None:
+        self._V += np.einsum("ij,ij->j", G, G)
+        self._theta = None
+
+    def follow(self, W: Gram | FloatArray, b: FloatArray) -> None:
+        assert isinstance(W, np.ndarray)
+        self._V, self.b, self._theta = self.lam + W, b, None
+
+    def squares_of(self, G: FloatArray) -> FloatArray:
+        return Gram(G).diagonal
+
+    def solve(self, b: FloatArray) -> FloatArray:
+        solved: FloatArray = b / self._V
+        return solved
+
+    def variance(self, G: FloatArray) -> FloatArray:
+        return quadratic(G, 1.0 / self._V)
+
+    @property
+    def log_det(self) -> float:
+        return float(np.log(self._V / self.lam).sum())
+
+    @property
+    def diagonal(self) -> FloatArray:
+        return self._V
+
+    def inverse(self) -> FloatArray:
+        return 1.0 / self._V
+
+    def forked(self, rows: GrowingRows | None = None) -> Self:
+        fork = super().forked()
+        fork._V = self._V.copy()
         return fork

@@ -16,15 +16,14 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet, Points, features_of
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.bound import BoundKernel
+from coband.simulator.maths.kernels.base import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
+from coband.simulator.maths.linalg.caches import SolveCache
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.matrices import repeat_alike
-from coband.simulator.maths.linalg.solve_cache import SolveCache
-from coband.simulator.maths.posteriors.look_ahead import LookAhead
+from coband.simulator.maths.posteriors.look_ahead import LookAhead, OwnPoints, solve_lower
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.own_points import OwnPoints, solve_lower
 from coband.simulator.maths.posteriors.protocol import Posterior
 
 FEW = 64

@@ -1,0 +1,223 @@
+"""Rules of the sections ``messages`` and ``adversaries``: they speak of messages, fields and agents that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Agent
+from coband.simulator.core.wire.adversaries import Adversary
+from coband.simulator.core.wire.behaviours import ADVERSARIES
+from coband.simulator.core.wire.config import SINGLE
+from coband.simulator.core.wire.defences import DEFENCES, BaseDefence, Clip, Sum, single_pull
+from coband.simulator.core.wire.encodings import BaseEncoding
+from coband.simulator.core.wire.privacy import MECHANISMS, Privacy
+from coband.simulator.experiments.scenario.input_problems import KeyPath, did_you_mean, quoted
+
+Mistakes = Iterator[tuple[KeyPath, str]]
+Kinds = Sequence[type[Message]]
+
+
+def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]) -> Mistakes:
+    """(key path, what is wrong with it).
+
+    Args:
+        valid: the sections that are valid when considered alone.
+        algorithms: of all entries; None for one that is not known, whose messages are not known either.
+    """
+    known = list(dict.fromkeys(one for one in algorithms if one is not None))
+    sent = list(dict.fromkeys(size.message for one in known for size in one.messages))
+    complete = None not in algorithms
+    if "messages" in valid and not valid["messages"].plain:
+        yield from _encodings(valid["messages"].encoding, sent, complete)
+        yield from _acknowledgements(valid)
+    privacy = valid["messages"].privacy if "messages" in valid else None
+    if privacy is not None:
+        yield from ((("messages", "privacy"), text) for one in known for text in _leaks(privacy, one))
+        yield from _unbounded(valid, privacy, sent)
+    if "server" in valid and not valid["server"].aggregate.sums:
+        graph = "network" in valid and valid["network"].graph is not None
+        for one in known:
+            if why := undefended(one, valid["server"].aggregate, graph):
+                yield ("server", "aggregate"), why
+    for number, one in enumerate(valid.get("adversaries", ())):
+        for place, name in enumerate(one.messages or ()):
+            if complete and not _named(sent, name):
+                yield ("adversaries", number, "messages", place), _unknown(sent, name)
+        count = valid["agents"].count if "agents" in valid else None
+        strange = [agent for agent in one.agents if agent >= count] if count and isinstance(one.agents, tuple) else []
+        if strange:
+            message = f"speaks of agent {strange[0]}: must be < {count}, the agents.count; agents are numbered from 0"
+            yield ("adversaries", number, "agents"), message
+    yield from _idle_lies(valid.get("adversaries", ()), known, complete)
+
+
+def _idle_lies(adversaries: Sequence[Adversary], known: Sequence[Algorithm], complete: bool) -> Mistakes:
+    """Adversaries that change nothing of any algorithm, and algorithms of which none of them changes anything."""
+    found = [[untouched(one, adversary) for one in known] for adversary in adversaries]
+    speaks = [any(size.direction != "down" for size in one.messages) for one in known]
+    idle = [all(why or not spoken for why, spoken in zip(row, speaks, strict=True)) for row in found]
+    for number, row in enumerate(found):
+        if complete and idle[number] and any(row):
+            yield ("adversaries", number), next(filter(None, row))
+    for place in range(len(known) if complete and not all(idle) else 0):
+        whys = [row[place] for row in found]
+        if whys and all(whys):
+            yield ("adversaries",), whys[0]
+
+
+def untouched(one: Algorithm, adversary: Adversary) -> str:
+    """Why lies change nothing of what agents of an algorithm send; empty if they do, or if the agents send nothing."""
+    sent = list(dict.fromkeys(size.message for size in one.messages if size.direction != "down"))
+    if not sent or adversary.behaviour.poisons or any(map(adversary.touches, sent)):
+        return ""
+    fields = [f"{kind.__name__}.{name} ({kind.meaning(name)})" for kind in sent for name in kind.payload_fields()]
+    named = f" of {', '.join(adversary.messages)}" if adversary.messages else ""
+    return (
+        f"{adversary.behaviour.kind} changes nothing that agents of {one.name} send: it changes "  # type: ignore[attr-defined]
+        f"{', '.join(adversary.meant)}{named}, and they send {', '.join(fields) or 'no payload'}; so these runs would "
+        "be those of honest agents; take silent or reward_poisoning, or other fields or messages"
+    )
+
+
+def undefended(one: Algorithm, defence: BaseDefence | type[BaseDefence], graph: bool) -> str:
+    """Why a defence has no meaning for an algorithm; empty if it has one."""
+    kinds = [size.message for size in one.messages]
+    if graph:
+        if not kinds:
+            return f"{one.name} tells neighbours nothing, so there is nothing to defend"
+        if not any(map(single_pull, kinds)):
+            return f"agents of {one.name} tell each other no single pulls, and a defence on a graph judges nothing else"
+        if not defence.judges:
+            return (
+                f"on a graph agents of {one.name} learn from single pulls, which have no mean to put in the place of a "
+                f"sum; give clip or reject_outliers, which say how much of what a neighbour tells is taken"
+            )
+        return ""
+    if "1" in one.undefended:
+        return f"no defence can take the place of what the server of {one.name} does: {one.undefended['1']}"
+    if any(kind.declared(name)["adds"] for kind in kinds for name in kind.payload_fields()):
+        return ""
+    if one.withstands:
+        return f"the server of {one.name} sums nothing that a defence could replace: it {one.withstands}"
+    if not kinds:
+        return f"{one.name} sends nothing to a server, so there is nothing to defend"
+    if any(kind.meaning(name) == "rewards" for kind in kinds for name in kind.payload_fields()):
+        return f"agents of {one.name} pass on single pulls, or results of single arms, which a defence cannot compare"
+    return f"nothing that agents of {one.name} send says that it adds up over agents (payload(adds=...))"
+
+
+def defences(one: Algorithm) -> list[str]:
+    """The kinds of defences that an algorithm can have."""
+    graph, members = one.server is None, DEFENCES.known().items()
+    return [kind for kind, found in members if found is not Sum and not undefended(one, found, graph)]
+
+
+def hidden_by(one: Algorithm) -> list[str]:
+    """The kinds of mechanisms that hide something of what an algorithm sends; none does of pulls in batches."""
+    found = []
+    for kind, mechanism in MECHANISMS.known().items() if one.messages and issubclass(one.agent, Agent) else ():
+        parts: dict[str, Any] = {"kind": kind}  # without its parameters, which do not matter here
+        given: dict[str, Any] = {"mechanism": mechanism.model_construct(**parts)}
+        asked = [Privacy.model_construct(adversary=seen, **given) for seen in ("server", "others")]
+        noised = [privacy.noised_by(one) for privacy in asked]
+        if mechanism.local or any(name for fields in noised for name in fields.values()):
+            found.append(kind)
+    return found
+
+
+def changed_by(one: Algorithm) -> list[str]:
+    """The kinds of behaviours that change rewards of single pulls, or of themselves something that agents send."""
+    sent, found = [size.message for size in one.messages if size.direction != "down"], []
+    for kind, behaviour in ADVERSARIES.known().items():
+        given: dict[str, Any] = {"agents": (), "behaviour": behaviour}  # what it touches is the same for all of a kind
+        touched = any(map(Adversary.model_construct(**given).touches, sent))
+        if issubclass(one.agent, Agent) if behaviour.poisons else touched:
+            found.append(kind)
+    return found
+
+
+def stand(one: Algorithm) -> str:
+    """What stands between an algorithm and liars, in a line; empty for one that sends nothing."""
+    graph, taken = one.server is None, ", ".join(defences(one))
+    if not one.messages:
+        return ""
+    if not taken:
+        return f"server.aggregate is refused: {undefended(one, Clip, graph)}"
+    others = "".join(f"; refused with {condition}: {why}" for condition, why in one.undefended.items())
+    whose = "agents believe what others tell them" if graph else "its server takes the sum of what it is sent"
+    return f"{whose}, which is no defence; server.aggregate can be {taken}{others}"
+
+
+def _named(sent: Kinds, name: str) -> Kinds:
+    return [one for one in sent if name in (one.__name__, one.kind)]
+
+
+def _unknown(sent: Kinds, name: str) -> str:
+    known = sorted({one.__name__ for one in sent if one.payload_fields()})
+    near = did_you_mean(name, [*known, *(one.kind for one in sent)]) or ";"
+    return f"no algorithm here sends a message {quoted(name)}{near} messages: {', '.join(known) or 'none'}"
+
+
+def _encodings(config: Any, sent: Kinds, complete: bool) -> Mistakes:
+    for name, fields in config.kinds.items():
+        path, found = ("messages", "encoding", "kinds", name), _named(sent, name)
+        if not found and complete:
+            yield path, _unknown(sent, name)
+        for field, encoding in fields.items() if found else ():
+            yield from (((*path, field), text) for text in _of_field(found, field, encoding))
+
+
+def _of_field(found: Kinds, field: str, encoding: BaseEncoding) -> Iterator[str]:
+    meanings = {name: kind.meaning(name) for kind in found for name in kind.payload_fields()}
+    meant = {meaning for name, meaning in meanings.items() if field in (name, meaning)}
+    if not meant:
+        there = sorted({*meanings, *meanings.values()})
+        near = did_you_mean(field, there) or ";"
+        yield f"{found[0].__name__} carries no {quoted(field)}{near} it carries: {', '.join(there)}"
+    if encoding.sums and meant & set(SINGLE):
+        kind = getattr(encoding, "kind", "it")
+        yield f"{kind} is for sums and models; give points and rewards a float or {{kind: stochastic}}"
+
+
+def _leaks(privacy: Privacy, algorithm: Algorithm) -> Iterator[str]:
+    """What noise would not hide of an algorithm: all of it, or something where that is refused."""
+    found = privacy.unprotected(algorithm)
+    if why := privacy.idle(algorithm):
+        yield why
+    elif found and privacy.leak == "refuse":
+        yield (
+            f"{algorithm.name} is not private: {'; '.join(found)}. Choose another mechanism (laplace_local, on arms "
+            "that are new at every turn, leaves nothing unprotected), or set leak: allow, and the report says so"
+        )
+
+
+def _unbounded(valid: Mapping[str, Any], privacy: Privacy, sent: Kinds) -> Mistakes:
+    """What keeps one pull from changing a server's sums by no more than their bound, on which noise is calibrated."""
+    if privacy.adversary != "others" or ("network" in valid and valid["network"].graph is not None):
+        return
+    text = "with adversary: others, noise on what the server sends hides a pull in exact sums of exact uploads alone"
+    if "server" in valid and not valid["server"].aggregate.sums:
+        yield ("messages", "privacy", "adversary"), f"{text}; leave out server.aggregate, or take adversary: server"
+    config = valid["messages"].encoding
+    lossy = {
+        kind.__name__
+        for kind in sent
+        for name in kind.payload_fields()
+        if kind.declared(name)["adds"] and not config.of(kind, name).exact
+    }
+    if lossy:
+        yield (
+            ("messages", "privacy", "adversary"),
+            f"{text}; write {', '.join(sorted(lossy))} exactly (messages.encoding), or take adversary: server",
+        )
+
+
+def _acknowledgements(valid: Mapping[str, Any]) -> Mistakes:
+    network = valid.get("network")
+    acknowledged = network is not None and network.transport == "reliable" and network.graph is None
+    if not acknowledged and any(one.acknowledged for one in valid["messages"].encoding.used):
+        message = "a delta counts from what was acknowledged, which needs network.transport: reliable on a star"
+        yield ("messages", "encoding"), message

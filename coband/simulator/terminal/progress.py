@@ -1,0 +1,312 @@
+"""How a sweep looks on a terminal while it runs, in a log, and from another terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Self
+
+import click
+
+from coband.simulator.experiments.safe_text import visible
+from coband.simulator.terminal import output, tables
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from coband.simulator.experiments.runs.reporting import JobEnd, Report
+    from coband.simulator.experiments.runs.results import Failure
+    from coband.simulator.experiments.runs.status import Status
+    from coband.simulator.experiments.runs.study import Study
+    from coband.simulator.metrics import Metric
+
+
+EXIT_CODES = {"interrupted": 130, "stopped": 2}
+VERBOSITY = "coband.verbosity"
+
+
+class Bar:
+    """Follows a run; silent where there is no terminal and no notebook.
+
+    Attributes:
+        percent: whether it says how many percent are done.
+    """
+
+    percent = True
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._progress: Progress | None = None
+        self._shown: set[str] = set()
+
+    def changed(self, status: Status) -> None:
+        """Show how far it is; the first time, show the bar."""
+        if not self.visible():
+            return
+        if self._progress is None:
+            self._progress = self._started()
+            self._progress.add_task(escaped(self._title), note="")
+        done = status.ended + status.under_way
+        self._progress.update(self._progress.task_ids[0], total=status.total, completed=done, note=time_left(status))
+
+    def ended(self, end: JobEnd) -> str | None:
+        """With --verbose, a line for each job that ends."""
+        if end.record is not None and verbosity() == "verbose":
+            jobs = f"{end.status.ended:,} of {end.status.total:,}"
+            took = f"{end.record['wall_seconds']:.3g} s, regret {end.record['regret']:.5g}"
+            self._print(f"{jobs}: {end.label}, replication {end.replication}: {took}")
+        return None
+
+    def visible(self) -> bool:
+        """Whether there is anywhere to draw, and anybody wants to see it."""
+        return verbosity() != "quiet" and (sys.stderr.isatty() or in_notebook())
+
+    def _console(self) -> Console:
+        from rich.console import Console
+
+        return Console() if in_notebook() else Console(file=output.raw(sys.stderr))
+
+    def _started(self) -> Progress:
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        percent = [TaskProgressColumn()] if self.percent else []
+        columns = (TextColumn("{task.description}"), BarColumn(), *percent, TextColumn("{task.fields[note]}"))
+        bars = Progress(*columns, console=self._console(), transient=True)
+        bars.start()
+        return bars
+
+    def failed(self, failure: Failure) -> None:
+        """Say what went wrong and how to see it again; an error that came before is named, not shown, once more."""
+        happened = "broke an invariant" if failure.kind == "violated" else "failed"
+        error = failure.error.rstrip()
+        gist = failure.gist if failure.kind == "failed" else error
+        self._print(f"{failure.label}, replication {failure.replication}, {happened}: {gist}")
+        if error != gist and gist not in self._shown:
+            self._print(error)
+        self._shown.add(gist)
+        self._print(f"  to see it again: {failure.replay}")
+
+    def _print(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress.console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+        else:
+            click.echo(text, err=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def escaped(title: str) -> str:
+    """A title as rich shows it."""
+    from rich.markup import escape
+
+    return escape(visible(title))
+
+
+def in_notebook() -> bool:
+    """Whether this is a notebook that can show a bar, for which rich needs ipywidgets."""
+    if "ipykernel" not in sys.modules or find_spec("ipywidgets") is None:
+        return False
+    from rich.console import Console
+
+    return Console().is_jupyter
+
+
+def verbosity() -> str:
+    """``quiet``, ``usual`` or ``verbose``, as the command that runs was asked."""
+    context = click.get_current_context(silent=True)
+    return "usual" if context is None else str(context.meta.get(VERBOSITY, "usual"))
+
+
+def announce(study: Study) -> None:
+    """Say on standard error how much there is to run."""
+    from coband.simulator.experiments.runs.reporting import workload
+
+    if verbosity() != "quiet" and (sentence := workload(study)):
+        click.echo(sentence, err=True)
+
+
+def time_left(status: Status) -> str:
+    """Such as ``about 3 min 10 s left``; empty while nobody knows."""
+    if status.state != "running" or status.seconds_left is None:
+        return ""
+    return f"about {duration(status.seconds_left)} left"
+
+
+def duration(seconds: float) -> str:
+    """Some time, in the two largest units."""
+    whole = round(seconds)
+    days, hours, minutes = whole // 86_400, whole // 3600 % 24, whole // 60 % 60
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
+def warn(report: Report) -> None:
+    """Say on standard error what the table does not show."""
+    for sentence in warnings(report):
+        click.echo(f"warning: {sentence}", err=True)
+    warn_of_end(report)
+
+
+def warnings(report: Report) -> Iterator[str]:
+    """What the table of results does not show: turns never taken, and what nodes and guarantees warn of."""
+    yield from report.remarks
+    said: dict[str, list[str]] = {}
+    for entry in report.object["results"]:
+        for sentence in dict.fromkeys(text for record in entry["replications"] for text in record.get("warnings", ())):
+            said.setdefault(sentence, []).append(entry["label"])
+    for sentence, labels in said.items():
+        several = len(labels) > 1 and len(labels) == len(report.object["results"])
+        yield sentence if several else f"{', '.join(labels)}: {sentence}"
+    yield from _guarantees(report)
+
+
+def _guarantees(report: Report) -> Iterator[str]:
+    """Name the theorems whose conditions do not hold, and other reasons for caution, as metrics say."""
+    from coband.simulator.experiments.registry.registry import Registry
+
+    algorithms = Registry.installed().algorithms
+    for entry in report.object["results"]:
+        declared = algorithms[entry["algorithm"]].metrics if entry["algorithm"] in algorithms else ()
+        for metric in (metric for metric in declared if metric.guarantee or metric.caution):
+            broken = sum(record.get(metric.name) == 0 for record in entry["replications"])
+            if broken:
+                yield f"{entry['label']}: {_broken(metric, broken, entry)}"
+
+
+def _broken(metric: Metric, broken: int, entry: Mapping[str, Any]) -> str:
+    """What it means that a metric is 0 in so many replications."""
+    share = f"{broken} of {len(entry['replications'])} replications"
+    where = f"(coband describe {entry['algorithm']})"
+    if metric.caution:
+        return f"{metric.caution}, in {share} {where}"
+    return f"the conditions of {metric.guarantee} do not hold in {share}, so it guarantees nothing there {where}"
+
+
+def warn_of_end(report: Report) -> None:
+    """Say on standard error that it ended early, and why."""
+    if (sentence := early_end(report)) is not None:
+        click.echo(sentence, err=True)
+        if report.status.resume:
+            click.echo(f"to go on: {report.status.resume}", err=True)
+
+
+def early_end(report: Report) -> str | None:
+    """Why it ended early, and what is kept; None if it did not."""
+    status = report.status
+    if status.state not in EXIT_CODES:
+        return None
+    reason = f" ({status.message})" if status.message else ""
+    kept = f"finished jobs are kept in {report.directory}"
+    if report.gone:
+        kept = f"jobs had finished, but {report.directory} was removed meanwhile, and what was in it is gone"
+    return f"{status.state}{reason}: {status.done:,} {kept}, {report.missing:,} are missing"
+
+
+def exit_code(report: Report) -> int:
+    """130 after Ctrl-C, 2 when it had to stop otherwise, 1 when a job broke off, 0 otherwise."""
+    if report.status.state in EXIT_CODES:
+        return EXIT_CODES[report.status.state]
+    return 1 if report.failures else 0
+
+
+LOG_SECONDS = 60.0
+MOST_FAILURES = 10
+STATES = {
+    "running": "is running",
+    "finished": "has finished",
+    "failed": "has ended, and some jobs broke off",
+    "interrupted": "was interrupted",
+    "stopped": "had to stop",
+    "killed": "was killed, or had no room to write how it ended",
+}
+
+
+class View(Bar):
+    """Follows a sweep: a bar for each algorithm on a terminal, elsewhere a line a minute."""
+
+    percent = False
+
+    def __init__(self, title: str) -> None:
+        super().__init__(title)
+        self._bars: dict[str, TaskID] = {}
+        self._failures = 0
+        self._logged = time.monotonic()
+
+    def changed(self, status: Status) -> None:
+        """Show how far it is."""
+        if self.visible():
+            self._draw(status)
+        elif status.state == "running" and verbosity() != "quiet" and time.monotonic() - self._logged >= LOG_SECONDS:
+            self._logged = time.monotonic()
+            click.echo(f"{self._title}: {line(status)}", err=True)
+
+    def failed(self, failure: Failure) -> None:
+        """Say what went wrong, until it becomes too much."""
+        self._failures += 1
+        if self._failures <= MOST_FAILURES:
+            super().failed(failure)
+        elif self._failures == MOST_FAILURES + 1:
+            self._print("more jobs break off; `coband sweep --status DIR` and results.json show them")
+
+    def _draw(self, status: Status) -> None:
+        """A bar for each algorithm, and one for the whole."""
+        if self._progress is None:
+            self._progress = self._started()
+        for name, entry in status.entries.items():
+            ended = entry.done + entry.failed
+            failed = f", {entry.failed:,} failed" if entry.failed else ""
+            self._bar(name, entry.total, ended, f"{ended:,}/{entry.total:,}{failed}")
+        self._bar(self._title, status.total, status.ended + status.under_way, line(status))
+
+    def _bar(self, name: str, total: int, ended: float, note: str) -> None:
+        assert self._progress is not None
+        if name not in self._bars:
+            self._bars[name] = self._progress.add_task(escaped(name), note="")
+        self._progress.update(self._bars[name], total=total, completed=ended, note=note)
+
+
+def line(status: Status) -> str:
+    """How far it is, in one line."""
+    parts = [f"{status.ended:,} of {status.total:,} jobs"]
+    if status.rate is not None:
+        parts.append(f"{status.rate:.3g}/s")
+    if left := time_left(status):
+        parts.append(left)
+    if status.failed:
+        parts.append(f"{status.failed} failed")
+    return ", ".join(parts)
+
+
+def show_status(status: Status) -> None:
+    """What ``--status`` prints."""
+    from coband.simulator.experiments.runs.results import Failure
+
+    click.echo(f"{status.name} {STATES[status.state]}: {line(status)}")
+    click.echo(f"driver: process {status.process} on {status.host}, since {status.started}; {status.workers}")
+    if status.dashboard and status.state == "running":
+        click.echo(f"dashboard: {status.dashboard}")
+    rows = [
+        [name, f"{entry.done:,}", f"{entry.remaining:,}", f"{entry.failed:,}", tables.number(entry.mean_seconds)]
+        for name, entry in status.entries.items()
+    ]
+    tables.show(["algorithm", "done", "to do", "failed", "seconds a job"], rows)
+    for failure in (Failure(**one) for one in status.failures[:MOST_FAILURES]):
+        click.echo(f"{failure.label}, replication {failure.replication}, {failure.kind}: {failure.gist}")
+        click.echo(f"  to see it again: {failure.replay}")
+    if status.failed > MOST_FAILURES:
+        click.echo(f"... and {status.failed - MOST_FAILURES} more")
+    if status.message:
+        click.echo(status.message)
+    if status.state not in ("running", "finished"):
+        click.echo(f"to go on: {status.resume}")
