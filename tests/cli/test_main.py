@@ -57,9 +57,9 @@ def test_help_lists_every_command_and_imports_none() -> None:
         assert f"  {name} " in result.stdout
         assert text in result.stdout
     assert result.stdout.endswith(
-        "[] ['coband', 'coband.simulator', 'coband.simulator.cli', 'coband.simulator.terminal', "
-        "'coband.simulator.experiments', 'coband.simulator.experiments.safe_text', "
-        "'coband.simulator.terminal.output', 'coband.simulator.cli.lazy', 'coband.simulator.cli.main']\n"
+        "[] ['coband', 'coband.simulator', 'coband.simulator.cli', 'coband.simulator.cli.lazy', "
+        "'coband.simulator.terminal', 'coband.simulator.experiments', 'coband.simulator.experiments.safe_text', "
+        "'coband.simulator.terminal.output', 'coband.simulator.cli.main']\n"
     )
     assert result.returncode == 0
 
