@@ -104,7 +104,17 @@ def reproduce(
         if nice:
             os.nice(LOWEST)
         with pool(**place) as found:
-            status = _run(claims, out, where, size, seed, budget, resume, found, as_json)
+            status = _run(
+                claims=claims,
+                out=out,
+                where=where,
+                size=size,
+                seed=seed,
+                budget=budget,
+                resume=resume,
+                workers=found,
+                as_json=as_json,
+            )
         if pages is not None:
             _pages(where, pages)
         context.exit(status)

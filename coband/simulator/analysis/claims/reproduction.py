@@ -151,19 +151,19 @@ class Reproduction:
         spent = trials.spent(one for trial in own for one in trial.conditions)
         before = earlier.cpu_hours if earlier is not None and any(trial.start for trial in own) else 0.0
         found = Outcome(
-            placed.key,
-            self._size,
-            findings,
-            min((one.count for one in findings if one.count), default=0),
-            round(before + spent / HOUR, 6),
-            reason,
-            None,
-            prints,
-            self._origin,
-            self._digests[placed.key],
-            "any" if placed.claim.quantifier == "any" else "all",
-            self._chosen.get(placed.key, {}),
-            self._before.get(placed.key, ""),
+            claim=placed.key,
+            size=self._size,
+            findings=findings,
+            replications=min((one.count for one in findings if one.count), default=0),
+            cpu_hours=round(before + spent / HOUR, 6),
+            reason=reason,
+            cost_hours=None,
+            fingerprints=prints,
+            origin=self._origin,
+            settings=self._digests[placed.key],
+            quantifier="any" if placed.claim.quantifier == "any" else "all",
+            chosen=self._chosen.get(placed.key, {}),
+            before=self._before.get(placed.key, ""),
         )
         return found if earlier is None else found.joined(earlier)
 

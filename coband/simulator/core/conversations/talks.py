@@ -131,7 +131,16 @@ class Talks(Talking):
         if unknown:
             raise NodeMistake(f"a question has no {', '.join(unknown)}; public, where, undo, attempts, limit")
         kinds = reply if isinstance(reply, tuple) else (reply,)
-        question = Question(kinds, {to}, Question.one, public, where, undo, attempts, limit)
+        question = Question(
+            kinds=kinds,
+            pending={to},
+            outcome=Question.one,
+            public=public,
+            where=where,
+            undo=undo,
+            attempts=attempts,
+            limit=limit,
+        )
         return self.talks.put(question, message, to)
 
     def gather(

@@ -116,16 +116,16 @@ class Assembly(HostAssembly):
         arms = max((len(world.arms(agent, 1)) for agent in range(differing)), default=None)
         limits = {"agents": count, "arms": arms, "turns": total, "pulls": total}
         return Wire(
-            plan.messages,
-            limits,
-            plan.network.scalar_bits,
-            self._streams,
-            count,
-            liars,
-            self._graph,
-            plan.server.aggregate,
-            noising,
-            self._gone,
+            config=plan.messages,
+            limits=limits,
+            scalar_bits=plan.network.scalar_bits,
+            streams=self._streams,
+            agents=count,
+            liars=liars,
+            graph=self._graph,
+            defence=plan.server.aggregate,
+            noising=noising,
+            gone=self._gone,
         )
 
     @property

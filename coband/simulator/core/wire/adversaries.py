@@ -141,12 +141,12 @@ class Liars:
             for name, values in whole.items()
         }
         return Sight(
-            rng,
-            self._streams("wire", source, "secret"),
-            {name: kind.meaning(name) for name in whole},
-            whole,
-            honest,
-            tuple(self._earlier.get((source, kind), ())),
-            self._agents,
-            len(self.dishonest),
+            rng=rng,
+            secret=self._streams("wire", source, "secret"),
+            meanings={name: kind.meaning(name) for name in whole},
+            whole=whole,
+            honest=honest,
+            earlier=tuple(self._earlier.get((source, kind), ())),
+            agents=self._agents,
+            dishonest=len(self.dishonest),
         )

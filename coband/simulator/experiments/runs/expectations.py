@@ -167,7 +167,17 @@ def _compare_labels(item: Any, records: Sequence[Record], others: Sequence[Recor
     words = f"less than {item.less_than}'s: difference < 0"
     e_value = math.exp(float(mean_processes(-np.asarray(gaps))[0])) if len(gaps) > 1 else None
     gap = statistics.mean(gaps)
-    return Comparison(item.label, item.count, None, words, gap, less, interval, e_value, not less and gap < 0)
+    return Comparison(
+        label=item.label,
+        count=item.count,
+        replication=None,
+        expected=words,
+        got=gap,
+        holds=less,
+        interval=interval,
+        e_value=e_value,
+        open=not less and gap < 0,
+    )
 
 
 def _counts(label: str, count: str, records: Sequence[Record]) -> dict[int, Number | None]:

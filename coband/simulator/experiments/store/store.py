@@ -318,7 +318,18 @@ def _energy(job: StoredJob, points: int) -> FloatArray | None:
 def _job(row: tuple[Any, ...], part: sqlite3.Connection) -> StoredJob:
     job, label, algorithm, replication, seed, trace, status, result, error = row
     record = None if result is None else json.loads(result)
-    return StoredJob(job, label, algorithm, replication, seed, trace, status, record, error, part)
+    return StoredJob(
+        id=job,
+        label=label,
+        algorithm=algorithm,
+        replication=replication,
+        seed=seed,
+        trace=trace,
+        status=status,
+        record=record,
+        error=error,
+        part=part,
+    )
 
 
 def _check_choice(what: str, given: object, known: Iterable[object]) -> None:

@@ -126,16 +126,16 @@ def load_study(
     numbers = tuple(range(scenario.replications))
     gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
     return Sweep(
-        scenario.name,
-        text,
-        tuple(variants),
-        numbers,
-        until,
-        files.missing,
-        tuple(files.code.unknown),
-        len(grid),
-        tuning,
-        gridded,
+        name=scenario.name,
+        text=text,
+        variants=tuple(variants),
+        numbers=numbers,
+        until=until,
+        missing=files.missing,
+        unknown=tuple(files.code.unknown),
+        points=len(grid),
+        tuning=tuning,
+        gridded=gridded,
     )
 
 

@@ -293,4 +293,13 @@ def _taskwise(setting: Multitask, sharing: Sharing) -> TaskwisePosterior:
     features, agents, lam = ArmFeatures(setting.kernel, setting.dimension).count, setting.agents, setting.lam
     common = sharing.get("tasks", lambda: TasksInCommon(agents, features, lam)) if sharing.on else None
     network, dimension, task = setting.network, setting.dimension, setting.task
-    return TaskwisePosterior(setting.kernel, network, dimension, lam, agents, setting.own, task, common)
+    return TaskwisePosterior(
+        kernel=setting.kernel,
+        network=network,
+        dimension=dimension,
+        lam=lam,
+        tasks=agents,
+        own=setting.own,
+        task=task,
+        common=common,
+    )

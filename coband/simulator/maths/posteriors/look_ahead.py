@@ -224,7 +224,17 @@ class LookAhead:
             U = extra.solve_cross(self._covariances(X, K, known, extra.points))
             mean += U.T @ extra.whitened
             prior = prior - np.einsum("ij,ij->j", U, U)
-        turn = _Turn(X, K, mean, prior, squares, alpha, self._log.lam, margin, extra)
+        turn = _Turn(
+            X=X,
+            K=K,
+            mean=mean,
+            prior=prior,
+            squares=squares,
+            alpha=alpha,
+            lam=self._log.lam,
+            margin=margin,
+            extra=extra,
+        )
         scores, missed = self._decided(turn)
         if expected:
             keys = [X[place].tobytes() for place in np.flatnonzero(scores == scores.max()).tolist()]
