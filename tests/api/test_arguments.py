@@ -57,11 +57,7 @@ NOTHING = "names nothing to run; leave it out to run all"
     ],
 )
 def test_what_cannot_be_run(
-    function: Callable[..., Any],
-    given: dict[str, Any],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    function: Callable[..., Any], given: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises((coband.RunError, coband.ScenarioError)) as error:

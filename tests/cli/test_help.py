@@ -184,10 +184,7 @@ OF_RUNS = [
     if any(isinstance(one, click.Argument) and one.name in ("path", "paths", "first") for one in command.params)
 ]
 MORE = {"coband trace why": ["1"], "coband trace follow": ["1"], "coband trace query": ["SELECT 1"]}
-MORE |= {
-    "coband trace diff": ["nowhere"],
-    "coband trace export": ["--format", "jsonl"],
-}
+MORE |= {"coband trace diff": ["nowhere"], "coband trace export": ["--format", "jsonl"]}
 
 
 @pytest.mark.parametrize("path", OF_RUNS)

@@ -84,10 +84,7 @@ def test_a_live_run_beside_a_simulated_one(here: Path, capsys: pytest.CaptureFix
 def test_what_cannot_run_live_is_refused_in_a_sentence(
     changes: tuple[str, ...], sentence: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = {
-        "topology": "push_gossip_kernel_ucb",
-        "privacy": "fed_lin_ucb",
-    }  # where the change makes sense
+    other = {"topology": "push_gossip_kernel_ucb", "privacy": "fed_lin_ucb"}  # where the change makes sense
     for name in (one for word, one in other.items() if word in changes[0]):
         Path("serial.yaml").write_text(SERIAL.split("algorithms:")[0] + f"algorithms: [{{algorithm: {name}}}]\n")
     settings = [word for change in changes for word in ("--set", change)]
@@ -244,14 +241,8 @@ def test_journals_from_which_the_run_cannot_go_on_are_refused(here: Path, capsys
     before = {file: file.read_bytes() for folder in ("first", "journals") for file in Path(folder).iterdir()}
     capsys.readouterr()
     for changes, sentence in (
-        (
-            (),
-            "the run of the journal in journals has ended, and its results are in its run directory; to run",
-        ),
-        (
-            ("--speed", "0.5"),
-            "the journal in journals is of another run (--speed); give another --journal",
-        ),
+        ((), "the run of the journal in journals has ended, and its results are in its run directory; to run"),
+        (("--speed", "0.5"), "the journal in journals is of another run (--speed); give another --journal"),
         (("--seed", "5", "--agents-per-process", "1"), "of another run (scenario, --agents-per-process); give another"),
         (("--journal", "first"), "first holds a run; give --journal a directory of its own"),
         (("--journal", "other"), "--journal and --out are both other; give --journal a directory of its own"),

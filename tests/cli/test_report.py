@@ -178,10 +178,7 @@ def test_plot_one_panel_in_the_size_of_a_column(coband: Program, run: Path, tmp_
     ("options", "message"),
     [
         (["--panel", "regrets"], "there is no panel 'regrets' for these runs; there is regret, regret-scalars,"),
-        (
-            ["--panel", "regret", "--out", "x.gif"],
-            "x.gif: a drawing is pdf, svg, png, by the ending of its file.",
-        ),
+        (["--panel", "regret", "--out", "x.gif"], "x.gif: a drawing is pdf, svg, png, by the ending of its file."),
         (
             ["--panel", "regret", "--panel", "turns-time", "--out", "x.pdf"],
             "is one file for 2 drawings: regret, turns-time. Name one, or a directory.",

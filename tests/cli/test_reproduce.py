@@ -239,10 +239,7 @@ def test_jobs_without_their_data_are_no_differences(coband: Coband, monkeypatch:
 
     monkeypatch.setattr(verification, "sample", without_data)
     status, out, err = coband("reproduce", "--verify", "2")
-    assert (status, out.splitlines()[-1]) == (
-        1,
-        "2 jobs run again: 0 the same, 0 different, 2 without a fingerprint",
-    )
+    assert (status, out.splitlines()[-1]) == (1, "2 jobs run again: 0 the same, 0 different, 2 without a fingerprint")
     assert "no fingerprint: the file is gone" in err
 
 

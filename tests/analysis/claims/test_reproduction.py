@@ -331,10 +331,7 @@ def test_a_term_that_means_two_variants_says_which(tmp_path: Path) -> None:
         (CLAIM + TRUE.replace("value", "hope"), "claim.yaml:7"),
         (CLAIM.replace("first: 3", "first: 9") + TRUE, "first"),
         (CLAIM, "conditions"),
-        (
-            CLAIM + positive("One", study=", study: other"),
-            "names study other",
-        ),
+        (CLAIM + positive("One", study=", study: other"), "names study other"),
     ],
 )
 def test_mistakes_in_a_claim_are_reported_with_their_place(tmp_path: Path, text: str, message: str) -> None:

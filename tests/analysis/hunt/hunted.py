@@ -126,11 +126,7 @@ def _moving(*families: str) -> list[dict[str, Any]]:
 
 
 HUNTED |= {
-    "members": {
-        **HUNTED["asynchronous"],
-        "agents": MOVES,
-        "algorithms": _moving("synchronous", "asynchronous"),
-    },
+    "members": {**HUNTED["asynchronous"], "agents": MOVES, "algorithms": _moving("synchronous", "asynchronous")},
     "members_graph": {**HUNTED["graph"], "agents": MOVES, "algorithms": _moving("graph")},
 }
 

@@ -9,12 +9,7 @@ from importlib.metadata import EntryPoint, distribution
 import pytest
 from pydantic import BaseModel
 
-from coband.simulator.experiments.registry.registry import (
-    Registry,
-    checked_algorithm,
-    checked_problem,
-    collect,
-)
+from coband.simulator.experiments.registry.registry import Registry, checked_algorithm, checked_problem, collect
 from coband.simulator.plugins.entry_points import PluginError, load
 from coband.simulator.problems.world import ProblemEntry
 from tests.experiments.registry.plugins import ASYNC, PROBLEMS

@@ -35,11 +35,7 @@ ROUNDS = "{kind: rounds, turns: 10}"
         ("{kind: renewal, think: 1, turns: 10}", "", f"10 turns × 4 agents × {JOBS} = 240 pulls"),
         ("{kind: renewal, think: 1, duration: 50}", "", f"turns until time 50 × 4 agents × {JOBS}"),
         ("{kind: trace, file: turns.csv}", "", f"3 turns of 4 agents together × {JOBS} = 18 pulls"),
-        (
-            ROUNDS,
-            GRID,
-            "10 turns × 4 agents × 4 variants of 2 algorithms at 2 points × 3 replications = 480 pulls",
-        ),
+        (ROUNDS, GRID, "10 turns × 4 agents × 4 variants of 2 algorithms at 2 points × 3 replications = 480 pulls"),
         (
             ROUNDS,
             "grid: {schedule.turns: [10, 20]}\n",

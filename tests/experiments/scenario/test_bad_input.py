@@ -226,11 +226,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
             "9:32: network.latency.rat: unknown key; did you mean rate? allowed: kind, rate",
         ],
     ),
-    (
-        "5e-2",
-        "{kind: uniform, low: 3, high: 1}",
-        ["9:3: network.latency: high(=1.0) must be >= low(=3.0)"],
-    ),
+    ("5e-2", "{kind: uniform, low: 3, high: 1}", ["9:3: network.latency: high(=1.0) must be >= low(=3.0)"]),
     (
         "5e-2",
         "{kind: empirical, values: [1, x]}",
@@ -340,13 +336,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
         ["19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than"],
     ),
     ("at_most: 2e7", "equals: 3, of: mean", ["19:5: expect[0]: of: mean goes with at_least, at_most or both"]),
-    (
-        "at_most: 2e7",
-        "at_most: 3, of: all",
-        [
-            "19:59: expect[0].of: 'all' is not allowed: must be one of each, mean",
-        ],
-    ),
+    ("at_most: 2e7", "at_most: 3, of: all", ["19:59: expect[0].of: 'all' is not allowed: must be one of each, mean"]),
     (", at_most: 2e7", "", ["19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than"]),
     (
         "turns: 1e3",

@@ -85,10 +85,7 @@ MISTAKES: list[tuple[list[str], str]] = [
         "dis_kernel_ucb, dis_lin_ucb, discounted_dis_lin_ucb, dp_fts, dp_fts_de, fed_glb_ucb, fed_lin_ucb and "
         "20 more",
     ),
-    (
-        ["algorithms.0.hops=0"],
-        "--set algorithms.0.hops=0: algorithms[0].hops: 0 is not allowed: must be >= 1",
-    ),
+    (["algorithms.0.hops=0"], "--set algorithms.0.hops=0: algorithms[0].hops: 0 is not allowed: must be >= 1"),
     (
         ["algorithms.0.hops=half"],
         "--set algorithms.0.hops=half: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or "

@@ -227,9 +227,7 @@ BAD: list[tuple[str, list[str]]] = [
     ),
     (
         "grid:\n  network.latency: [{kind: lognormal, median: 1.23456789, sigma: 2}]\n",
-        [
-            "21:21: network.latency: needs a label of at most 40 characters: write {label: value, ...} for the list",
-        ],
+        ["21:21: network.latency: needs a label of at most 40 characters: write {label: value, ...} for the list"],
     ),
     (
         f"grid:\n  seed: {list(range(200))}\n  agents.count: {list(range(1, 202))}\n",
@@ -241,19 +239,14 @@ BAD: list[tuple[str, list[str]]] = [
     ),
     (
         "tuning: {over: [network.los]}\ngrid:\n  network.loss: [0, 0.1]\n",
-        [
-            "20:17: tuning.over[0]: 'network.los' is no key of the grid; did you mean network.loss? keys: network.loss",
-        ],
+        ["20:17: tuning.over[0]: 'network.los' is no key of the grid; did you mean network.loss? keys: network.loss"],
     ),
     ("until: {half_width: 1, relative: 0.1}\n", ["20:1: until: give either half_width or relative"]),
     (
         "until: {half_width: 1, max_replications: 2}\n",
         ["20:42: until.max_replications: 2 is not allowed: must be >= 3, the replications to begin with"],
     ),
-    (
-        "until: {half_width: 1, on: regrets}\n",
-        ["20:28: until.on: 'regrets' is not allowed"],
-    ),
+    ("until: {half_width: 1, on: regrets}\n", ["20:28: until.on: 'regrets' is not allowed"]),
 ]
 
 
