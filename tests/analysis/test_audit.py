@@ -1,7 +1,5 @@
 """Audits: bounds by hand, and a mechanism with half its noise that they catch."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

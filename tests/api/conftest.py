@@ -1,7 +1,5 @@
 """One small run for all tests of the Python interface that only read it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Arguments of other types than the interface takes: one sentence names the argument, and nothing is run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The frontier in Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Objects of Python in the place of names: algorithms, kinds, graphs and functions that are not installed."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

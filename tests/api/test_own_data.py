@@ -1,7 +1,5 @@
 """One's own arrays and functions, run from Python."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Runs from Python: the same as on the command line, and everything that can be read from them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

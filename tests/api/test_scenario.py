@@ -1,7 +1,5 @@
 """Scenarios from files, text, mappings and by name."""
 
-from __future__ import annotations
-
 from pathlib import Path, PurePosixPath
 
 import numpy as np

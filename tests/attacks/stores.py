@@ -1,7 +1,5 @@
 """Random damage to the files of stored runs, and what every command that reads them makes of it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

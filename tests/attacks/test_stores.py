@@ -1,7 +1,5 @@
 """Damaged stores: no command ends with a traceback, and none hangs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Odd surroundings: closed and full streams, odd names, long paths, limits; one sentence each, and results are kept."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """What shells complete: what click completes by itself, without importing commands."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

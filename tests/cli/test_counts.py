@@ -1,7 +1,5 @@
 """``coband counts``: lock, check, update."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

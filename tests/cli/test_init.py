@@ -1,7 +1,5 @@
 """``coband init``: projects that run at once."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``coband list``, ``coband describe`` and ``coband schema``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``coband live``, ``live-agent``, ``fit``, and ``compare`` of a live run and a simulated one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

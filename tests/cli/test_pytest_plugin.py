@@ -1,7 +1,5 @@
 """The pytest plugin, in a project of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

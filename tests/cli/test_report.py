@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import builtins
 import errno
 import json
@@ -13,7 +11,7 @@ import pytest
 from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.cli.compare import _show_differences
 from coband.simulator.experiments.store.files import OutputError, keep_file
-from tests.cli.fake_cli import Program, install
+from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import perform
 
 
@@ -22,11 +20,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("report") / "run"
     perform(out, replications=3)
     return out
-
-
-@pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
-    return install(monkeypatch, capsys, tmp_path)
 
 
 def test_compare(coband: Program, run: Path) -> None:

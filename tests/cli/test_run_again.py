@@ -1,7 +1,5 @@
 """A stored run again: the same fingerprints without changes, paired differences with them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Tables on terminals of any width: nothing is cut."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """``coband ui``: the address that it prints, and how it ends."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess
@@ -11,15 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-import pytest
-
-from tests.cli.fake_cli import Program, install
+from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import ROOT, perform, python
-
-
-@pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
-    return install(monkeypatch, capsys, tmp_path)
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """``coband validate``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The page on clusters holds commands that ran: with a plain scheduler, over TLS, and in the queue of a real Slurm."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ Each command of ``coband`` is run once as a program of its own, where the pages 
 starting the program takes longer than most examples.
 """
 
-from __future__ import annotations
-
 import doctest
 import io
 import os

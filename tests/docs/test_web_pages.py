@@ -1,7 +1,5 @@
 """The documentation as web pages: Sphinx builds it without a warning, and browsers read it without a server."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One's own arrays and functions as problems."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from pathlib import Path

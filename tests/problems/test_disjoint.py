@@ -1,7 +1,5 @@
 """The disjoint conversion of classification data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parameters that drift: their paths against plain loops and known moments, and dynamic regret in runs."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

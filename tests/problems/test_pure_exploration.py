@@ -1,7 +1,5 @@
 """Instances of Du et al. 2023, drawn instances, and rewards in batches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One's own data: tables of arms and rewards."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

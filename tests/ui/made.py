@@ -1,7 +1,5 @@
 """Runs for the browser of runs, made cheaply: one tiny run and its copies."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import shutil

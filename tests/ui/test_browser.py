@@ -1,7 +1,5 @@
 """The pages in a real browser, with 200 runs and one that goes on."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

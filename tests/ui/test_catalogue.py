@@ -1,7 +1,5 @@
 """Finding runs, remembering them, and choosing among them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """Who may see the pages, and what the answers allow a browser to do."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from pathlib import Path

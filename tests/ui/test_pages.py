@@ -1,7 +1,5 @@
 """What the pages say."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Conditions on samples made by hand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims at equal values of a metric: by hand, from runs in plain loops, and the error rate in synthetic studies."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict
 from functools import cache

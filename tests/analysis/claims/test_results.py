@@ -1,7 +1,5 @@
 """Results files: what one claim writes leaves what others have written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

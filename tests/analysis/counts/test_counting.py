@@ -1,7 +1,5 @@
 """What is counted of a scenario, and of which variants of a grid."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Searches find what an exhaustive grid finds, go on where they were interrupted, and report fresh numbers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

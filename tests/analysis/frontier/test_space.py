@@ -1,7 +1,5 @@
 """What a search may try: ranges, lists, declared ranges, and what is wrong with them."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

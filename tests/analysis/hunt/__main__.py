@@ -5,8 +5,6 @@ COUNT fault schedules per family, in turn on the scenario as it is and on a netw
 that one (``figures``); a failure is kept in ``.hunt`` as a scenario.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """Small scenarios with every algorithm, to hunt in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coband.simulator.conformance.runs import FIXED_PROBLEM, PROBLEM, STEADY_PROBLEM, TASKS, algorithm

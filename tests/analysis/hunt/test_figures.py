@@ -1,7 +1,5 @@
 """The figures of hunts add up, whatever the code was, and hold no gap."""
 
-from __future__ import annotations
-
 import json
 from itertools import islice
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hand-made events, and small real runs for the report's tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The figure of liars, privacy and bits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from coband.simulator.analysis.report import data, tables

@@ -1,7 +1,5 @@
 """The report in a real browser."""
 
-from __future__ import annotations
-
 import io
 import sqlite3
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Curves of regret against energy: what the store keeps, where they are drawn, and stores that do not have it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The figure of devices: what it shows are the devices of the run; without their files there is none."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Figures with a row for each label: at the height of a label stand its own numbers, and the table says the same."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What pages look like on wide and narrow screens, light and dark: measured in a real browser."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The figure of regret against communication and time: intervals, curves of parameters, and what is not dominated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

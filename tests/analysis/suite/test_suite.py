@@ -1,7 +1,5 @@
 """Suites: frozen files, equal tuning, seeds that nobody can choose, ranks as far as they are known, and the page."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -5,8 +5,6 @@ it. Another copy of the interface is named by the environment variable COBAND_PE
 ``engine_bundle.js``).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

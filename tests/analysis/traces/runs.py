@@ -1,7 +1,5 @@
 """Small real runs, stored as users' runs are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from coband.simulator.experiments.runs.driver import drive

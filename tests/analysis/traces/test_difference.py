@@ -1,7 +1,5 @@
 """The first causally different event, and what is no difference."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from pathlib import Path

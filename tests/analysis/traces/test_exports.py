@@ -1,7 +1,5 @@
 """Traces for other tools: tables and Perfetto."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A live run beside the simulated run of its scenario."""
 
-from __future__ import annotations
-
 from coband.simulator.analysis.traces.measured import Row, means
 
 

@@ -1,7 +1,5 @@
 """Algorithms and a registry for tests of scenario files; nothing here ever does anything."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Plugins of every kind, from outside of the package: a distribution in a folder, runs in other processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -45,7 +43,7 @@ network:
   outages: [{kind: one_at_random}, {kind: one_at_random, start: 11}]
 problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: total}}
 algorithms:
-  - {algorithm: async_kernel_ucb, kernel: {kind: laplace}, threshold: 0.1}
+  - {algorithm: async_kernel_ucb, kernel: {kind: product, factors: [{kind: laplace}, {kind: linear}]}, threshold: 0.1}
   - {algorithm: first_arm, skipped: 1}
 messages:
   encoding: {kinds: {upload: {rewards: {kind: halves}}}}
@@ -116,9 +114,7 @@ def test_they_run(elsewhere: Path, name: str) -> None:
     checked(elsewhere, name)
     stored = json.loads((elsewhere / name / "results.json").read_text())
     assert all(one["worst_agent"] > 0 for entry in stored["results"] for one in entry["replications"])
-    again = coband(
-        elsewhere, "run", str(elsewhere / name / "scenario.yaml"), "--workers", "1", "--out", f"{name}-again"
-    )
+    again = coband(elsewhere, "run", f"{name}/scenario.yaml", "--workers", "1", "--out", f"{name}-again")
     assert again.returncode == 0, again.stderr
     repeated = json.loads((elsewhere / f"{name}-again" / "results.json").read_text())
     assert _fingerprints(repeated) == _fingerprints(stored)
@@ -162,7 +158,7 @@ MISTAKES = {
     "agents.availability={kind: night}": "did you mean nights? known: always, markov_on_off, trace, nights",
     "schedule={kind: bursts, sizes: [a]}": "schedule.sizes[0]: 'a' is not allowed: must be a whole number",
     "problem.kind=lader": "did you mean ladder? known: ",
-    "algorithms.0.kernel.kind=laplac": "did you mean laplace? known: gaussian,",
+    "algorithms.0.kernel.factors.0.kind=laplac": "did you mean laplace? known: gaussian,",
 }
 """Setting -> what is said of it."""
 

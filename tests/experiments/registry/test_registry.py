@@ -1,7 +1,5 @@
 """Entry points: what is taken in, what is left out, and what is said about it."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint, distribution

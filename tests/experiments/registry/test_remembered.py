@@ -1,7 +1,5 @@
 """Answers that are kept in the cache directory: they equal the truth, and are given up when anything changes."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

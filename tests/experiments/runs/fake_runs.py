@@ -1,7 +1,5 @@
 """Runs of fake scenarios, here and in a process of their own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Claims about two labels: one's count is less than the other's, beyond what chance explains."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

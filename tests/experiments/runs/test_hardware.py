@@ -1,7 +1,5 @@
 """Results of other hardware: what manifests say, and that comparisons name it before they name results."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

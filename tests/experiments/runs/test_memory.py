@@ -1,7 +1,5 @@
 """Arrays that a machine cannot hold are refused before they are made; memory that runs out is told in one sentence."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Options that do not go together are refused before a run; what is not refused runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Real processes: Ctrl-C at any moment, drivers that are killed, limits of the system."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """How much there is to run, in one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

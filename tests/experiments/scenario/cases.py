@@ -1,7 +1,5 @@
 """Tables of mistakes as text: a line says what is done, and the indented lines after it what a user reads."""
 
-from __future__ import annotations
-
 
 def cases(table: str) -> list[tuple[str, list[str]]]:
     """What is done with its messages; a line that is indented further goes on with the message before it."""

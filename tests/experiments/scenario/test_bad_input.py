@@ -1,7 +1,5 @@
 """Broken scenarios, each with the exact message that its author gets."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a user of agents on a graph gets to read for each mistake."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Scenario files that are good: what is read, filled in, overridden and written back."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``python -m tests.experiments.statistics.synthetic 2000`` prints the table of docs/evidence.md.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

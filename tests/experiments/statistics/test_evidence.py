@@ -1,7 +1,5 @@
 """Evidence from samples, and what several inequalities say together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """docs/store.md: its queries give the numbers of the results, and the tables hold what it says."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Small sweeps, here and in a process of their own; workers can import it."""
 
-from __future__ import annotations
-
 import subprocess
 from contextlib import AbstractContextManager
 from pathlib import Path

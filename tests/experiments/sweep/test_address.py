@@ -1,11 +1,9 @@
 """What makes one job another one: the code that it executes, the files that it reads, the BLAS of numpy and scipy."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -25,7 +23,7 @@ def controller(*libraries: tuple[str, str]) -> type:
     """Something that finds these (path, version)."""
 
     class Controller:
-        def select(self, user_api: str) -> Controller:
+        def select(self, user_api: str) -> Self:
             assert user_api == "blas"
             return self
 

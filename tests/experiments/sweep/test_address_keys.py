@@ -1,7 +1,5 @@
 """Every key of a scenario is part of the address of its jobs, or there is a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sweeps on a Dask cluster: a scheduler and two workers on this machine, started and ended here."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -45,11 +43,11 @@ class Processes:
     folder: Path
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def dask(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def dask(self, command: str, *more: str) -> subprocess.Popen[bytes]:
         """Start one of them; what it says goes to a file."""
         with (self.folder / "dask.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "dask", *arguments],
+                [sys.executable, "-m", "dask", *command.split(), *more],
                 cwd=ROOT,
                 stdout=log,
                 stderr=log,
@@ -86,31 +84,10 @@ def made(folder: Path, *more: str) -> Iterator[tuple[str, Processes]]:
     """
     processes = Processes(folder)
     try:
-        processes.dask(
-            "scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            "0",
-            "--no-dashboard",
-            "--scheduler-file",
-            str(folder / "scheduler.json"),
-            *more,
-        )
-        address = processes.address()
-        processes.dask(
-            "worker",
-            address,
-            "--nworkers",
-            "2",
-            "--nthreads",
-            "1",
-            "--no-dashboard",
-            "--preload-nanny",
-            "coband",
-            "--local-directory",
-            str(folder),
-        )
+        scheduler = "scheduler --host 127.0.0.1 --port 0 --no-dashboard --scheduler-file"
+        processes.dask(scheduler, str(folder / "scheduler.json"), *more)
+        worker = "worker --nworkers 2 --nthreads 1 --no-dashboard --preload-nanny coband --local-directory"
+        processes.dask(worker, str(folder), address := processes.address())
         wait_until(lambda: workers(address) == 2)
         yield address, processes
     finally:

@@ -1,7 +1,5 @@
 """Grids in scenario files: points, labels, what varies for whom, and what a user is told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -136,17 +134,6 @@ def test_settings_of_a_variant_give_its_scenario(tmp_path: Path) -> None:
         scenario = load(tmp_path / "quick.yaml", variant.settings, registry=REGISTRY)
         assert scenario.network == variant.scenario.network
         assert scenario.problem == variant.scenario.problem
-
-
-def test_files_are_part_of_a_digest_by_content(tmp_path: Path) -> None:
-    more = "grid:\n  network.latency: {file: {kind: empirical, file: delays.csv}}\n"
-    digests = []
-    for place, content in (("a", "0.1\n"), ("b", "0.1\n"), ("c", "0.2\n")):
-        folder = tmp_path / place
-        folder.mkdir()
-        (folder / "delays.csv").write_text(content)
-        digests.append(study(folder, more).variants[0].digest)
-    assert digests[0] == digests[1] != digests[2]
 
 
 def test_a_run_of_a_sweep_says_what_to_do(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Sweeps in the queue of a cluster: jobs of dask-jobqueue on this machine, and a Slurm that is two small programs."""
 
-from __future__ import annotations
-
 import gc
 import os
 import re

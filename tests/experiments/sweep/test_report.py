@@ -1,7 +1,5 @@
 """What reports and comparisons say about sweeps."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Sweeps that go well and sweeps that do not, on this machine."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -239,17 +237,6 @@ def test_best_parameters_are_chosen_on_other_seeds(tmp_path: Path) -> None:
     with store.open_run(tmp_path / "out") as run:
         chosen = run.jobs[0].part.execute("SELECT label FROM variants WHERE chosen ORDER BY number").fetchall()
     assert [label for (label,) in chosen] == [line["label"] for line in best if line["label"]]
-
-
-def test_replications_go_on_until_the_mean_is_known(tmp_path: Path) -> None:
-    more = "until: {half_width: 1.5, max_replications: 30}\n"
-    report = perform(study(tmp_path, more), tmp_path / "out")
-    for entry in report.object["results"]:
-        low, high = entry["ci95"]["regret"]
-        count = len(entry["replications"])
-        assert 2 < count <= 30
-        assert high - low <= 3.0 or count == 30
-        assert [record["replication"] for record in entry["replications"]] == list(range(count))
 
 
 def test_bad_input_of_one_job_is_a_failure_of_that_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Finished jobs count only as long as the user's code, and the files around it, are what they were."""
 
-from __future__ import annotations
-
 import ast
 import json
 import sqlite3
