@@ -91,9 +91,8 @@ def test_what_a_run_cannot_be_asked(done: coband.Run, method: str, given: dict[s
 
 
 def test_what_is_no_scenario() -> None:
-    with pytest.raises(
-        coband.ScenarioError, match=r"^scenario: a mapping is needed, not str; Scenario\.of takes files"
-    ):
+    said = r"^scenario: a mapping is needed, not str; Scenario\.of takes files"
+    with pytest.raises(coband.ScenarioError, match=said):
         coband.Scenario.from_dict("study.yaml")  # type: ignore[arg-type]
     for changes in (3, [3]):
         with pytest.raises(coband.ScenarioError, match=r"^scenario: changes are a mapping or texts key\.path=value"):

@@ -137,15 +137,7 @@ def _copy_page(content: bytearray, draw: random.Random) -> str:
     return f"page {source + 1} copied over page {target + 1}"
 
 
-CHANGES: tuple[Callable[[bytearray, random.Random], str], ...] = (
-    _flip,
-    _flip,
-    _truncate,
-    _zero_page,
-    _noise,
-    _zero_range,
-    _copy_page,
-)
+CHANGES = (_flip, _flip, _truncate, _zero_page, _noise, _zero_range, _copy_page)
 
 
 def damage(run: Path, draw: random.Random) -> str:

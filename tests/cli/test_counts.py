@@ -13,6 +13,8 @@ from tests.analysis.traces import runs
 ONE = runs.STAR.replace("turns: 12", "turns: 4").split("  - {algorithm: async")[0] + (
     "  - {algorithm: one_kernel_ucb, label: One, kernel: {kind: gaussian, gamma: 1.0}, alpha: 0.5}\n"
 )
+COUNTS = {"turns": 16, "rounds": 16, "messages": 64, "uplink_scalars": 64, "downlink_scalars": 192}
+COUNTS |= {"peer_scalars": 0, "scalars_broadcast_once": 128}
 
 
 @pytest.fixture(autouse=True)
@@ -35,21 +37,7 @@ def test_lock_check_update(capsys: pytest.CaptureFixture[str]) -> None:
     status, output, _ = coband(capsys, "lock", "studies/a.yaml", "studies/b.yaml")
     assert (status, output) == (0, "studies/a.yaml: 7 counts\nstudies/b.yaml: 7 counts\n")
     locked = json.loads(Path("counts.lock.json").read_text())
-    assert (
-        locked["studies/a.yaml"]
-        == locked["studies/b.yaml"]
-        == {
-            "One": {
-                "turns": 16,
-                "rounds": 16,
-                "messages": 64,
-                "uplink_scalars": 64,
-                "downlink_scalars": 192,
-                "peer_scalars": 0,
-                "scalars_broadcast_once": 128,
-            }
-        }
-    )
+    assert locked["studies/a.yaml"] == locked["studies/b.yaml"] == {"One": COUNTS}
     assert coband(capsys, "check")[:2] == (0, "studies/a.yaml: as locked\nstudies/b.yaml: as locked\n")
 
     Path("studies/b.yaml").write_text(ONE.replace("turns: 4", "turns: 5"))
@@ -152,9 +140,7 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], words: list[str], content
     assert (Path("counts.lock.json").read_text() if content is not None else None) == content
 
 
-def test_a_scenario_that_breaks_off_is_no_lock(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_breaks_off_is_no_lock(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from coband.agents import one_kernel_ucb
 
     def broken(*_: object) -> int:

@@ -135,9 +135,7 @@ def test_where_other_machines_can_connect_a_short_token_is_refused_and_a_warning
 
 
 @pytest.mark.parametrize("knows", [False, True], ids=["stranger", "knows the token"])
-def test_a_station_at_a_wrong_hub_ends_with_status_2_and_one_line(
-    knows: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_station_at_a_wrong_hub_ends_in_one_line(knows: bool, capsys: pytest.CaptureFixture[str]) -> None:
     async def hub(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if knows:
             await greeting.admit(reader, writer, "x")
@@ -206,17 +204,8 @@ def test_a_server_that_is_killed_by_its_id_goes_on_where_it_was(here: Path) -> N
 
 
 def test_an_interrupted_run_goes_on_where_it_was(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = [
-        "serial.yaml",
-        "--only",
-        "Async",
-        "--speed",
-        "0.05",
-        "--agents-per-process",
-        "2",
-        "--journal",
-        "journals",
-    ]
+    command = "serial.yaml --only Async --speed 0.05 --agents-per-process 2 --journal journals"
+    options = command.split()
     first = subprocess.Popen([sys.executable, "-m", "coband", "live", *options, "--out", "first"])
     journal, until = here / "journals/hub.journal", time.monotonic() + 60
     while not journal.exists() or journal.stat().st_size < 10_000:

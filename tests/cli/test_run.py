@@ -146,9 +146,7 @@ def test_a_full_disk_ends_with_status_2_and_says_what_is_kept(coband: Program, m
     )
 
 
-def test_jobs_in_a_directory_that_was_removed_are_not_called_kept(
-    coband: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_in_a_directory_that_is_gone_are_not_called_kept(coband: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     take, taken = RunDirectory.take, list[object]()
 
     def removed(place: RunDirectory, *arguments: Any) -> None:

@@ -46,9 +46,7 @@ def regrets(run: Path, label: str) -> list[float]:
 
 
 @pytest.mark.parametrize("name", ["runs/first", "latest"])
-def test_without_changes_the_fingerprints_are_the_same(
-    name: str, first: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_changes_fingerprints_are_the_same(name: str, first: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert again(name) == 0
     *_, said = capsys.readouterr().out.splitlines()
     assert said == f"all 6 fingerprints are those of {first}"

@@ -74,9 +74,8 @@ def test_the_latest_run_is_that_which_was_started_last(tmp_path: Path) -> None:
     assert latest(tmp_path) == tmp_path / "runs/deep/er/c"
     shutil.rmtree(tmp_path / "runs/deep")
     assert latest(tmp_path) == tmp_path / "runs/a"
-    with pytest.raises(
-        StoreError, match=r"there is no run below .*nowhere, so there is no latest one\. Run a scenario"
-    ):
+    said = r"there is no run below .*nowhere, so there is no latest one\. Run a scenario"
+    with pytest.raises(StoreError, match=said):
         latest(tmp_path / "nowhere")
 
 

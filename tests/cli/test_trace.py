@@ -95,9 +95,8 @@ def test_nodes_are_those_of_the_run(run: Path) -> None:
     with open_run(run) as stored:
         found = [spelled(text, stored.jobs) for text in ("server", "2", "agent 2", " agent2", None)]
         assert found == ["server", "agent 2", "agent 2", "agent 2", None]
-        with pytest.raises(
-            StoreError, match=r"--node '7' is no node of this run; there is server, agent 0 to agent 4\."
-        ):
+        said = r"--node '7' is no node of this run; there is server, agent 0 to agent 4\."
+        with pytest.raises(StoreError, match=said):
             spelled("7", stored.jobs)
 
 

@@ -118,9 +118,8 @@ class Planned(Problem):
 
 def test_a_world_of_a_plugin_that_is_none_is_told_of() -> None:
     streams, wrong = Streams(0), Listed()
-    with pytest.raises(
-        BrokenOff, match=r"Planned\.build returned a NoneType, which lacks dimension, fixed_arms, arms; "
-    ):
+    said = r"Planned\.build returned a NoneType, which lacks dimension, fixed_arms, arms; "
+    with pytest.raises(BrokenOff, match=said):
         as_declared(Planned(), None)
     with pytest.raises(BrokenOff, match=r"Listed\.arms returned no array; return an array \(n, 2\), as dimension is 2"):
         as_declared(Planned(), wrong)  # type: ignore[arg-type]

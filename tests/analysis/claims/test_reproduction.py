@@ -199,9 +199,7 @@ def test_without_budget_nothing_is_decided_and_the_reason_is_said(tmp_path: Path
     assert "budget" in outcome.reason
 
 
-def test_the_rest_of_the_budget_is_not_spent_on_what_it_cannot_pay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_budget_is_spent_on_what_it_cannot_pay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first replication it is known that the next ones take longer than there is time."""
     claim = placed(tmp_path, CLAIM + TRUE)
     monkeypatch.setattr(StudyProgress, "left", lambda self, numbers, end, start, key: 7200.0 if self.done(0) else 0.0)
@@ -271,9 +269,7 @@ def test_a_job_that_breaks_off_is_the_reason(tmp_path: Path, monkeypatch: pytest
     assert "ZeroDivisionError" in outcomes[0].reason
 
 
-def test_a_job_that_breaks_off_takes_nothing_from_a_results_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_broke_off_takes_nothing_from_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (before,), _ = reproduced(tmp_path, placed(tmp_path, CLAIM + LONG))
     monkeypatch.setattr(driver, "_Driver", Broken)
     known = replace(before, origin={"git": "of before"})
@@ -306,9 +302,7 @@ def test_sizes_change_the_study(tmp_path: Path) -> None:
         (positive("One", ", at: {schedule.turns: 7}"), "turns = 7"),
     ],
 )
-def test_a_term_that_means_nothing_is_refused_before_anything_runs(
-    tmp_path: Path, condition: str, message: str
-) -> None:
+def test_a_term_that_means_nothing_is_refused_before_any_run(tmp_path: Path, condition: str, message: str) -> None:
     with pytest.raises(SampleError, match=message):
         Reproduction([placed(tmp_path, CLAIM + condition)], tmp_path / "out", Counted())
 
@@ -419,9 +413,7 @@ def test_a_claim_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("forged", "jobs"), [(False, 2), (True, 7)])
-def test_replications_of_a_results_file_count_only_with_their_fingerprints(
-    tmp_path: Path, forged: bool, jobs: int
-) -> None:
+def test_replications_on_file_count_only_with_their_fingerprints(tmp_path: Path, forged: bool, jobs: int) -> None:
     (before,), _ = reproduced(tmp_path, placed(tmp_path, CLAIM + LONG))
     prints = {
         study: {label: ["0" * 16 if forged else one for one in found] for label, found in variants.items()}

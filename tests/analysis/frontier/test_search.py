@@ -117,9 +117,7 @@ class Stop:
 
 
 @pytest.mark.parametrize("after", [6, pytest.param(20, marks=pytest.mark.slow)])
-def test_an_interrupted_search_goes_on_and_nothing_runs_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
-) -> None:
+def test_an_interrupted_search_runs_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     asked: dict[str, Any] = {
         "vary": ("algorithms.Async.threshold=0.03..10",),
         "jobs": 30,

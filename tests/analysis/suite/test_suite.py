@@ -505,9 +505,7 @@ def test_whoever_reads_what_is_not_declared_is_refused(tmp_path: Path, monkeypat
     assert row.score is None
 
 
-def test_other_packages_are_told_nothing_that_they_do_not_declare(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_packages_are_told_only_what_they_declare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In no setting and no replication, whatever they do with the refusal."""
     agent, heard = Registry.installed().algorithms["dis_lin_ucb"].agent, []
     before = agent.__init__
@@ -637,9 +635,7 @@ def test_places_need_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (shown.exit_code, "fed_lin_ucb" in shown.output) == (0, True)
 
 
-def test_a_scenario_that_cannot_run_here_is_named_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scenario_that_cannot_run_here_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accounting, "installed", lambda: False)
     said = "the scenario privacy cannot run here: messages.privacy is accounted for by dp-accounting, which is not"
     with pytest.raises(SuiteError, match=said):
@@ -676,7 +672,6 @@ def test_the_command_says_differences_and_fails_for_contradictions(tmp_path: Pat
 
 
 def test_an_algorithm_that_is_not_installed_is_no_matter_of_a_scenario() -> None:
-    with pytest.raises(
-        BadInput, match=r"no algorithm 'gp_ucbb' is installed; the nearest names are gp_ucb, \w+, \w+; a"
-    ):
+    said = r"no algorithm 'gp_ucbb' is installed; the nearest names are gp_ucb, \w+, \w+; a"
+    with pytest.raises(BadInput, match=said):
         command.main(["run", "--quick", "--algorithm", "gp_ucbb"], standalone_mode=False)

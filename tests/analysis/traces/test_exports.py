@@ -249,9 +249,8 @@ def test_files_are_kept_and_appear_whole(stored: dict[str, Path], tmp_path: Path
     out = exported(stored["tasks"], "csv", tmp_path / "a.csv")
     before = out.read_text()
     with open_run(stored["direct"]) as run:
-        with pytest.raises(
-            StoreError, match=r"is there already; remove it, choose another --out FILE, or give --force"
-        ):
+        said = r"is there already; remove it, choose another --out FILE, or give --force"
+        with pytest.raises(StoreError, match=said):
             export(run, run.jobs, "csv", out)
         assert out.read_text() == before
         export(run, run.jobs, "csv", out, replace=True)

@@ -73,16 +73,13 @@ def test_another_file_of_that_name_is_replaced(site: tuple[ClassificationDataset
 def test_a_wrong_checksum_keeps_nothing(site: tuple[ClassificationDataset, list[str]], tmp_path: Path) -> None:
     place = tmp_path / "data"
     wrong = replace(site[0], sha256="0" * 64)
-    with pytest.raises(
-        FetchError, match=r"^dataset 'magic' could not be downloaded from http://127.* hash of downloaded file "
-    ):
+    said = r"^dataset 'magic' could not be downloaded from http://127.* hash of downloaded file "
+    with pytest.raises(FetchError, match=said):
         fetch_dataset(wrong, place)
     assert list(place.iterdir()) == []
 
 
-def test_a_failed_download_keeps_nothing_but_what_was_there(
-    site: tuple[ClassificationDataset, list[str]], tmp_path: Path
-) -> None:
+def test_a_failed_download_changes_nothing(site: tuple[ClassificationDataset, list[str]], tmp_path: Path) -> None:
     place = tmp_path / "data"
     place.mkdir()
     (place / "magic04.data").write_text("mine")
@@ -170,9 +167,7 @@ def graph(server: tuple[str, list[str]], tmp_path: Path, request: pytest.Fixture
     return replace(small, url=f"{server[0]}/all.zip", member="all/links.txt")
 
 
-def test_a_graph_is_unpacked_and_not_downloaded_again(
-    graph: GraphDataset, server: tuple[str, list[str]], tmp_path: Path
-) -> None:
+def test_a_graph_is_unpacked_once(graph: GraphDataset, server: tuple[str, list[str]], tmp_path: Path) -> None:
     place = tmp_path / "new/data"
     assert fetch_graph(graph, place) == place / "links.txt"
     assert [(path.name, path.read_text()) for path in place.iterdir()] == [("links.txt", LINKS)]
@@ -208,10 +203,8 @@ def test_a_broken_archive_of_a_graph_is_not_kept(graph: GraphDataset, tmp_path: 
 
 def test_an_archive_without_the_graph(graph: GraphDataset, tmp_path: Path) -> None:
     if graph.member is not None:
-        with pytest.raises(
-            FetchError,
-            match=r"^dataset 'as-733' could not be downloaded from http.*: the archive has no all/gone.txt\.",
-        ):
+        said = r"^dataset 'as-733' could not be downloaded from http.*: the archive has no all/gone.txt\."
+        with pytest.raises(FetchError, match=said):
             fetch_graph(replace(graph, member="all/gone.txt"), tmp_path / "data")
         assert list((tmp_path / "data").iterdir()) == []
 

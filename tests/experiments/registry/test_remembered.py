@@ -81,9 +81,7 @@ def test_nothing_is_kept_beside_other_packages(
     assert (len(asked), kept()) == (2, [])
 
 
-def test_answers_are_kept_where_python_keeps_no_compiled_code(
-    asked: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_are_kept_where_python_keeps_no_bytecode(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     for _ in range(2):
         remembered("list", answer(asked))
@@ -114,9 +112,7 @@ def test_the_cache_directory_is_that_of_the_system(
     assert (found and found.parent) == (folder and tmp_path / folder / "coband" / "answers")
 
 
-def test_each_installation_and_each_python_has_a_file_of_its_own(
-    asked: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_installation_and_python_has_a_file_of_its_own(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     remembered("list", answer(asked))
     monkeypatch.setattr(module, "PACKAGE", Path("/elsewhere/coband"))
     monkeypatch.setattr(module, "_files", lambda folder: [])

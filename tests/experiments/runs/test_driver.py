@@ -223,9 +223,7 @@ def test_replications_that_are_named_are_all_there_are(tmp_path: Path) -> None:
     assert {replication for _, replication in fingerprints(report)} == {5, 7}
 
 
-def test_bad_input_ends_a_run_which_is_kept_where_something_has_finished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_input_ends_a_run_and_what_has_finished_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = [work.attempt]
 
     def refuse(*arguments: Any) -> Any:

@@ -65,10 +65,8 @@ def test_entries_hold_the_algorithms_own_config() -> None:
 
 
 def test_labels_default_to_the_algorithm() -> None:
-    assert [entry.label for entry in good(SCENARIO.replace("label: Bold, ", "")).algorithms] == [
-        "Async",
-        "async_kernel_ucb",
-    ]
+    entries = good(SCENARIO.replace("label: Bold, ", "")).algorithms
+    assert [entry.label for entry in entries] == ["Async", "async_kernel_ucb"]
 
 
 @pytest.mark.parametrize("text", [SCENARIO, CLUSTERS])
@@ -93,23 +91,12 @@ def test_a_scenario_with_expectations_can_be_pickled() -> None:
 
 def test_resolved_has_every_default() -> None:
     resolved = good().resolved()
-    assert resolved["network"]["retransmission"] == {
-        "timeout": None,
-        "backoff": 2.0,
-        "max_timeout": None,
-        "max_attempts": 1000,
-    }
-    assert resolved["algorithms"][1] == {
-        "algorithm": "async_kernel_ucb",
-        "label": "Bold",
-        "ties": "random",
-        "kernel": {"gamma": 1.0, "length_scale": None, "columns": None, "kind": "gaussian"},
-        "alpha": 4.0,
-        "transfer": "full",
-        "steps": 30,
-        "blocking": False,
-        "dims": [],
-    }
+    again = resolved["network"]["retransmission"]
+    assert again == {"timeout": None, "backoff": 2.0, "max_timeout": None, "max_attempts": 1000}
+    kernel = {"gamma": 1.0, "length_scale": None, "columns": None, "kind": "gaussian"}
+    named = {"algorithm": "async_kernel_ucb", "label": "Bold", "ties": "random", "kernel": kernel}
+    others = {"alpha": 4.0, "transfer": "full", "steps": 30, "blocking": False, "dims": []}
+    assert resolved["algorithms"][1] == named | others
 
 
 def test_a_list_may_be_given_through_a_bare_number_union() -> None:
@@ -131,9 +118,6 @@ def test_a_registry_of_one_needs_no_union() -> None:
         loads(SCENARIO.replace("kind: contextual", "kind: contextul"), registry=registry)
     with pytest.raises(ScenarioError, match="'duets' is not a known algorithm; known: async_kernel_ucb"):
         loads(SCENARIO.replace("async_kernel_ucb", "duets"), registry=registry)
-
-
-# --- numbers and text
 
 
 @pytest.mark.parametrize(
@@ -187,26 +171,13 @@ def test_written_yaml_reads_back_by_both_versions_of_yaml(value: Any) -> None:
     assert yaml.safe_load(to_yaml(document)) == document
 
 
-# --- aliases
-
-
-def test_aliases() -> None:
-    text = SCENARIO.replace(
-        "latency: 5e-2", "latency: &delay {kind: exponential, rate: 4}\n  links: [{latency: *delay}]"
-    )
-    assert good(text).network.links[0].latency == Exponential(rate=4.0)
-
-
 def test_an_override_changes_one_use_of_an_alias() -> None:
-    text = SCENARIO.replace(
-        "latency: 5e-2", "latency: &delay {kind: exponential, rate: 4}\n  links: [{latency: *delay}]"
-    )
+    aliased = "latency: &delay {kind: exponential, rate: 4}\n  links: [{latency: *delay}]"
+    text = SCENARIO.replace("latency: 5e-2", aliased)
+    assert good(text).network.links[0].latency == Exponential(rate=4.0)
     network = good(text, "network.links.0.latency.rate=1").network
     assert network.latency == Exponential(rate=4.0)
     assert network.links[0].latency == Exponential(rate=1.0)
-
-
-# --- overrides
 
 
 @pytest.mark.parametrize(
@@ -250,9 +221,6 @@ def test_an_override_mends_the_file() -> None:
     assert good(SCENARIO.replace("count: 5", "count: -5"), "agents.count=5") == good()
 
 
-# --- files that a scenario names
-
-
 def test_data_paths_are_relative_to_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "clusters.yaml").write_text(CLUSTERS)
     scenario = load(tmp_path / "clusters.yaml", registry=REGISTRY)
@@ -260,9 +228,7 @@ def test_data_paths_are_relative_to_the_scenario(tmp_path: Path) -> None:
     assert (scenario.base, scenario.problem.data.path) == (tmp_path, Path("files/magic"))
 
 
-def test_overridden_data_paths_are_relative_to_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_overridden_data_paths_start_at_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     scenario = good(CLUSTERS, "problem.data.path=here", base=tmp_path / "elsewhere")
     assert isinstance(scenario.problem, ClustersProblem)
@@ -313,9 +279,6 @@ def test_byte_order_mark(tmp_path: Path) -> None:
     assert load(tmp_path / "quick.yaml", registry=REGISTRY) == good()
 
 
-# --- what algorithms need
-
-
 def test_order_is_needed_only_where_datagrams_overtake() -> None:
     text = CLUSTERS.replace("{algorithm: async_kernel_ucb, label: Bold, alpha: 4}", "{algorithm: local_ucb, beta: 1}")
     first = "algorithm: async_kernel_ucb, label: Async, kernel: {kind: gaussian, gamma: 0.1}, alpha: 0.1"
@@ -347,9 +310,6 @@ def _with_needs(needs: Needs) -> Any:
 def test_cross_checks_say_nothing_about_sections_that_are_wrong_already() -> None:
     root, _ = read("agents: 3\nexpect: [{label: x}]\nalgorithms: 7", "x")
     assert list(cross_check(root, {}, REGISTRY.algorithms)) == []
-
-
-# --- JSON Schema
 
 
 def test_schema_is_made_of_the_models() -> None:

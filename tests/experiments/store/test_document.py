@@ -356,16 +356,8 @@ def test_meta_and_manifest(made: dict[str, Made]) -> None:
 
 def test_the_folder_of_a_sweep(made: dict[str, Made]) -> None:
     names = {file.name for file in made["sweep"].path.iterdir()}
-    assert names == {
-        "done",
-        "lock",
-        "lock.owner",
-        "manifest.json",
-        "results.json",
-        "run.sqlite",
-        "scenario.yaml",
-        "status.json",
-    }
+    files = "manifest.json results.json run.sqlite scenario.yaml status.json"
+    assert names == {"done", "lock", "lock.owner", *files.split()}
     assert all(f"`{name}" in PAGE for name in names)
     with closing(sqlite3.connect(made["sweep"].path / "run.sqlite")) as connection:
         found = connection.execute("SELECT DISTINCT phase, chosen FROM variants").fetchall()

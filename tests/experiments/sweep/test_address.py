@@ -129,9 +129,7 @@ def test_what_code_imports_counts_wherever_it_is(
         assert code_of("plug_in_of_a_test.agent") != before
 
 
-def test_of_an_installed_package_the_files_of_its_distribution_count(
-    plugin: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_an_installed_package_its_distribution_s_files_count(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = {**foreign_code.distributions(), "plug_in_of_a_test": ["plug-in"]}
     monkeypatch.setattr(foreign_code, "distributions", lambda: known)
     installed(plugin, *(f"plug_in_of_a_test/{name}.py" for name in ("__init__", "agent", "unused")), "data.csv")
@@ -143,9 +141,7 @@ def test_of_an_installed_package_the_files_of_its_distribution_count(
     assert digests[-1] == digests[-2], "another distribution, or none, has installed it"
 
 
-def test_a_package_that_is_used_where_its_sources_are_counts_by_its_folder(
-    plugin: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_used_from_its_sources_counts_by_its_folder(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = code_of("plug_in_of_a_test.agent")
     known = {**foreign_code.distributions(), "plug_in_of_a_test": ["plug-in"]}
     monkeypatch.setattr(foreign_code, "distributions", lambda: known)
@@ -223,9 +219,7 @@ algorithms: [{algorithm: n_kernel_ucb}]
 """
 
 
-def test_ratings_count_by_their_content_and_are_missed_where_they_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ratings_count_by_content_and_are_missed_if_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COBAND_DATA", str(tmp_path))
     scenario, digests = loads(RATINGS), []
     files = Files()

@@ -196,9 +196,8 @@ def test_somebody_else_who_listens_is_one_clear_message(monkeypatch: pytest.Monk
 
 def test_no_scheduler_is_one_clear_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.CONNECT_SECONDS", 1.0)
-    with pytest.raises(
-        WorkerPoolError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*Start one with `dask sch"
-    ):
+    said = r"no Dask scheduler answers at tcp://127.0.0.1:9 .*Start one with `dask sch"
+    with pytest.raises(WorkerPoolError, match=said):
         Cluster("tcp://127.0.0.1:9")
 
 
@@ -210,9 +209,8 @@ def test_without_dask_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatc
 
 def test_workers_of_another_kind_are_refused(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.code_version", lambda: "another")
-    with pytest.raises(
-        WorkerPoolError, match=r"(\d) of \1 workers .* its code or its libraries are of another version"
-    ):
+    said = r"(\d) of \1 workers .* its code or its libraries are of another version"
+    with pytest.raises(WorkerPoolError, match=said):
         Cluster(cluster)
     monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.kernels", lambda: ("mkl 2025 avx2",))
     with pytest.raises(WorkerPoolError, match=r"in their last bits. Start it with `dask worker .*-nanny coband`"):

@@ -78,9 +78,7 @@ def test_joins_and_leaves_are_axes(tmp_path: Path) -> None:
     assert max(*drawn) < 20
 
 
-def test_what_is_finished_does_not_run_again_and_new_points_run_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_finished_stays_and_new_points_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     perform(study(tmp_path, "grid: {problem.noise: [0.1]}\n"), tmp_path / "out")
     before = {file: file.stat().st_mtime_ns for file in result_cache(tmp_path / "out")}
     assert len(before) == 4
