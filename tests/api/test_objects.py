@@ -101,8 +101,6 @@ def _no_generator(self: object, agents: int) -> None:
 
 
 class Hub(coband.BaseGraph):
-    """Agent 0 has all links."""
-
     kind: Literal["hub"]
     first: tuple[int, ...] = (0,)
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import coband
-from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.problems import array_problem
 from tests.api.conftest import KERNEL
@@ -47,7 +46,6 @@ def python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def digests(problem: coband.Problem) -> list[str]:
     """What addresses of jobs begin with, one for each algorithm."""
     scenario = coband.Scenario.from_dict({**BASE, "problem": problem})
-    assert isinstance(scenario.source, ScenarioText)
     return [variant.digest for variant in load_study(scenario.source, scenario.settings).variants]
 
 

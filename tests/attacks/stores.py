@@ -57,7 +57,6 @@ class Finding:
 
 
 def finished(out: Path, replications: int = 1, trace: str = "full") -> Path:
-    """A run that has ended."""
     return _performed(out, replications, trace)
 
 
@@ -73,7 +72,6 @@ def killed(out: Path) -> Path:
 
 
 def _deadly(close: Callable[..., None]) -> Callable[..., None]:
-    """Ends the process where the fourth job would close its file."""
     calls = []
 
     def closed(*arguments: Any, **keywords: Any) -> None:
@@ -205,7 +203,6 @@ def _call(arguments: list[str], writing: int) -> None:
 
 
 def attacks(original: Path, folder: Path, seeds: range, names: Iterable[str] = COMMANDS) -> Iterator[Finding]:
-    """What random damage leads to, for each seed that changes something."""
     for seed in seeds:
         found = attack(original, folder, seed, tuple(names))
         if found is not None:

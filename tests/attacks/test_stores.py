@@ -26,7 +26,6 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sql(file: Path, *statements: str) -> None:
-    """Change a store."""
     with closing(sqlite3.connect(file)) as connection, connection:
         for statement in statements:
             connection.execute(statement)

@@ -55,7 +55,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def kept(run: Path) -> int:
-    """Number of finished jobs in a run's store."""
     with store.open_run(run) as found:
         return sum(job.record is not None for job in found.jobs)
 

@@ -22,7 +22,6 @@ ROOT = Path(__file__).parents[2]
     ],
 )
 def test_tab(typed: str, given: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """What Tab offers at the end of a command line."""
     shell = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_COBAND_COMPLETE": "bash_complete"}
     for name, value in shell.items():
         monkeypatch.setenv(name, value)

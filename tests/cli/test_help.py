@@ -32,7 +32,6 @@ PAGES = {path: found for path, found in commands(cli).items() if path != "coband
 
 
 def options(path: str) -> dict[str, click.Option]:
-    """The options of a command by name, without --help."""
     return {one.opts[-1]: one for one in PAGES[path][1].params if isinstance(one, click.Option)}
 
 

@@ -167,7 +167,6 @@ def test_a_process_that_is_killed_by_its_id_is_started_again(here: Path) -> None
     environment = {**os.environ, "COBAND_LIVE_TOKEN": "of a test"}
     command = ["live", "serial.yaml", "--only", "Async", "--speed", "0.1", "--join", "--out", "live"]
     hub = subprocess.Popen([*program, *command], env=environment, stderr=subprocess.PIPE, text=True)
-    assert hub.stderr is not None
     place = next(line for line in hub.stderr if line.startswith("listening")).split()[-1]
     stations = [_station(program, place, number, environment) for number in range(3)]
     time.sleep(6.0)

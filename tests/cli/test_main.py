@@ -133,8 +133,6 @@ def test_a_defect_is_a_traceback_and_a_status_of_its_own(
 
 
 def _break(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """Make ``coband schema`` fail."""
-
     def fail(context: click.Context) -> None:
         raise error
 
@@ -146,9 +144,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", program_text], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert process.stdout is not None
     process.stdout.close()
-    assert process.stderr is not None
     with process.stderr:
         assert process.stderr.read() == b""
     assert process.wait() == 141

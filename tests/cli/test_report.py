@@ -141,13 +141,11 @@ def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
 
 
 def inches(file: Path) -> tuple[float, float]:
-    """Width and height of a drawing."""
     content = file.read_bytes()
     if file.suffix == ".png":
         return int.from_bytes(content[16:20], "big") / 100, int.from_bytes(content[20:24], "big") / 100
     pattern = rb"MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]" if file.suffix == ".pdf" else rb'viewBox="0 0 ([\d.]+) ([\d.]+)"'
     found = re.search(pattern, content)
-    assert found is not None
     return float(found[1]) / 72, float(found[2]) / 72
 
 

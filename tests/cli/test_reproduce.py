@@ -19,7 +19,6 @@ from tests.cli.fake_cli import Program
 
 @pytest.fixture
 def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
-    """Runs the command in a folder with the claims of one paper."""
     folder = tmp_path / "claims" / "small"
     folder.mkdir(parents=True)
     (tmp_path / "claims" / "small.yaml").write_text(SCENARIO)

@@ -29,7 +29,6 @@ algorithms:
 
 @pytest.fixture
 def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stored run of both labels."""
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text(SCENARIO)
     assert exit_status(["run", "small.yaml", "--workers", "1", "--out", "runs/first"]) == 0

@@ -274,8 +274,6 @@ def test_a_closed_pager_is_no_error(run: Path, arguments: list[str]) -> None:
     words = [str(run) if word == "RUN" else word for word in arguments]
     command = [sys.executable, "-c", "from coband.simulator.cli.main import main; main()", "trace", *words]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""

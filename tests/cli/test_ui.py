@@ -23,7 +23,6 @@ def serving(root: Path) -> Iterator[subprocess.Popen[str]]:
 def test_it_prints_an_address_that_opens_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     perform(tmp_path / "one", replications=1, turns=2, count=2)
     with serving(tmp_path) as process:
-        assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
         with urlopen(address) as answer:

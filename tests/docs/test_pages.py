@@ -88,7 +88,6 @@ def in_this_process(words: list[str]) -> tuple[int, str, str]:
     ):
         main(words[1:])
     output.seek(0)
-    assert isinstance(exit_.value.code, int)
     return exit_.value.code, output.read(), errors.getvalue()
 
 

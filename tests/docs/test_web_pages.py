@@ -15,7 +15,6 @@ SPHINX = "import gc, sys; from sphinx.cmd.build import main; gc.disable(); sys.e
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The documentation as web pages, built once."""
     pytest.importorskip(
         "furo", reason="the documentation is built with Sphinx, furo and myst: pip install -e '.[docs]'"
     )

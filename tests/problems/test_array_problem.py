@@ -24,8 +24,6 @@ MEANS = np.array([[0.0, 1.0], [2.0, 3.0], [5.0, 4.0]])
 
 
 class Frame(dict[str, list[Any]]):
-    """What of a data frame is looked at."""
-
     @property
     def columns(self) -> list[str]:
         return list(self)

@@ -26,9 +26,7 @@ PRODUCT = {
 
 
 def build(seed: int = 0, agents: int = 5, **problem: Any) -> PureExplorationWorld:
-    world = PureExplorationProblem.model_validate({"kind": "pure_exploration", **problem}).build(Streams(seed), agents)
-    assert isinstance(world, PureExplorationWorld)
-    return world
+    return PureExplorationProblem.model_validate({"kind": "pure_exploration", **problem}).build(Streams(seed), agents)
 
 
 @pytest.mark.parametrize(("tasks", "dimension"), [("same", 4), ("similar", 8), ("different", 20)])

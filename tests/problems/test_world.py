@@ -101,8 +101,6 @@ def test_one_stream_in_pieces_is_the_same_stream() -> None:
 
 
 class Listed:
-    """A world whose arms are no array."""
-
     dimension, fixed_arms, shape = 2, False, None
 
     def arms(self, agent: int, turn: int) -> Any:

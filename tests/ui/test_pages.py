@@ -56,7 +56,6 @@ def visitor(root: Path) -> Iterator[Visitor]:
 
 
 def text_of(page: str) -> str:
-    """The text of a page, each cell and paragraph on a line."""
     return html.unescape(re.sub(r"<[^>]+>", "", re.sub(r"</(t[dh]|p|h\d|li|dd)>", "\n", page)))
 
 

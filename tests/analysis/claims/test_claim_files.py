@@ -154,7 +154,6 @@ class Toys:
         self._papers: dict[tuple[str, bool], Reproduction] = {}
 
     def outcome(self, placed: PlacedClaim) -> Outcome:
-        """What one claim came to."""
         part = placed.paper, placed.key in EVERYDAY
         if part not in self._papers:
             claims = [_short(one) for one in of_paper(placed.paper) if (one.key in EVERYDAY) == part[1]]

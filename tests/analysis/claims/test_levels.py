@@ -91,7 +91,6 @@ def reproduced(folder: Path, text: str) -> tuple[Outcome, str]:
 @cache
 @cache
 def numbers(label: str, threshold: float, seed: int, replications: int) -> FloatArray:
-    """Regret and scalars of each replication."""
     changes = {"seed": seed, "replications": replications, f"algorithms.{label}.threshold": threshold}
     table = coband.run(coband.Scenario.from_yaml(SCENARIO), set=changes, only=label, workers=1).results
     return np.array([table["regret"], table["scalars"]], dtype=float)

@@ -73,12 +73,9 @@ def placed(folder: Path, text: str, name: str = "claim") -> PlacedClaim:
 
 
 class Counted(InProcess):
-    """Counts the jobs that it runs."""
-
     jobs = 0
 
     def submit(self, *arguments: Any, **named: Any) -> Any:
-        """Run the job at once."""
         self.jobs += 1
         return super().submit(*arguments, **named)
 
@@ -252,8 +249,6 @@ def test_an_interrupted_reproduction_keeps_what_is_finished(tmp_path: Path, monk
 
 
 class Broken(driver._Driver):
-    """All of its jobs break off."""
-
     def _settle(self, key: Any, result: Any) -> None:
         from coband.simulator.experiments.runs.job import Outcome as JobOutcome
         from coband.simulator.experiments.runs.work import JobResult

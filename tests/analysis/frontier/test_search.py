@@ -103,8 +103,6 @@ def test_numbers_are_of_replications_that_chose_nothing(tmp_path: Path) -> None:
 
 
 class Stop:
-    """Interrupts a search after some jobs."""
-
     def __init__(self, after: int) -> None:
         self.after = after
 

@@ -130,7 +130,6 @@ HUNTED |= {
 
 
 def hunted(name: str, **changes: Any) -> Scenario:
-    """One of the scenarios."""
     document = {"name": f"hunted_{name}", "agents": {"count": 4}, **HUNTED[name], **changes}
     return loads(to_yaml(document))
 

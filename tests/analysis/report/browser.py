@@ -133,5 +133,4 @@ def looks(driver: Any, screen: tuple[int, str]) -> dict[str, Any]:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done));")
-    found: dict[str, Any] = driver.execute_script(LOOKS)
-    return found
+    return driver.execute_script(LOOKS)

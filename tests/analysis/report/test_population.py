@@ -36,11 +36,9 @@ def test_the_figure_shows_the_devices_of_the_run() -> None:
     """A panel for turns, one for links and one for hours, with the numbers that the run has."""
     scenario = loads(SCENARIO.format(population="{kind: preset, name: phones}"))
     devices = devices_of(scenario.resolved())
-    assert devices is not None
     run = settled(plan(scenario, "random"), Streams(3, 0)).agents
     times = [run.compute.of(agent).mean for agent in range(30)]
     np.testing.assert_array_equal(devices.numbers["compute"], times)
-    assert devices.hours is not None
     assert len(devices.hours) == 24
     turns, links, hours = draw(devices).axes
     assert [axis.get_title() for axis in (turns, links, hours)] == [
@@ -60,7 +58,6 @@ def test_what_became_of_devices_is_known_without_batteries_too(tmp_path: Path) -
         (fate,), table = found_in(analysis)[1], fates_table(analysis)
     assert fate.energy is None
     assert np.nansum(2 * fate.regret) == pytest.approx(run.results[0]["regret"])
-    assert table is not None
     assert table.header == ("label", "fastest", "slowest", "seldom up", "mostly up")
 
 
@@ -75,9 +72,6 @@ def test_below_devices_stands_what_became_of_them(tmp_path: Path) -> None:
         analysis = Analysis(data.load([opened]))
         devices, (fate,) = found_in(analysis)
         drawn, table = population_figure(analysis), fates_table(analysis)
-    assert devices is not None
-    assert drawn is not None
-    assert table is not None
     axes = drawn.axes
     assert [axis.get_title() for axis in axes[3:]] == [
         "regret and speed",
@@ -114,7 +108,6 @@ def test_no_panel_lies_over_another(said: tuple[str, ...], hours: bool, energy: 
     with styled():
         drawn = draw(Devices(dict.fromkeys(said, values), *day), [_fate(energy, len(values))])
         layout = drawn.get_layout_engine()
-        assert layout is not None
         layout.execute(drawn)
         boxes = [axis.get_tightbbox() for axis in drawn.axes] + [legend.get_window_extent() for legend in drawn.legends]
     assert len(drawn.axes) == len(said) + hours + ("compute" in said) + hours + energy
@@ -139,8 +132,6 @@ def test_where_no_drawn_device_says_when_it_is_up_a_sentence_says_so(tmp_path: P
     file = f"kind: file, file: {tmp_path}/devices.csv, windows_file: {tmp_path}/windows.csv"
     columns = "{compute: seconds, availability: id, weight: often}"
     devices = devices_of(loads(SCENARIO.format(population=f"{{{file}, columns: {columns}}}")).resolved())
-    assert devices is not None
-    assert devices.hours is not None
     assert np.isnan(devices.hours).all()
     hours = draw(devices).axes[-1]
     assert [text.get_text() for text in hours.texts] == ["no device says\nwhen it is up"]

@@ -72,7 +72,6 @@ algorithms:
 
 
 def tiny(folder: Path) -> Suite:
-    """A suite of two scenarios that takes a second."""
     folder.mkdir(exist_ok=True)
     (folder / "ideal.yaml").write_text(SCENARIO)
     (folder / "lossy.yaml").write_text(SCENARIO + "network: {loss: 0.3}\n")

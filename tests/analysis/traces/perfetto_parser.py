@@ -49,7 +49,6 @@ def ask(traces: Sequence[Path], queries: Sequence[str], scratch: Path) -> list[l
 
 
 def _session(trace: Path, queries: Sequence[str]) -> Iterator[tuple[int, bytes]]:
-    """Method and body of the calls about one trace."""
     yield RESET, b""
     yield APPEND, _field(101, trace.read_bytes())
     yield FINALISE, b""

@@ -231,7 +231,6 @@ def test_perfettos_own_parser_takes_everything(parsed: dict[str, Parsed], name: 
 
 
 def expected_slices(items: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """(start, length) in nanoseconds of all slices and spans."""
     found = []
     begun = {}
     for item in items:

@@ -22,8 +22,6 @@ pytest.importorskip("pooch", reason="downloads need the extra `data`")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files, notes what was asked for."""
-
     asked: list[str]
 
     def log_message(self, format: str, *args: object) -> None:

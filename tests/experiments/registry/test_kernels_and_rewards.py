@@ -20,8 +20,6 @@ class Bare(BaseKernel):
 
 @dataclass(frozen=True)
 class Columnless(StationaryKernel):
-    """No columns."""
-
     kind: Literal["columnless"] = "columnless"
 
 

@@ -75,7 +75,6 @@ expect: [{label: first_arm, count: turns, equals: 15}]
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the distribution, and scenarios."""
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / PLUGIN.name).write_text(PLUGIN.read_text(encoding="utf-8"), encoding="utf-8")
     metadata = folder / "open_lists_plugin-1.0.dist-info"
@@ -89,7 +88,6 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def coband(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command line in a process that finds the distribution."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
     command = [sys.executable, "-P", "-W", "error", "-m", "coband", *words]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -171,8 +169,6 @@ def test_mistakes_name_them(elsewhere: Path) -> None:
 
 
 class OtherRing(BaseGraph):
-    """Has the name of one of coband's own."""
-
     kind: Literal["ring"]
 
     def draw(self, agents: int, rng: Any) -> Graph:

@@ -20,7 +20,6 @@ def point(name: str, value: str, group: str = "coband.algorithms") -> EntryPoint
 
 
 def collected(points: list[EntryPoint], problems: list[EntryPoint]) -> Registry:
-    """The registry of these entry points alone."""
     found, offered = load(points, checked_algorithm), load(problems, checked_problem)
     return collect(found.found, offered.found, [found, offered])
 
@@ -56,7 +55,6 @@ def test_the_same_entry_point_twice_is_no_news() -> None:
 
 
 def own(name: str, value: str) -> EntryPoint:
-    """An entry point of coband itself."""
     made = point(name, value)
     vars(made).update(dist=distribution("coband"))
     return made

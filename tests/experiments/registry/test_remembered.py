@@ -30,7 +30,6 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
 
 
 def kept() -> list[Path]:
-    """All files in the cache directory."""
     return [path for path in Path(os.environ["XDG_CACHE_HOME"]).rglob("*") if path.is_file()]
 
 
@@ -142,7 +141,6 @@ def test_nothing_is_kept_where_the_registry_is_loaded(asked: list[int], monkeypa
 @pytest.mark.parametrize("damaged", ["", "{", "[]", '{"state": 1}', '{"state": "other", "answers": {"list": 0}}'])
 def test_a_damaged_file_is_replaced(asked: list[int], damaged: str) -> None:
     place = module.file()
-    assert place is not None
     place.parent.mkdir(parents=True)
     place.write_text(damaged)
     assert remembered("list", answer(asked)) == [1, {"a": None}]

@@ -333,7 +333,6 @@ def test_a_design_that_is_not_found_fails_the_job_in_a_sentence() -> None:
     scenario = loads(json.dumps({**document, "algorithms": [entry]}))
     outcome = attempt(Job(0, "co_kernel_fb", "co_kernel_fb", 0, 1022, "off"), scenario, lambda result: None)
     assert outcome.status == "failed"
-    assert outcome.error is not None
     assert outcome.error.startswith("rounding to 37 samples makes the largest variance 2.4")
     assert outcome.error.endswith("allows 2.2. Give more samples (a larger budget).")
 

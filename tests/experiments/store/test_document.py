@@ -44,16 +44,12 @@ class Made(NamedTuple):
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """The entries of results.json."""
-        found: list[dict[str, Any]] = json.loads((self.path / "results.json").read_text())["results"]
-        return found
+        return json.loads((self.path / "results.json").read_text())["results"]
 
     def ask(self, about: str) -> list[Row]:
-        """The answer to a query of the page."""
         return list(query(self.path / "run.sqlite", QUERIES[about], 60.0).rows)
 
     def events(self) -> Iterator[sqlite3.Row]:
-        """The rows of the table of events, with the label and the replication of their jobs."""
         with closing(sqlite3.connect(self.path / "run.sqlite")) as connection:
             connection.row_factory = sqlite3.Row
             yield from connection.execute(

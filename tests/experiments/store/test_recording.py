@@ -12,7 +12,6 @@ from coband.simulator.experiments.store import recording, schema
 
 
 def part_of_a_job(folder: Path) -> Path:
-    """A job's own file with one row."""
     file = folder / "part.sqlite"
     connection = schema.connect(str(file), collected=False)
     schema.insert(connection, "series", [(0, 1, 0.5, 2.0, 3)])

@@ -32,7 +32,6 @@ def run(path: Path) -> Iterator[store.StoredRun]:
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """A run of one job, open for tampering."""
     perform(tmp_path / "run", replications=1, labels=("Often",))
     with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite", isolation_level=None)) as connection:
         yield connection

@@ -80,7 +80,6 @@ WITHOUT = {"schedule.order": "weights"}
 
 
 def addresses(found: dict[str, Any], folder: Path) -> frozenset[str] | None:
-    """The digests of a scenario's variants; None if it is not valid."""
     try:
         study = load_study(ScenarioText(yaml.dump(found, Dumper=yaml.CSafeDumper, sort_keys=False), "x", folder))
     except ScenarioError:

@@ -38,8 +38,6 @@ def _end_with_parent() -> None:
 
 @dataclass
 class Processes:
-    """A scheduler and its workers."""
-
     folder: Path
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -58,13 +56,11 @@ class Processes:
         return process
 
     def address(self) -> str:
-        """That of the scheduler, once it has written it down."""
         file = self.folder / "scheduler.json"
         wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         return str(json.loads(file.read_text())["address"])
 
     def end(self) -> None:
-        """End them all."""
         for process in reversed(self.running):
             process.terminate()
         for process in self.running:
@@ -96,7 +92,6 @@ def made(folder: Path, *more: str) -> Iterator[tuple[str, Processes]]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a scheduler with two workers."""
     with made(tmp_path_factory.mktemp("cluster")) as (address, _):
         yield address
 
@@ -110,7 +105,6 @@ def workers(address: str) -> int:
 
 
 def pids(address: str) -> list[int]:
-    """Process ids of the workers."""
     from distributed import Client
 
     with Client(address, set_as_default=False) as client:

@@ -156,8 +156,6 @@ def test_a_run_of_a_sweep_says_what_to_do(tmp_path: Path) -> None:
 
 def test_tuning_and_stopping(tmp_path: Path) -> None:
     found = study(tmp_path, AXES + "tuning: {}\nuntil: {relative: 0.1, on: scalars}\n")
-    assert found.tuning is not None
-    assert found.until is not None
     assert (found.tuning.replications, found.tuning.on, found.until.max_replications) == (5, "regret", 100)
     assert {variant.context for variant in found.variants} == {
         (entry, f"loss={loss}") for entry in ("Async", "Bold") for loss in ("0", "0.1")

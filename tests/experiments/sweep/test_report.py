@@ -54,10 +54,8 @@ def test_a_surface_has_the_best_choice_within_an_environment(run: store.StoredRu
         for alpha in ("0", "1", "50")
     }  # type: ignore[index, arg-type]
     found = surface.best("K", {"noise": "0.2"})
-    assert found is not None
     assert found.mean == min(means.values())
     one = surface.best("K", {"noise": "0.2"}, alpha="1")
-    assert one is not None
     assert one.mean == means["1"]
     assert surface.best("D", {"noise": "0.2"}, alpha="1") is None
     assert heat_maps(surface) == [], "one parameter to choose, and none of the environment beside it"
@@ -218,7 +216,6 @@ def test_variants_that_needed_more_replications_are_not_the_best_for_that(tmp_pa
         cells = [cell.estimate for cell in surface.cells if cell.variant.entry == "K"]
         assert len({one.count for one in cells}) == 2
         best = surface.best("K", {})
-        assert best is not None
         assert best.mean == min(one.mean for one in cells)
         assert best.count < max(one.count for one in cells)
         found = analysis.Analysis(data.load([run]))

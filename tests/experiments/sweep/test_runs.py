@@ -142,7 +142,6 @@ LINUX = Path("/proc/self/task").is_dir()
 
 
 def children(process: int) -> list[int]:
-    """Process ids of the children of a process, where the system shows them."""
     files = Path(f"/proc/{process}/task").glob("*/children")
     return [int(word) for file in files for word in file.read_text().split()]
 
