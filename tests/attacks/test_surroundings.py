@@ -92,11 +92,8 @@ def test_names_that_are_no_text(folder: Path, name: str, workers: str) -> None:
     (place / "s.yaml").write_text(SCENARIO)
     command = ("run", f"{name}/s.yaml", "--out", f"{name}/out", "--workers", workers)
     result = coband(folder, *command, environment=C_LOCALE)
-    assert (result.returncode, result.stderr, kept(place / "out")) == (
-        0,
-        SIZE.decode().encode("ascii", "backslashreplace"),
-        2,
-    )
+    expected = (0, SIZE.decode().encode("ascii", "backslashreplace"), 2)
+    assert (result.returncode, result.stderr, kept(place / "out")) == expected
     written = json.loads((place / "out" / "manifest.json").read_text())["command"][2]
     assert os.fsencode(written) == os.fsencode(f"{name}/s.yaml")
     assert coband(folder, "trace", "verify", f"{name}/out", environment=C_LOCALE).returncode == 0

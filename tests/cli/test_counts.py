@@ -8,13 +8,12 @@ import pytest
 from coband.simulator.analysis.counts import counting
 from coband.simulator.analysis.counts.counting import Counts
 from coband.simulator.cli.main import main
+from tests.analysis.counts.test_counting import COUNTS
 from tests.analysis.traces import runs
 
 ONE = runs.STAR.replace("turns: 12", "turns: 4").split("  - {algorithm: async")[0] + (
     "  - {algorithm: one_kernel_ucb, label: One, kernel: {kind: gaussian, gamma: 1.0}, alpha: 0.5}\n"
 )
-COUNTS = {"turns": 16, "rounds": 16, "messages": 64, "uplink_scalars": 64, "downlink_scalars": 192}
-COUNTS |= {"peer_scalars": 0, "scalars_broadcast_once": 128}
 
 
 @pytest.fixture(autouse=True)
@@ -61,10 +60,8 @@ def test_labels_that_come_and_go(capsys: pytest.CaptureFixture[str]) -> None:
     Path("studies/a.yaml").write_text(ONE.replace("label: One", "label: Uno"))
     status, output, _ = coband(capsys, "check")
     assert status == 1
-    assert [line.split() for line in output.splitlines()[2:]] == [
-        ["One", "a", "label", "gone"],
-        ["Uno", "-", "a", "new", "label"],
-    ]
+    expected = [["One", "a", "label", "gone"], ["Uno", "-", "a", "new", "label"]]
+    assert [line.split() for line in output.splitlines()[2:]] == expected
 
 
 def test_a_file_elsewhere_names_scenarios_from_where_it_is(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_counts import COUNTS, ONE
+from tests.analysis.counts.test_counting import COUNTS
+from tests.cli.test_counts import ONE
 from tests.experiments.runs.fake_runs import ROOT
 
 EXPECT = (

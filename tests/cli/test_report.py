@@ -39,10 +39,8 @@ def test_what_all_differences_have_in_common_is_said_once(capsys: pytest.Capture
     rows = tuple((name, "3", "+1 %", t, "needs 8 pairs", "2 pairs", "B lower") for name, t in names)
     _show_differences("regret", ReportTable("Differences.", header, rows, 1))
     _, title, common, head, *shown = capsys.readouterr().out.splitlines()
-    assert (title, common) == (
-        "regret: Differences.",
-        "in all rows: 95 % bootstrap interval: needs 8 pairs; n: 2 pairs",
-    )
+    expected = ("regret: Differences.", "in all rows: 95 % bootstrap interval: needs 8 pairs; n: 2 pairs")
+    assert (title, common) == expected
     assert head.split("  ") == ["difference", "verdict", "mean", "relative", "95 % t interval"]
     assert [line.split()[-1] for line in shown] == ["1", "2"]
 
@@ -110,19 +108,11 @@ def test_what_there_is_no_room_for_leaves_the_old_file(tmp_path: Path, monkeypat
 
 
 def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
-    arguments = [
-        "plot",
-        run,
-        "--figure",
-        "communication",
-        *(word for kind in ("png", "svg", "pdf") for word in ("--format", kind)),
-    ]
-    status, output, _ = coband(*arguments, "--out", tmp_path / "one")
+    kinds = ("--format", "png", "--format", "svg", "--format", "pdf")
+    status, output, _ = coband("plot", run, "--figure", "communication", *kinds, "--out", tmp_path / "one")
     files = [Path(line) for line in output.splitlines()]
-    assert (status, [file.name for file in files]) == (
-        0,
-        ["communication.png", "communication.svg", "communication.pdf"],
-    )
+    expected = (0, ["communication.png", "communication.svg", "communication.pdf"])
+    assert (status, [file.name for file in files]) == expected
     heads = [file.read_bytes()[:5] for file in files]
     assert heads == [b"\x89PNG\r", b"<?xml", b"%PDF-"]
     coband("plot", run, "--figure", "communication", "--out", tmp_path / "two")

@@ -167,16 +167,8 @@ def test_run_goes_on_until_the_mean_is_known(coband: Program) -> None:
 
 
 def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    status = Status(
-        "s",
-        state="killed",
-        resume="coband sweep x --resume",
-        process=7,
-        host="h",
-        started="now",
-        workers="2 processes",
-        elapsed=10.0,
-    )
+    status = Status("s", state="killed", resume="coband sweep x --resume", process=7, host="h", started="now")
+    status.workers, status.elapsed = "2 processes", 10.0
     status.entries = {"A": EntryStatus(10, 6, 1, 2, 8.0), "B": EntryStatus(4)}
     status.failures = [{"label": "A", "replication": 3, "kind": "failed", "error": "x\ny\n", "replay": "coband run"}]
     assert status.rate == 0.5
@@ -187,11 +179,8 @@ def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     sweep_view.show_status(status)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "s was killed, or had no room to write how it ended: 7 of 14 jobs, 0.5/s, 1 failed"
-    assert lines[-3:] == [
-        "A, replication 3, failed: y",
-        "  to see it again: coband run",
-        "to go on: coband sweep x --resume",
-    ]
+    expected = ["A, replication 3, failed: y", "  to see it again: coband run", "to go on: coband sweep x --resume"]
+    assert lines[-3:] == expected
 
 
 def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -280,13 +280,8 @@ def large(last: float = 1.0) -> Any:
 
 def test_few_numbers_are_text_and_many_are_named_by_their_digest() -> None:
     small = coband.Problem.from_arrays(ARMS, REWARDS).model_dump(mode="json", exclude_unset=True)
-    assert small == {
-        "kind": "arrays",
-        "arms": ARMS.tolist(),
-        "rewards": REWARDS.tolist(),
-        "noise": 0.0,
-        "regret": "expected",
-    }
+    wanted = {"kind": "arrays", "arms": ARMS.tolist(), "rewards": REWARDS.tolist(), "noise": 0.0, "regret": "expected"}
+    assert small == wanted
     assert set(large().model_dump(mode="json", exclude_unset=True)) == {"kind", "content", "noise", "regret"}
     assert large().content != large(2.0).content
 

@@ -116,12 +116,8 @@ class Stop:
 
 @pytest.mark.parametrize("after", [6, pytest.param(20, marks=pytest.mark.slow)])
 def test_an_interrupted_search_runs_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
-    asked: dict[str, Any] = {
-        "vary": ("algorithms.Async.threshold=0.03..10",),
-        "jobs": 30,
-        "trials": 2,
-        "replications": 2,
-    }
+    asked: dict[str, Any] = {"vary": ("algorithms.Async.threshold=0.03..10",), "jobs": 30}
+    asked |= {"trials": 2, "replications": 2}
     whole = perform(search(tmp_path, **asked), tmp_path / "whole")
     monkeypatch.setattr("coband.simulator.experiments.sweep.directory.WRITE_SECONDS", 0.0)
     first = perform(search(tmp_path, **asked), tmp_path / "out", Stop(after))
@@ -186,11 +182,8 @@ def test_choices() -> None:
         return None if found is None else found["label"]
 
     assert [chosen("regret"), chosen("scalars"), chosen()] == ["A", "C", "B"]
-    assert [chosen("regret", scalars=1000), chosen("regret", scalars=49), chosen("regret", scalars=0)] == [
-        "B",
-        "C",
-        None,
-    ]
+    expected = ["B", "C", None]
+    assert [chosen("regret", scalars=1000), chosen("regret", scalars=49), chosen("regret", scalars=0)] == expected
     points[0]["verdict"] = "beaten"  # on fresh replications
     assert [chosen("regret"), chosen(), chosen("regret", scalars=1e5)] == ["B", "B", "B"]
     with pytest.raises(ChoiceError, match="did you mean scalars"):

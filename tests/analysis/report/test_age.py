@@ -22,10 +22,8 @@ def test_curves_are_means_over_parts_of_the_run(tmp_path: Path) -> None:
             assert row.mean() == pytest.approx(job.record["mean_age"])
         assert np.isnan(alone.ages["age_time"]).all()
         figure = age_figure(analysis)
-        assert [len(axis.lines) for axis in figure.axes] == [
-            2,
-            1,
-        ]  # agents alone hear nothing, so that they have no newest message
+        expected = [2, 1]  # agents alone hear nothing, so that they have no newest message
+        assert [len(axis.lines) for axis in figure.axes] == expected
 
 
 def test_nothing_is_drawn_where_nobody_hears_anything(tmp_path: Path) -> None:

@@ -41,11 +41,8 @@ def test_the_figure_shows_the_devices_of_the_run() -> None:
     np.testing.assert_array_equal(devices.numbers["compute"], times)
     assert len(devices.hours) == 24
     turns, links, hours = draw(devices).axes
-    assert [axis.get_title() for axis in (turns, links, hours)] == [
-        "time of a turn",
-        "bits per time unit",
-        "availability",
-    ]
+    expected = ["time of a turn", "bits per time unit", "availability"]
+    assert [axis.get_title() for axis in (turns, links, hours)] == expected
     np.testing.assert_array_equal(turns.lines[0].get_xdata(), np.sort(times))
 
 
@@ -73,11 +70,8 @@ def test_below_devices_stands_what_became_of_them(tmp_path: Path) -> None:
         devices, (fate,) = found_in(analysis)
         drawn, table = population_figure(analysis), fates_table(analysis)
     axes = drawn.axes
-    assert [axis.get_title() for axis in axes[3:]] == [
-        "regret and speed",
-        "regret and availability",
-        "share that has run out of energy",
-    ]
+    expected = ["regret and speed", "regret and availability", "share that has run out of energy"]
+    assert [axis.get_title() for axis in axes[3:]] == expected
     groups = groupings(devices)
     assert {name: np.bincount(of).tolist() for name, of in groups.items()} == {"slow": [6] * 5, "there": [6] * 5}
     slowest = np.argsort(devices.numbers["compute"])[-6:]

@@ -67,12 +67,8 @@ def test_signs_say_what_is_known() -> None:
     assert faces[2] == PAPER
     assert faces[1] not in (SERIES[0], PAPER)
     legend = axis.figure.legends[0]
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "A",
-        "not dominated",
-        "not distinguishable",
-        "dominated",
-    ]
+    expected = ["A", "not dominated", "not distinguishable", "dominated"]
+    assert [text.get_text() for text in legend.get_texts()] == expected
 
 
 def test_of_one_replication_the_means_alone_count() -> None:

@@ -325,10 +325,8 @@ def test_defaults_alone_are_excused_where_older_code_had_no_ranges(ran: tuple[Su
     older.algorithms["dis_lin_ucb"], older.knows["fed_lin_ucb"] = "coband 0.0.1", ["delays"]
     older = older.model_copy(update={"seed": older.expected_seed})
     assert not list(verification.contradictions(found, older))
-    assert [one[:21] for one in verification.differences(found, older)][1:3] == [
-        "dis_lin_ucb is coband",
-        "fed_lin_ucb is told n",
-    ]
+    expected = ["dis_lin_ucb is coband", "fed_lin_ucb is told n"]
+    assert [one[:21] for one in verification.differences(found, older)][1:3] == expected
     alone = older.tests["lossy"][ALONE]
     alone.candidates, alone.chosen = alone.candidates[:1], {}
     older = older.model_copy(update={"seed": older.expected_seed})

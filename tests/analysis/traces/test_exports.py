@@ -67,22 +67,8 @@ def test_csv_has_no_formulas(label: str, tmp_path: Path) -> None:
     lines: list[str] = []
     tables.write_csv(events, lines.append)
     (first, second) = list(csv.reader(StringIO("".join(lines), newline="")))[1:]
-    assert first == [
-        f"'{label}",
-        "0",
-        "0",
-        "-0.5",
-        "trigger",
-        "agent 0",
-        *[""] * 4,
-        "0",
-        "0",
-        "",
-        "",
-        "-1.5",
-        f"'{label}",
-        "-2.5e-05",
-    ]
+    start, end = [f"'{label}", "0", "0", "-0.5", "trigger", "agent 0"], ["-1.5", f"'{label}", "-2.5e-05"]
+    assert first == [*start, *[""] * 4, "0", "0", "", "", *end]
     assert (second[0], second[9], second[14], second[16]) == ("a=b", "'-sums", "-2.0", '{"a": -1}')
 
 

@@ -106,10 +106,8 @@ def test_progress_counts_pulls_inside_a_job(tmp_path: Path, monkeypatch: pytest.
 def test_a_violation_is_reported_and_others_go_on(tmp_path: Path) -> None:
     notes = Notes()
     report = perform(tmp_path / "run", listener=notes, mischief=((1, "negative"),))
-    assert [(failure.label, failure.replication, failure.kind) for failure in report.failures] == [
-        ("Often", 1, "violated"),
-        ("Seldom", 1, "violated"),
-    ]
+    expected = [("Often", 1, "violated"), ("Seldom", 1, "violated")]
+    assert [(failure.label, failure.replication, failure.kind) for failure in report.failures] == expected
     assert notes.failures == report.failures
     text = report.failures[0].error
     assert text.startswith("the pseudo-regret of a turn is -1.0")

@@ -455,10 +455,8 @@ def test_missing_file_names_a_similar_one(tmp_path: Path) -> None:
 def test_directory(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         load(tmp_path, registry=REGISTRY)
-    assert (
-        str(caught.value)
-        == f"{tmp_path}: is a directory without a run.sqlite; give a scenario file, or the directory of a run"
-    )
+    expected = f"{tmp_path}: is a directory without a run.sqlite; give a scenario file, or the directory of a run"
+    assert str(caught.value) == expected
 
 
 @pytest.mark.parametrize(
@@ -490,13 +488,7 @@ def test_a_key_at_a_wrong_place_is_told_its_place(old: str, new: str, message: s
 
 @pytest.mark.parametrize(
     ("own", "near"),
-    [
-        ("perod", "perod"),
-        ("periods", "periods"),
-        ("pariod", "pariod"),
-        ("peeriod", "peeriod"),
-        ("prod", "drift.period"),
-    ],
+    [*((word, word) for word in ("perod", "periods", "pariod", "peeriod")), ("prod", "drift.period")],
 )
 def test_a_slip_of_the_pen_is_taken_for_one_before_keys_elsewhere_are_named(own: str, near: str) -> None:
     period = {"properties": {"period": {"type": "integer"}}}

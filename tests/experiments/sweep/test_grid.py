@@ -67,10 +67,8 @@ def test_keys_in_step_that_call_their_values_alike_have_one_name(tmp_path: Path)
         "grid:\n  algorithms.Async.dims: {a: [1], b: [2]}\ntuning: {}\n"
     )
     found = study(tmp_path, more)
-    assert [variant.label for variant in found.variants[:2]] == [
-        "Async [dims=a, dimension=small]",
-        "Bold [dimension=small]",
-    ]
+    expected = ["Async [dims=a, dimension=small]", "Bold [dimension=small]"]
+    assert [variant.label for variant in found.variants[:2]] == expected
     assert found.variants[0].context == ("Async", "dimension=small")  # an axis that changes the world is not tuned
 
 
@@ -161,10 +159,8 @@ def test_tuning_and_stopping(tmp_path: Path) -> None:
         (entry, f"loss={loss}") for entry in ("Async", "Bold") for loss in ("0", "0.1")
     }
     over = study(tmp_path, AXES + "tuning: {over: [network.loss]}\n")
-    assert {variant.context for variant in over.variants} == {
-        ("Bold",),
-        *(("Async", f"alpha={alpha}") for alpha in ("0.1", "1", "4")),
-    }
+    expected = {("Bold",), *(("Async", f"alpha={alpha}") for alpha in ("0.1", "1", "4"))}
+    assert {variant.context for variant in over.variants} == expected
 
 
 def test_a_plain_run_passes_over_tuning_and_stopping(tmp_path: Path) -> None:
