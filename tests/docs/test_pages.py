@@ -1,7 +1,7 @@
 """The documentation does what it says: its commands are run, its Python is executed, its scenarios are used.
 
-Each command of ``coband`` is run once as a program of its own, where the pages first use it, and otherwise here:
-starting the program takes longer than most examples.
+Each command of ``coband`` that no other test starts is run once as a program of its own, where the pages first use it,
+and otherwise here: starting the program takes longer than most examples.
 """
 
 import doctest
@@ -35,12 +35,15 @@ PAGES = sorted(path for folder in (DOCS, DOCS / "howto") for path in folder.glob
 PLUGINS = "plugins"  # where a page's `pip install` puts things
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 COMMAND = re.compile(r"^\$ (coband (\w+).*)$", re.MULTILINE)
+STARTED = "run check sweep live counts list describe validate schema trace"
+"""Commands that other tests start as programs."""
 FIRST_USES = {
     name: command
     for page in reversed(PAGES)
     for command, name in reversed(COMMAND.findall(page.read_text(encoding="utf-8")))
+    if name not in STARTED.split()
 }
-"""Of each command of the program, the first use in the pages."""
+"""Of each other command of the program, the first use in the pages."""
 
 
 def save_scenario(example: Example) -> str | None:
