@@ -1,7 +1,5 @@
 """Audits: bounds by hand, and a mechanism with half its noise that they catch."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator
@@ -33,8 +31,6 @@ TRIALS = 300
 
 
 class HalfGaussian(GaussianSums):
-    """Claims to be Gaussian, and has half the noise."""
-
     kind: Literal["half_gaussian"]  # type: ignore[assignment]
 
     def noise(self, size: int, form: Pulls, number: int, draw: Draw) -> FloatArray:
@@ -42,8 +38,6 @@ class HalfGaussian(GaussianSums):
 
 
 class HalfLaplace(LaplaceLocal):
-    """Claims to be Laplace, and has half the noise."""
-
     kind: Literal["half_laplace"]  # type: ignore[assignment]
 
     def noise(self, size: int, form: Pulls, number: int, draw: Draw) -> FloatArray:

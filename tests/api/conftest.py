@@ -1,7 +1,5 @@
 """One small run for all tests of the Python interface that only read it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -32,5 +30,4 @@ STUDY: dict[str, Any] = {
 
 @pytest.fixture(scope="session")
 def done(tmp_path_factory: pytest.TempPathFactory) -> coband.Run:
-    """The study as it is."""
     return coband.run(STUDY, workers=1, out=tmp_path_factory.mktemp("api") / "study")

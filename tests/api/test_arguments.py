@@ -1,7 +1,5 @@
 """Arguments of other types than the interface takes: one sentence names the argument, and nothing is run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -57,11 +55,7 @@ NOTHING = "names nothing to run; leave it out to run all"
     ],
 )
 def test_what_cannot_be_run(
-    function: Callable[..., Any],
-    given: dict[str, Any],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    function: Callable[..., Any], given: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises((coband.RunError, coband.ScenarioError)) as error:
@@ -97,9 +91,8 @@ def test_what_a_run_cannot_be_asked(done: coband.Run, method: str, given: dict[s
 
 
 def test_what_is_no_scenario() -> None:
-    with pytest.raises(
-        coband.ScenarioError, match=r"^scenario: a mapping is needed, not str; Scenario\.of takes files"
-    ):
+    said = r"^scenario: a mapping is needed, not str; Scenario\.of takes files"
+    with pytest.raises(coband.ScenarioError, match=said):
         coband.Scenario.from_dict("study.yaml")  # type: ignore[arg-type]
     for changes in (3, [3]):
         with pytest.raises(coband.ScenarioError, match=r"^scenario: changes are a mapping or texts key\.path=value"):

@@ -1,7 +1,5 @@
 """Callbacks, pulls and exporters, from Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The frontier in Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +34,8 @@ def test_best(found: coband.Frontier, tmp_path: Path) -> None:
     assert found.best("scalars")["label"] == "Alone"
     assert found.best("regret", scalars=0)["scalars"] == 0
     chosen = next(row for row in map(found.best, ("regret",)))
-    again = coband.run(
-        {**STUDY, "trace": "off"},
-        set=chosen["settings"],
-        only=chosen["entry"],
-        replications=3,
-        workers=1,
-        out=tmp_path / "x",
-    )
+    chosen_only = {"set": chosen["settings"], "only": chosen["entry"], "replications": 3}
+    again = coband.run({**STUDY, "trace": "off"}, **chosen_only, workers=1, out=tmp_path / "x")
     assert again.summary[0]["regret"] == chosen["regret"]
     with pytest.raises(coband.RunError, match="no finalist"):
         found.best("regret", scalars=-1)

@@ -1,7 +1,5 @@
 """Objects of Python in the place of names: algorithms, kinds, graphs and functions that are not installed."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -103,8 +101,6 @@ def _no_generator(self: object, agents: int) -> None:
 
 
 class Hub(coband.BaseGraph):
-    """Agent 0 has all links."""
-
     kind: Literal["hub"]
     first: tuple[int, ...] = (0,)
 

@@ -1,7 +1,5 @@
 """Where jobs run, and where progress shows."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 from types import ModuleType, SimpleNamespace

@@ -1,7 +1,5 @@
 """Runs from Python: the same as on the command line, and everything that can be read from them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -181,9 +179,8 @@ def test_figures(done: coband.Run) -> None:
     for attempt in wrong:
         with pytest.raises(coband.RunError, match="there is no|is drawn against|labels=3 is not allowed"):
             attempt()
-    with pytest.raises(
-        AttributeError, match=r"there is no plot 'foo'; there is regret\(x=...\), turns\(\), figure\(name\)"
-    ):
+    said = r"there is no plot 'foo'; there is regret\(x=...\), turns\(\), figure\(name\)"
+    with pytest.raises(AttributeError, match=said):
         done.plot.foo  # noqa: B018
     pyplot.close("all")
 
@@ -221,9 +218,8 @@ def test_how_runs_are_shown(done: coband.Run) -> None:
 
 
 def test_bad_requests(tmp_path: Path) -> None:
-    with pytest.raises(
-        coband.ScenarioError, match="no algorithm or label 'Asynk' in this scenario; did you mean Async"
-    ):
+    said = "no algorithm or label 'Asynk' in this scenario; did you mean Async"
+    with pytest.raises(coband.ScenarioError, match=said):
         coband.run(STUDY, only="Asynk")
     with pytest.raises(coband.ScenarioError, match=r"run them with coband\.sweep"):
         coband.run({**STUDY, "grid": {"agents.count": [2, 3]}})
@@ -233,9 +229,8 @@ def test_bad_requests(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"callbacks: <built-in function print> is no coband\.Callback; derive a class"):
         coband.run(STUDY, callbacks=[print], out=tmp_path / "none")  # type: ignore[list-item]
     assert not (tmp_path / "none").exists()
-    with pytest.raises(
-        coband.ScenarioError, match="'n_kernel_ucbb' is not a known algorithm; did you mean n_kernel_ucb"
-    ):
+    said = "'n_kernel_ucbb' is not a known algorithm; did you mean n_kernel_ucb"
+    with pytest.raises(coband.ScenarioError, match=said):
         coband.run(STUDY, algorithms="n_kernel_ucbb")
     with pytest.raises(TypeError, match=r"a scenario is a file, a name, .*, not list$"):
         coband.run([STUDY])  # type: ignore[arg-type]
@@ -285,13 +280,7 @@ def test_a_script_needs_no_guard_and_no_order_of_imports(done: coband.Run, tmp_p
     (tmp_path / "study.yaml").write_text(to_yaml(STUDY))
     (tmp_path / "script.py").write_text(SCRIPT)
     unpinned = {key: value for key, value in os.environ.items() if not key.startswith(("OPENBLAS_", "OMP_", "MKL_"))}
-    ended = subprocess.run(
-        [sys.executable, "script.py"],
-        cwd=tmp_path,
-        env={**unpinned, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, environment = [sys.executable, "script.py"], {**unpinned, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.splitlines() == [str(sorted(done.results["fingerprint"]))] * 2

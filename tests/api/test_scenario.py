@@ -1,7 +1,5 @@
 """Scenarios from files, text, mappings and by name."""
 
-from __future__ import annotations
-
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -52,9 +50,8 @@ def test_values_of_other_libraries_become_plain() -> None:
     listed = coband.Scenario.from_dict({"grid": {"agents.count": np.array([2, 4])}, "file": PurePosixPath("a/b")})
     assert listed.to_dict() == {"grid": {"agents.count": [2, 4]}, "file": "a/b"}
     assert listed.is_sweep
-    with pytest.raises(
-        coband.ScenarioError, match=r"scenario: problem\[0\]: an object of type object cannot be a value"
-    ):
+    said = r"scenario: problem\[0\]: an object of type object cannot be a value"
+    with pytest.raises(coband.ScenarioError, match=said):
         coband.Scenario.from_dict({"problem": [object()]})
 
 

@@ -1,7 +1,5 @@
 """Tables: their own columns and rows, and what other libraries make of them."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

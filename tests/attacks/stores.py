@@ -1,7 +1,5 @@
 """Random damage to the files of stored runs, and what every command that reads them makes of it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -59,7 +57,6 @@ class Finding:
 
 
 def finished(out: Path, replications: int = 1, trace: str = "full") -> Path:
-    """A run that has ended."""
     return _performed(out, replications, trace)
 
 
@@ -75,7 +72,6 @@ def killed(out: Path) -> Path:
 
 
 def _deadly(close: Callable[..., None]) -> Callable[..., None]:
-    """Ends the process where the fourth job would close its file."""
     calls = []
 
     def closed(*arguments: Any, **keywords: Any) -> None:
@@ -139,15 +135,7 @@ def _copy_page(content: bytearray, draw: random.Random) -> str:
     return f"page {source + 1} copied over page {target + 1}"
 
 
-CHANGES: tuple[Callable[[bytearray, random.Random], str], ...] = (
-    _flip,
-    _flip,
-    _truncate,
-    _zero_page,
-    _noise,
-    _zero_range,
-    _copy_page,
-)
+CHANGES = (_flip, _flip, _truncate, _zero_page, _noise, _zero_range, _copy_page)
 
 
 def damage(run: Path, draw: random.Random) -> str:
@@ -215,7 +203,6 @@ def _call(arguments: list[str], writing: int) -> None:
 
 
 def attacks(original: Path, folder: Path, seeds: range, names: Iterable[str] = COMMANDS) -> Iterator[Finding]:
-    """What random damage leads to, for each seed that changes something."""
     for seed in seeds:
         found = attack(original, folder, seed, tuple(names))
         if found is not None:

@@ -1,7 +1,5 @@
 """Files of others: nothing in them is executed, and nothing in them deceives a reader."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Odd surroundings: closed and full streams, odd names, long paths, limits; one sentence each, and results are kept."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -57,7 +55,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def kept(run: Path) -> int:
-    """Number of finished jobs in a run's store."""
     with store.open_run(run) as found:
         return sum(job.record is not None for job in found.jobs)
 
@@ -95,11 +92,8 @@ def test_names_that_are_no_text(folder: Path, name: str, workers: str) -> None:
     (place / "s.yaml").write_text(SCENARIO)
     command = ("run", f"{name}/s.yaml", "--out", f"{name}/out", "--workers", workers)
     result = coband(folder, *command, environment=C_LOCALE)
-    assert (result.returncode, result.stderr, kept(place / "out")) == (
-        0,
-        SIZE.decode().encode("ascii", "backslashreplace"),
-        2,
-    )
+    expected = (0, SIZE.decode().encode("ascii", "backslashreplace"), 2)
+    assert (result.returncode, result.stderr, kept(place / "out")) == expected
     written = json.loads((place / "out" / "manifest.json").read_text())["command"][2]
     assert os.fsencode(written) == os.fsencode(f"{name}/s.yaml")
     assert coband(folder, "trace", "verify", f"{name}/out", environment=C_LOCALE).returncode == 0

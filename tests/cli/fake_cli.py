@@ -1,7 +1,5 @@
 """The program with a fake scenario behind every file name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -28,17 +26,7 @@ class Program:
         return study.study_of(scenario, only, numbers)
 
     def __call__(self, *arguments: object) -> tuple[int, str, str]:
-        """Exit status, standard output and standard error of a command line."""
         with pytest.raises(SystemExit) as exit_:
             main([str(argument) for argument in arguments])
         captured = self._capsys.readouterr()
-        assert isinstance(exit_.value.code, int)
         return exit_.value.code, captured.out, captured.err
-
-
-def install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Any) -> Program:
-    """The program, in an empty working directory."""
-    program = Program(capsys)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(study, "load_run", program.load)
-    return program

@@ -1,18 +1,11 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from coband.simulator.cli import check
 from coband.simulator.experiments.runs.expectations import Comparison, compare
-from tests.cli.fake_cli import Program, install
+from tests.cli.fake_cli import Program
 from tests.experiments.runs.fakes import FakeExpect, FakeScenario
-
-
-@pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
-    return install(monkeypatch, capsys, tmp_path)
 
 
 def expecting(*expect: FakeExpect, **scenario: object) -> FakeScenario:

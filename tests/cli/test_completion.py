@@ -1,7 +1,5 @@
 """What shells complete: what click completes by itself, without importing commands."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -15,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    ("typed", "offered"),
+    ("typed", "given"),
     [
         ("coband sw", ["sweep"]),
         ("coband trace di", ["diff"]),
@@ -23,10 +21,7 @@ ROOT = Path(__file__).parents[2]
         ("coband trace export RUN --format p", ["perfetto", "parquet"]),
     ],
 )
-def test_tab(
-    typed: str, offered: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What Tab offers at the end of a command line."""
+def test_tab(typed: str, given: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     shell = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_COBAND_COMPLETE": "bash_complete"}
     for name, value in shell.items():
         monkeypatch.setenv(name, value)
@@ -34,7 +29,7 @@ def test_tab(
         main([])
     said = capsys.readouterr()
     assert (ended.value.code, said.err) == (0, "")
-    assert [line.partition(",")[2] for line in said.out.splitlines()] == offered
+    assert [line.partition(",")[2] for line in said.out.splitlines()] == given
 
 
 def test_the_names_of_commands_are_completed_without_importing_them() -> None:
@@ -44,11 +39,6 @@ def test_the_names_of_commands_are_completed_without_importing_them() -> None:
         from coband.simulator.cli.main import cli
         cli.shell_complete(click.Context(cli, info_name="coband", resilient_parsing=True), "")
         print(*[name for name in sys.modules if name.startswith("coband.simulator.cli.")])"""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command, environment = [sys.executable, "-P", "-c", code], {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert "coband.simulator.cli.run" not in done.stdout.split()

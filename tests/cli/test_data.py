@@ -1,16 +1,9 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from coband.simulator.experiments.data import fetch as data_fetch
-from tests.cli.fake_cli import Program, install
-
-
-@pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
-    return install(monkeypatch, capsys, tmp_path)
+from tests.cli.fake_cli import Program
 
 
 def test_list_says_what_is_here(coband: Program, tmp_path: Path) -> None:

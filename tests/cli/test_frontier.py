@@ -1,7 +1,5 @@
 """The command that searches for a frontier, and its messages."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -11,23 +9,23 @@ import coband as api
 from coband.simulator.cli import workers as command
 from coband.simulator.experiments.runs.workers import InProcess
 from tests.analysis.frontier.searches import TEXT
-from tests.cli.test_sweep import Coband
+from tests.cli.fake_cli import Program
 
 SMALL = "grid: {algorithms.Async.threshold: [0.3, 3]}\n"
 FEW = ("--replications", "2", "--trials", "2")
 
 
 @pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Coband:
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "frontier", "small.yaml", *FEW])
     monkeypatch.setattr("coband.simulator.terminal.progress.LOG_SECONDS", float("inf"))
     Path("small.yaml").write_text(TEXT + SMALL)
-    return Coband(capsys)
+    return Program(capsys)
 
 
-def test_a_table_and_what_to_choose(coband: Coband) -> None:
+def test_a_table_and_what_to_choose(coband: Program) -> None:
     status, output, errors = coband("frontier", "small.yaml", *FEW, "--at-most", "scalars=0", "--at-most", "regret=0")
     lines = output.splitlines()
     assert (status, errors) == (0, "")
@@ -39,7 +37,7 @@ def test_a_table_and_what_to_choose(coband: Coband) -> None:
     assert lines[-1] == "search directory: runs/small-0001"
 
 
-def test_json_resume_and_python_agree(coband: Coband) -> None:
+def test_json_resume_and_python_agree(coband: Program) -> None:
     first = json.loads(coband("frontier", "small.yaml", *FEW, "--json", "--out", "out")[1])
     assert json.loads(coband("frontier", "small.yaml", *FEW, "--json", "--out", "out", "--resume")[1]) == first
     found = api.Frontier("out")
@@ -47,7 +45,7 @@ def test_json_resume_and_python_agree(coband: Coband) -> None:
     assert "small has finished" in coband("sweep", "--status", "out")[1]
 
 
-def test_going_on_with_other_options_says_what_is_not_shown_any_more(coband: Coband) -> None:
+def test_going_on_with_other_options_says_what_is_not_shown_any_more(coband: Program) -> None:
     said = "what has finished and is no longer in it is kept in out/done, and not shown"
     assert said not in coband("frontier", "small.yaml", *FEW, "--set", "schedule.turns=5", "--out", "out")[2]
     assert said in coband("frontier", "small.yaml", *FEW, "--resume", "--out", "out")[2]
@@ -55,7 +53,7 @@ def test_going_on_with_other_options_says_what_is_not_shown_any_more(coband: Cob
 
 
 @pytest.mark.parametrize(("first", "second"), [("sweep", "frontier"), ("frontier", "sweep")])
-def test_the_results_of_another_kind_of_study_are_not_replaced(coband: Coband, first: str, second: str) -> None:
+def test_the_results_of_another_kind_of_study_are_not_replaced(coband: Program, first: str, second: str) -> None:
     few = {"sweep": (), "frontier": FEW}
     assert coband(first, "small.yaml", *few[first])[0] == 0
     place = Path("runs/small-0001")
@@ -81,7 +79,7 @@ def test_the_results_of_another_kind_of_study_are_not_replaced(coband: Coband, f
         (("--only", "Nobody"), "no algorithm or label 'Nobody'"),
     ],
 )
-def test_bad_input_ends_with_one_message(coband: Coband, arguments: tuple[str, ...], message: str) -> None:
+def test_bad_input_ends_with_one_message(coband: Program, arguments: tuple[str, ...], message: str) -> None:
     status, output, errors = coband("frontier", "small.yaml", *FEW, *arguments)
     assert (status, output) == (2, "")
     assert message in errors
@@ -89,14 +87,14 @@ def test_bad_input_ends_with_one_message(coband: Coband, arguments: tuple[str, .
     assert not Path("runs").exists()
 
 
-def test_show_prints_the_search_again(coband: Coband) -> None:
+def test_show_prints_the_search_again(coband: Program) -> None:
     status, printed, _ = coband("frontier", "small.yaml", *FEW, "--out", "runs/found")
     assert status == 0
     status, shown, _ = coband("show", "runs/found")
     assert (status, shown) == (0, printed)
 
 
-def test_without_optuna_small_spaces_are_searched(coband: Coband, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_optuna_small_spaces_are_searched(coband: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
     assert coband("frontier", "small.yaml", *FEW)[0] == 0
     status, _, errors = coband("frontier", "small.yaml", *FEW, "--vary", "algorithms.Async.threshold=0.1..9")

@@ -1,7 +1,5 @@
 """What coband had once is answered by one sentence that says what serves instead."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

@@ -1,59 +1,21 @@
 """All pages of help: what means the same has one name and looks the same in every command."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 import pytest
 
 from coband.simulator.cli.main import cli
 from coband.simulator.reference.pages import commands
-from tests.cli.fake_cli import Program, install
 from tests.every import every
 
 ORDER = (
-    "--list",
-    "--set",
-    "--quick",
-    "--replications",
-    "--label",
-    "--other-label",
-    "--replication",
-    "--seed",
-    "--only",
-    "--against",
-    "--alone",
-    "--trace",
-    "--check",
-    "--workers",
-    "--cluster",
-    "--cluster-option",
-    "--quiet",
-    "--verbose",
-    "--resume",
-    "--out",
-    "--force",
-    "--json",
+    "--list --set --quick --replications --label --other-label --replication --seed --only --against --alone --trace "
+    "--check --workers --cluster --cluster-option --quiet --verbose --resume --out --force --json"
 )
 """The order of options that several commands have; a command's own stand anywhere among them."""
-ARGUMENTS = (
-    "FILE",
-    "RUN",
-    "NAME",
-    "DIR",
-    "KIND",
-    "PAPER|CLAIM",
-    "PAPER|FIGURE",
-    "A",
-    "B",
-    "SEQ",
-    "MESSAGE",
-    "SQL",
-    "tcp://HOST:PORT",
-)
+ARGUMENTS = "FILE RUN NAME DIR KIND PAPER|CLAIM PAPER|FIGURE A B SEQ MESSAGE SQL tcp://HOST:PORT"
 """The arguments in their order: what is read comes first."""
 OTHER_NAMES = {"-o", "--output", "--output-dir", "--dest", "--format-json", "--jobs", "--overwrite", "--algorithm"}
 """Names for what has another name in other commands."""
@@ -70,7 +32,6 @@ PAGES = {path: found for path, found in commands(cli).items() if path != "coband
 
 
 def options(path: str) -> dict[str, click.Option]:
-    """The options of a command by name, without --help."""
     return {one.opts[-1]: one for one in PAGES[path][1].params if isinstance(one, click.Option)}
 
 
@@ -85,11 +46,6 @@ def metavar(path: str, option: click.Parameter) -> str:
     return option.make_metavar(PAGES[path][0])
 
 
-def test_there_are_pages() -> None:
-    assert len(PAGES) > 30
-    assert len(NAMES) > 40
-
-
 @every("path", PAGES)
 def test_options_have_one_long_name(path: str) -> None:
     names = [(*one.opts, *one.secondary_opts) for one in options(path).values()]
@@ -101,30 +57,23 @@ def test_options_have_one_long_name(path: str) -> None:
 
 @every("path", PAGES)
 def test_shared_options_have_one_order(path: str) -> None:
-    shared = [name for name in options(path) if name in ORDER]
-    assert shared == sorted(shared, key=ORDER.index)
+    shared = [name for name in options(path) if name in ORDER.split()]
+    assert shared == sorted(shared, key=ORDER.split().index)
 
 
 def test_options_of_several_commands_are_ordered_here() -> None:
-    own = {
-        "--agents",
-        "--budget",
-        "--format",
-        "--file",
-        "--dir",
-        "--journal",
-        "--port",
-        "--token",
-    }  # these stand in two subcommands of one command, or mean other things
-    assert {name for name in NAMES if len(uses(name)) > 1} - own <= set(ORDER)
+    own = "--agents --budget --format --file --dir --journal --port --token"
+    # these stand in two subcommands of one command, or mean other things
+    assert len(PAGES) > 30
+    assert {name for name in NAMES if len(uses(name)) > 1} - set(own.split()) <= set(ORDER.split())
 
 
 @every("path", PAGES)
 def test_arguments_have_one_name_and_one_order(path: str) -> None:
     found = [one for one in PAGES[path][1].params if isinstance(one, click.Argument)]
     words = [re.sub(r"[\[\].]", "", metavar(path, one)) for one in found]
-    assert set(words) <= set(ARGUMENTS)
-    assert words == sorted(words, key=ARGUMENTS.index)
+    assert set(words) <= set(ARGUMENTS.split())
+    assert words == sorted(words, key=ARGUMENTS.split().index)
     assert [metavar(path, one).startswith("[") for one in found] == [not one.required for one in found]
     assert [metavar(path, one).endswith("...") for one in found] == [one.nargs == -1 for one in found]
 
@@ -164,11 +113,6 @@ def test_pages_have_80_columns_and_cut_nothing(path: str, monkeypatch: pytest.Mo
     assert command.help, "it says what it does"
 
 
-@pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
-    return install(monkeypatch, capsys, tmp_path)
-
-
 @pytest.mark.parametrize("path", PAGES)
 def test_bad_input_is_status_2_everywhere(path: str, coband: Callable[..., tuple[int, str, str]]) -> None:
     words = path.split()[1:]
@@ -184,10 +128,7 @@ OF_RUNS = [
     if any(isinstance(one, click.Argument) and one.name in ("path", "paths", "first") for one in command.params)
 ]
 MORE = {"coband trace why": ["1"], "coband trace follow": ["1"], "coband trace query": ["SELECT 1"]}
-MORE |= {
-    "coband trace diff": ["nowhere"],
-    "coband trace export": ["--format", "jsonl"],
-}
+MORE |= {"coband trace diff": ["nowhere"], "coband trace export": ["--format", "jsonl"]}
 
 
 @pytest.mark.parametrize("path", OF_RUNS)

@@ -1,7 +1,5 @@
 """``coband init``: projects that run at once."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -83,16 +81,9 @@ def test_a_name_that_no_plugin_can_have(here: Path, name: str, why: str) -> None
 def test_a_plugin_project_is_installed_and_its_counts_are_locked(here: Path, template: str) -> None:
     """The tutorial's page tests and checks the first."""
     assert coband("init", ".", "--template", template).exit_code == 0
-    install = [
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "--disable-pip-version-check",
-        "--no-warn-conflicts",
-    ]
+    install = "install -q --no-deps --no-build-isolation --disable-pip-version-check --no-warn-conflicts"
     commands = [
-        [sys.executable, "-m", "pip", *install, "--target", "installed", "."],
+        [sys.executable, "-m", "pip", *install.split(), "--target", "installed", "."],
         [sys.executable, "-m", "coband", "counts", "check"],
     ]
     if template != "own-algorithm":

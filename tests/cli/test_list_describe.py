@@ -1,7 +1,5 @@
 """``coband list``, ``coband describe`` and ``coband schema``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -40,11 +38,8 @@ def test_describe_ratings(name: str, where: str) -> None:
 
 
 def test_list_one_kind() -> None:
-    assert CliRunner().invoke(list_, ["algorithms"]).output.splitlines() == [
-        "algorithms",
-        "async_kernel_ucb  Talks.",
-        "local_ucb         Is silent.",
-    ]
+    expected = ["algorithms", "async_kernel_ucb  Talks.", "local_ucb         Is silent."]
+    assert CliRunner().invoke(list_, ["algorithms"]).output.splitlines() == expected
 
 
 def test_list_as_json() -> None:

@@ -1,12 +1,9 @@
 """The program as a whole: help, exit status, one message for every mistake."""
 
-from __future__ import annotations
-
 import importlib
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,32 +14,15 @@ import pytest
 from coband.simulator.cli import main as program
 from coband.simulator.experiments.scenario import input_problems as scenarios
 from coband.simulator.problems.datasets import DataError
+from tests.cli.fake_cli import Program
 from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 
 
-class Outcome:
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-
 @pytest.fixture
-def coband(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    def run(*arguments: str) -> Outcome:
-        with pytest.raises(SystemExit) as caught:
-            program.main(arguments)
-        captured = capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return Outcome(caught.value.code, captured.out, captured.err)
-
-    return run
-
-
-def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+def coband(capsys: pytest.CaptureFixture[str]) -> Program:
+    return Program(capsys)
 
 
 def test_help_lists_every_command_and_imports_none() -> None:
@@ -52,7 +32,7 @@ def test_help_lists_every_command_and_imports_none() -> None:
         "finally: print(sorted({name.split('.')[0] for name in sys.modules} & {'numpy', 'pydantic', 'yaml', 'rich'}),\n"
         "               [name for name in sys.modules if name.startswith('coband')])"
     )
-    result = python(code)
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     for name, text in program.COMMANDS.items():
         assert f"  {name} " in result.stdout
         assert text in result.stdout
@@ -72,38 +52,37 @@ def test_commands_are_where_the_table_says(name: str) -> None:
 
 
 def test_module_and_console_script_are_the_same_program() -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "coband", "nonsense"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "coband", "nonsense"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert result.stderr.startswith("coband: there is no command 'nonsense'; commands: run, init, check, sweep, ")
 
 
-def test_without_arguments_it_explains_itself(coband: Callable[..., Outcome]) -> None:
-    outcome = coband()
-    assert outcome.status == 0
-    assert outcome.out.startswith("Usage: coband")
+def test_without_arguments_it_explains_itself(coband: Program) -> None:
+    status, out, err = coband()
+    assert (status, err) == (0, "")
+    assert out.startswith("Usage: coband")
 
 
-def test_version(coband: Callable[..., Outcome]) -> None:
-    outcome = coband("--version")
-    assert outcome.status == 0
-    assert outcome.out.startswith("coband ")
+def test_version(coband: Program) -> None:
+    status, out, err = coband("--version")
+    assert (status, err) == (0, "")
+    assert out.startswith("coband ")
 
 
-def test_unknown_command(coband: Callable[..., Outcome]) -> None:
-    outcome = coband("vlidate")
-    assert (outcome.status, outcome.out) == (2, "")
-    assert outcome.err == "coband: there is no command 'vlidate'; did you mean validate? (`coband --help` explains)\n"
+def test_unknown_command(coband: Program) -> None:
+    status, out, err = coband("vlidate")
+    assert (status, out) == (2, "")
+    assert err == "coband: there is no command 'vlidate'; did you mean validate? (`coband --help` explains)\n"
 
 
-def test_unknown_option(coband: Callable[..., Outcome]) -> None:
-    outcome = coband("validate", "--sett", "x")
-    assert outcome.status == 2
-    assert "--sett" in outcome.err
-    assert "ean" in outcome.err  # "Did you mean --set?", in words that depend on the version of click
-    assert outcome.err.endswith("(`coband validate --help` explains)\n")
-    assert outcome.err.count("\n") == 1
+def test_unknown_option(coband: Program) -> None:
+    status, _, err = coband("validate", "--sett", "x")
+    assert status == 2
+    assert "--sett" in err
+    assert "ean" in err  # "Did you mean --set?", in words that depend on the version of click
+    assert err.endswith("(`coband validate --help` explains)\n")
+    assert err.count("\n") == 1
 
 
 def _amid(first: BaseException, error: Exception) -> Exception:
@@ -127,11 +106,10 @@ def _amid(first: BaseException, error: Exception) -> Exception:
     ],
 )
 def test_mistakes_are_one_message(
-    error: BaseException, status: int, message: str, coband: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+    error: BaseException, status: int, message: str, coband: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _break(monkeypatch, error)
-    outcome = coband("schema")
-    assert (outcome.status, outcome.err) == (status, message)
+    assert coband("schema") == (status, "", message)
 
 
 @pytest.mark.parametrize(
@@ -143,20 +121,18 @@ def test_mistakes_are_one_message(
     ],
 )
 def test_a_defect_is_a_traceback_and_a_status_of_its_own(
-    module: str, said: str, coband: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+    module: str, said: str, coband: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the code of coband or of a library that it uses; that of a plugin is named."""
     schema = importlib.import_module("coband.simulator.cli.schema").schema
     monkeypatch.setattr(schema, "invoke", eval("lambda context: 1 / 0", {"__name__": module}))
-    outcome = coband("schema")
-    assert outcome.status == 70
-    assert "Traceback" in outcome.err
-    assert outcome.err.endswith(f"{said}\n")
+    status, _, err = coband("schema")
+    assert status == 70
+    assert "Traceback" in err
+    assert err.endswith(f"{said}\n")
 
 
 def _break(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """Make ``coband schema`` fail."""
-
     def fail(context: click.Context) -> None:
         raise error
 
@@ -168,23 +144,21 @@ def test_a_closed_pipe_ends_quietly() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", program_text], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert process.stdout is not None
     process.stdout.close()
-    assert process.stderr is not None
     with process.stderr:
         assert process.stderr.read() == b""
     assert process.wait() == 141
 
 
-def test_another_thread_may_run_the_program(coband: Callable[..., Outcome]) -> None:
+def test_another_thread_may_run_the_program(coband: Program) -> None:
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(coband, "--version").result()
-    assert (done.status, done.err) == (0, "")
+    assert (done[0], done[2]) == (0, "")
 
 
-def test_the_handler_of_another_language_stays(coband: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_handler_of_another_language_stays(coband: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python gives None for it and does not take None back."""
     set_: list[Any] = []
     monkeypatch.setattr(signal, "signal", lambda number, handler: set_.append(handler))
-    assert coband("--version").status == 0
+    assert coband("--version")[0] == 0
     assert set_ == [signal.default_int_handler]

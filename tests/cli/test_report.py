@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import builtins
 import errno
 import json
@@ -13,7 +11,7 @@ import pytest
 from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.cli.compare import _show_differences
 from coband.simulator.experiments.store.files import OutputError, keep_file
-from tests.cli.fake_cli import Program, install
+from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import perform
 
 
@@ -22,11 +20,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("report") / "run"
     perform(out, replications=3)
     return out
-
-
-@pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
-    return install(monkeypatch, capsys, tmp_path)
 
 
 def test_compare(coband: Program, run: Path) -> None:
@@ -46,10 +39,8 @@ def test_what_all_differences_have_in_common_is_said_once(capsys: pytest.Capture
     rows = tuple((name, "3", "+1 %", t, "needs 8 pairs", "2 pairs", "B lower") for name, t in names)
     _show_differences("regret", ReportTable("Differences.", header, rows, 1))
     _, title, common, head, *shown = capsys.readouterr().out.splitlines()
-    assert (title, common) == (
-        "regret: Differences.",
-        "in all rows: 95 % bootstrap interval: needs 8 pairs; n: 2 pairs",
-    )
+    expected = ("regret: Differences.", "in all rows: 95 % bootstrap interval: needs 8 pairs; n: 2 pairs")
+    assert (title, common) == expected
     assert head.split("  ") == ["difference", "verdict", "mean", "relative", "95 % t interval"]
     assert [line.split()[-1] for line in shown] == ["1", "2"]
 
@@ -117,19 +108,11 @@ def test_what_there_is_no_room_for_leaves_the_old_file(tmp_path: Path, monkeypat
 
 
 def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
-    arguments = [
-        "plot",
-        run,
-        "--figure",
-        "communication",
-        *(word for kind in ("png", "svg", "pdf") for word in ("--format", kind)),
-    ]
-    status, output, _ = coband(*arguments, "--out", tmp_path / "one")
+    kinds = ("--format", "png", "--format", "svg", "--format", "pdf")
+    status, output, _ = coband("plot", run, "--figure", "communication", *kinds, "--out", tmp_path / "one")
     files = [Path(line) for line in output.splitlines()]
-    assert (status, [file.name for file in files]) == (
-        0,
-        ["communication.png", "communication.svg", "communication.pdf"],
-    )
+    expected = (0, ["communication.png", "communication.svg", "communication.pdf"])
+    assert (status, [file.name for file in files]) == expected
     heads = [file.read_bytes()[:5] for file in files]
     assert heads == [b"\x89PNG\r", b"<?xml", b"%PDF-"]
     coband("plot", run, "--figure", "communication", "--out", tmp_path / "two")
@@ -148,13 +131,11 @@ def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
 
 
 def inches(file: Path) -> tuple[float, float]:
-    """Width and height of a drawing."""
     content = file.read_bytes()
     if file.suffix == ".png":
         return int.from_bytes(content[16:20], "big") / 100, int.from_bytes(content[20:24], "big") / 100
     pattern = rb"MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]" if file.suffix == ".pdf" else rb'viewBox="0 0 ([\d.]+) ([\d.]+)"'
     found = re.search(pattern, content)
-    assert found is not None
     return float(found[1]) / 72, float(found[2]) / 72
 
 
@@ -178,10 +159,7 @@ def test_plot_one_panel_in_the_size_of_a_column(coband: Program, run: Path, tmp_
     ("options", "message"),
     [
         (["--panel", "regrets"], "there is no panel 'regrets' for these runs; there is regret, regret-scalars,"),
-        (
-            ["--panel", "regret", "--out", "x.gif"],
-            "x.gif: a drawing is pdf, svg, png, by the ending of its file.",
-        ),
+        (["--panel", "regret", "--out", "x.gif"], "x.gif: a drawing is pdf, svg, png, by the ending of its file."),
         (
             ["--panel", "regret", "--panel", "turns-time", "--out", "x.pdf"],
             "is one file for 2 drawings: regret, turns-time. Name one, or a directory.",

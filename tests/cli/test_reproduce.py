@@ -1,7 +1,5 @@
 """``coband reproduce`` on a claim about a small scenario."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -16,12 +14,11 @@ from coband.simulator.cli import workers as command
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.problems.problem import DataError
 from tests.analysis.claims.test_reproduction import CLAIM, FALSE, SCENARIO, TRUE
-from tests.cli.test_sweep import Coband
+from tests.cli.fake_cli import Program
 
 
 @pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Coband:
-    """Runs the command in a folder with the claims of one paper."""
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
     folder = tmp_path / "claims" / "small"
     folder.mkdir(parents=True)
     (tmp_path / "claims" / "small.yaml").write_text(SCENARIO)
@@ -37,10 +34,10 @@ def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
     monkeypatch.setattr(reading, "folder", lambda: tmp_path / "claims")
-    return Coband(capsys)
+    return Program(capsys)
 
 
-def test_from_claims_to_pages(coband: Coband, tmp_path: Path) -> None:
+def test_from_claims_to_pages(coband: Program, tmp_path: Path) -> None:
     status, out, err = coband("reproduce", "all", "--quick", "--pages", "pages")
     assert status == 0
     assert "small/true: holds, 3 replications" in err
@@ -56,7 +53,7 @@ def test_from_claims_to_pages(coband: Coband, tmp_path: Path) -> None:
     }  # the same pages again, to the last byte
 
 
-def test_results_of_other_claims_stay(coband: Coband) -> None:
+def test_results_of_other_claims_stay(coband: Program) -> None:
     assert coband("reproduce", "small/true")[0] == 0
     assert coband("reproduce", "false", "--resume")[0] == 0
     found = results.read(Path("runs/reproduce/results"))
@@ -66,14 +63,14 @@ def test_results_of_other_claims_stay(coband: Coband) -> None:
     )
 
 
-def test_finished_jobs_are_not_run_over_by_accident(coband: Coband) -> None:
+def test_finished_jobs_are_not_run_over_by_accident(coband: Program) -> None:
     assert coband("reproduce", "true")[0] == 0
     status, _, err = coband("reproduce", "true")
     assert status == 2
     assert "go on with --resume, or choose another --out DIR" in err
 
 
-def test_verify_runs_jobs_again(coband: Coband) -> None:
+def test_verify_runs_jobs_again(coband: Program) -> None:
     coband("reproduce", "true")
     status, out, _ = coband("reproduce", "--verify", "2")
     assert (status, out.splitlines()[-1]) == (0, "2 jobs run again: 2 the same, 0 different")
@@ -95,7 +92,7 @@ def changed(change: Callable[[dict[str, Any]], None]) -> None:
     file.write_text(json.dumps(content))
 
 
-def test_a_claim_made_true_by_its_results_file_is_found(coband: Coband) -> None:
+def test_a_claim_made_true_by_its_results_file_is_found(coband: Program) -> None:
     coband("reproduce", "true")
     assert coband("reproduce", "--verify", "3")[0] == 0
     changed(lambda finding: finding["evidence"].update(holds=-9.0, fails=9.0))
@@ -105,7 +102,7 @@ def test_a_claim_made_true_by_its_results_file_is_found(coband: Coband) -> None:
 
 
 @pytest.mark.parametrize("change", [{"findings": 2}, {"quantifier": "any"}])
-def test_a_condition_added_by_hand_or_another_quantifier_is_found(coband: Coband, change: dict[str, Any]) -> None:
+def test_a_condition_added_by_hand_or_another_quantifier_is_found(coband: Program, change: dict[str, Any]) -> None:
     coband("reproduce", "true")
     file = Path("runs/reproduce/results/small.json")
     content = json.loads(file.read_text())
@@ -116,7 +113,7 @@ def test_a_condition_added_by_hand_or_another_quantifier_is_found(coband: Coband
     assert (status, "small/true: the file has other settings or conditions" in err) == (1, True)
 
 
-def test_a_claim_without_numbers_of_its_replications_is_named(coband: Coband) -> None:
+def test_a_claim_without_numbers_of_its_replications_is_named(coband: Program) -> None:
     """Nobody can tell whether such a claim was changed by hand, and that is said."""
     coband("reproduce", "true")
     changed(lambda finding: finding.update(rows=[]))
@@ -126,7 +123,7 @@ def test_a_claim_without_numbers_of_its_replications_is_named(coband: Coband) ->
     assert err.rstrip().endswith(": small/true")
 
 
-def test_replications_changed_by_hand_are_found(coband: Coband) -> None:
+def test_replications_changed_by_hand_are_found(coband: Program) -> None:
     """Evidence and estimates that follow from made-up replications: running them again tells."""
     coband("reproduce", "true")
 
@@ -140,7 +137,7 @@ def test_replications_changed_by_hand_are_found(coband: Coband) -> None:
     assert (status, "gives other numbers than the file says" in err) == (1, True)
 
 
-def test_results_files_are_gone_on_with(coband: Coband) -> None:
+def test_results_files_are_gone_on_with(coband: Program) -> None:
     """Without the finished jobs of before: one replication runs again, and its fingerprint decides."""
     claim = Path("claims/small/true.yaml")
     text = claim.read_text().partition("conditions:")[0]
@@ -171,7 +168,7 @@ def test_results_files_are_gone_on_with(coband: Coband) -> None:
         (("--resume", "--seed", "3"), "kept has results of small/true at full size with the claims' own seeds, which"),
     ],
 )
-def test_results_are_not_replaced_by_others(coband: Coband, arguments: tuple[str, ...], message: str) -> None:
+def test_results_are_not_replaced_by_others(coband: Program, arguments: tuple[str, ...], message: str) -> None:
     coband("reproduce", "true", "--results", "kept")
     before = Path("kept/small.json").read_bytes()
     status, _, err = coband("reproduce", "true", "--results", "kept", "--out", "elsewhere", *arguments)
@@ -180,7 +177,7 @@ def test_results_are_not_replaced_by_others(coband: Coband, arguments: tuple[str
     assert coband("reproduce", "false", "--results", "kept", "--out", "elsewhere")[0] == 0  # of another claim
 
 
-def test_a_budget_may_have_a_unit(coband: Coband, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_may_have_a_unit(coband: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     priorities = list[int]()
     monkeypatch.setattr("os.nice", priorities.append)  # what this process lowers it cannot raise again
     assert coband("reproduce", "true", "--budget", "90m", "--nice")[0] == 0
@@ -197,7 +194,7 @@ def add_silent(folder: Path) -> None:
     (claims / "silent.yaml").write_text(alone.replace("title: true", "title: silent") + condition)
 
 
-def test_claims_that_share_a_study_are_verified_with_all_its_variants(coband: Coband, tmp_path: Path) -> None:
+def test_claims_that_share_a_study_are_verified_with_all_its_variants(coband: Program, tmp_path: Path) -> None:
     """A results file has the fingerprints of a study once, also of variants that only another claim needs."""
     add_silent(tmp_path)
     coband("reproduce", "all")
@@ -205,14 +202,14 @@ def test_claims_that_share_a_study_are_verified_with_all_its_variants(coband: Co
     assert (status, out.splitlines()[-1]) == (0, "6 jobs run again: 6 the same, 0 different")
 
 
-def test_variants_that_only_other_claims_need_are_no_differences(coband: Coband, tmp_path: Path) -> None:
+def test_variants_that_only_other_claims_need_are_no_differences(coband: Program, tmp_path: Path) -> None:
     add_silent(tmp_path)
     coband("reproduce", "all")
     status, out, _ = coband("reproduce", "silent", "--verify", "20")
     assert (status, out.splitlines()[-1]) == (0, "3 jobs run again: 3 the same, 0 different")
 
 
-def test_a_difference_of_hardware_is_named_before_one_of_results(coband: Coband) -> None:
+def test_a_difference_of_hardware_is_named_before_one_of_results(coband: Program) -> None:
     coband("reproduce", "true")
     file = Path("runs/reproduce/results/small.json")
     content = json.loads(file.read_text())
@@ -229,7 +226,7 @@ def test_a_difference_of_hardware_is_named_before_one_of_results(coband: Coband)
     assert (status, "do not say what computed them" in err) == (1, True)
 
 
-def test_jobs_without_their_data_are_no_differences(coband: Coband, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_without_their_data_are_no_differences(coband: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     coband("reproduce", "true")
     sample = verification.sample
 
@@ -239,14 +236,11 @@ def test_jobs_without_their_data_are_no_differences(coband: Coband, monkeypatch:
 
     monkeypatch.setattr(verification, "sample", without_data)
     status, out, err = coband("reproduce", "--verify", "2")
-    assert (status, out.splitlines()[-1]) == (
-        1,
-        "2 jobs run again: 0 the same, 0 different, 2 without a fingerprint",
-    )
+    assert (status, out.splitlines()[-1]) == (1, "2 jobs run again: 0 the same, 0 different, 2 without a fingerprint")
     assert "no fingerprint: the file is gone" in err
 
 
-def test_another_seed_gives_other_jobs_and_is_said(coband: Coband) -> None:
+def test_another_seed_gives_other_jobs_and_is_said(coband: Program) -> None:
     coband("reproduce", "true", "--results", "own")
     assert coband("reproduce", "true", "--seed", "11", "--resume", "--results", "others", "--pages", "pages")[0] == 0
     found = [results.read(Path(folder))["small/true"].fingerprints for folder in ("own", "others")]
@@ -262,7 +256,7 @@ def test_another_seed_gives_other_jobs_and_is_said(coband: Coband) -> None:
     assert (status, "has no results of these claims" in err) == (2, True)
 
 
-def test_json(coband: Coband) -> None:
+def test_json(coband: Program) -> None:
     status, out, _ = coband("reproduce", "true", "--json")
     (claim,) = json.loads(out)["claims"]
     assert (status, claim["verdict"], claim["replications"]) == (0, "holds", 3)
@@ -275,7 +269,7 @@ def test_json(coband: Coband) -> None:
     assert (status, {entry["claim"] for entry in json.loads(out)}) == (0, {"small/true", "small/false"})
 
 
-def test_list(coband: Coband) -> None:
+def test_list(coband: Program) -> None:
     status, out, _ = coband("reproduce", "--list")
     assert status == 0
     assert out.splitlines()[-1] == "2 claims"
@@ -292,13 +286,13 @@ def test_list(coband: Coband) -> None:
         (["--budget", "0"], "budget"),
     ],
 )
-def test_bad_input(coband: Coband, arguments: list[str], message: str) -> None:
+def test_bad_input(coband: Program, arguments: list[str], message: str) -> None:
     status, _, err = coband("reproduce", *arguments)
     assert status == 2
     assert message in err
 
 
-def test_a_damaged_results_file_is_refused(coband: Coband) -> None:
+def test_a_damaged_results_file_is_refused(coband: Program) -> None:
     folder = Path("runs/reproduce/results")
     folder.mkdir(parents=True)
     (folder / "small.json").write_text('{"version": 9}')

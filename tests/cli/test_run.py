@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -18,15 +16,9 @@ from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.terminal import progress, tables
-from tests.cli.fake_cli import Program, install
+from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import ROOT, results_of, wait_until
 from tests.experiments.runs.fakes import FakeScenario
-
-
-@pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
-    return install(monkeypatch, capsys, tmp_path)
-
 
 SIZE = "40 turns × 5 agents × 2 algorithms × 2 replications = 800 pulls\n"
 
@@ -76,27 +68,11 @@ def test_json_is_one_strict_object_and_nothing_else(coband: Program) -> None:
 
 
 def test_options_change_the_scenario(coband: Program) -> None:
-    arguments = [
-        "--seed",
-        9,
-        "--replications",
-        3,
-        "--only",
-        "Often",
-        "--trace",
-        "off",
-        "--set",
-        "turns=6",
-        "--workers",
-        1,
-    ]
-    report = json.loads(coband("run", "x.yaml", "--json", *arguments)[1])
+    command = "run x.yaml --json --seed 9 --replications 3 --only Often --trace off --set turns=6 --workers 1"
+    report = json.loads(coband(*command.split())[1])
     (entry,) = report["results"]
-    assert [(record["seed"], record["replication"], record["turns"]) for record in entry["replications"]] == [
-        (9, 0, 30),
-        (9, 1, 30),
-        (9, 2, 30),
-    ]
+    found = [(record["seed"], record["replication"], record["turns"]) for record in entry["replications"]]
+    assert found == [(9, 0, 30), (9, 1, 30), (9, 2, 30)]
     (entry,) = json.loads(coband("run", "x.yaml", "--json", "--only", "Often", "--replication", 1)[1])["results"]
     assert [record["replication"] for record in entry["replications"]] == [1]
 
@@ -170,9 +146,7 @@ def test_a_full_disk_ends_with_status_2_and_says_what_is_kept(coband: Program, m
     )
 
 
-def test_jobs_in_a_directory_that_was_removed_are_not_called_kept(
-    coband: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_in_a_directory_that_is_gone_are_not_called_kept(coband: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     take, taken = RunDirectory.take, list[object]()
 
     def removed(place: RunDirectory, *arguments: Any) -> None:
@@ -225,6 +199,7 @@ def test_turns_that_were_never_taken_are_a_warning(capsys: pytest.CaptureFixture
     [
         ("co_kernel_fc", "theorem_1_holds", "A: the conditions of Theorem 1 of Du et al. 2023 do not hold in 1 of 2 "),
         ("coop_kernel_ucb", "cliques_join", "A: there are almost as many cliques as agents, so most of them learn "),
+        ("eager_kernel_ucb", "dictionary_suffices", "A: the dictionary has less than 3 points for each task"),
     ],
 )
 def test_numbers_that_call_for_caution_are_a_warning(

@@ -1,7 +1,5 @@
 """A stored run again: the same fingerprints without changes, paired differences with them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
@@ -31,7 +29,6 @@ algorithms:
 
 @pytest.fixture
 def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stored run of both labels."""
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text(SCENARIO)
     assert exit_status(["run", "small.yaml", "--workers", "1", "--out", "runs/first"]) == 0
@@ -48,9 +45,7 @@ def regrets(run: Path, label: str) -> list[float]:
 
 
 @pytest.mark.parametrize("name", ["runs/first", "latest"])
-def test_without_changes_the_fingerprints_are_the_same(
-    name: str, first: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_changes_fingerprints_are_the_same(name: str, first: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert again(name) == 0
     *_, said = capsys.readouterr().out.splitlines()
     assert said == f"all 6 fingerprints are those of {first}"

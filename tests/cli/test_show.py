@@ -1,7 +1,5 @@
 """``coband show``, and ``latest`` wherever a run is expected."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from coband.simulator.cli.main import main
 from coband.simulator.experiments.store.files import latest, runs_below
 from coband.simulator.experiments.store.store import StoreError
-from tests.cli.fake_cli import Program, install
+from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import perform, started, wait_until
 
 SWEEP = """
@@ -26,11 +24,6 @@ algorithms:
 grid: {agents.count: [3, 4], "algorithms.Async.threshold": [0.5, 2.0]}
 """
 TUNING = SWEEP.replace("grid:", "tuning: {on: regret, replications: 2}\ngrid:")
-
-
-@pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
-    return install(monkeypatch, capsys, tmp_path)
 
 
 def test_a_run_is_shown_as_at_its_end(coband: Program) -> None:
@@ -81,9 +74,8 @@ def test_the_latest_run_is_that_which_was_started_last(tmp_path: Path) -> None:
     assert latest(tmp_path) == tmp_path / "runs/deep/er/c"
     shutil.rmtree(tmp_path / "runs/deep")
     assert latest(tmp_path) == tmp_path / "runs/a"
-    with pytest.raises(
-        StoreError, match=r"there is no run below .*nowhere, so there is no latest one\. Run a scenario"
-    ):
+    said = r"there is no run below .*nowhere, so there is no latest one\. Run a scenario"
+    with pytest.raises(StoreError, match=said):
         latest(tmp_path / "nowhere")
 
 

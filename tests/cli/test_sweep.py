@@ -1,50 +1,34 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
 from coband.simulator.cli import workers as command
-from coband.simulator.cli.main import main
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.terminal import progress
 from coband.simulator.terminal import progress as bars
+from tests.cli.fake_cli import Program
 from tests.experiments.sweep.sweeps import TEXT
 
 PLAIN = TEXT.replace("  - {algorithm: deadly, label: D}\n", "").replace("replications: 2", "replications: 3")
 GRID = PLAIN + "grid:\n  problem.noise: [0.1, 0.2]\n  algorithms.K.alpha: [1, 4]\n"
 
 
-class Coband:
-    """Runs ``coband sweep`` in this process, with jobs in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            main(arguments)
-        captured = self._capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return caught.value.code, captured.out, captured.err
-
-
 @pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Coband:
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "sweep", "small.yaml", "--out", "old"])
     monkeypatch.setattr("coband.simulator.terminal.progress.LOG_SECONDS", float("inf"))  # no lines on a slow machine
     Path("small.yaml").write_text(GRID)
-    return Coband(capsys)
+    return Program(capsys)
 
 
 SIZE = "20 turns × 2 agents × 4 variants of 1 algorithm at 4 points × 3 replications = 480 pulls\n"
 
 
-def test_a_line_for_each_variant(coband: Coband) -> None:
+def test_a_line_for_each_variant(coband: Program) -> None:
     status, output, errors = coband("sweep", "small.yaml")
     lines = output.splitlines()
     assert status == 0
@@ -56,7 +40,7 @@ def test_a_line_for_each_variant(coband: Coband) -> None:
     assert lines[-1] == "sweep directory: runs/small-0001"
 
 
-def test_best_parameters_are_shown_with_both_estimates(coband: Coband) -> None:
+def test_best_parameters_are_shown_with_both_estimates(coband: Program) -> None:
     Path("small.yaml").write_text(GRID + "tuning: {replications: 2}\n")
     _, output, _ = coband("sweep", "small.yaml")
     lines = output.splitlines()
@@ -68,7 +52,7 @@ def test_best_parameters_are_shown_with_both_estimates(coband: Coband) -> None:
     assert "the best of many looks better on the seeds that chose it than it is" in output
 
 
-def test_json_resume_and_status(coband: Coband) -> None:
+def test_json_resume_and_status(coband: Program) -> None:
     status, output, errors = coband("sweep", "small.yaml", "--json")
     first = json.loads(output, parse_constant=pytest.fail)
     assert (status, errors) == (0, f"{SIZE}sweep directory: runs/small-0001\n")
@@ -81,7 +65,7 @@ def test_json_resume_and_status(coband: Coband) -> None:
     assert found["resume"] == "coband sweep small.yaml --resume --out runs/small-0001"
 
 
-def test_going_on_otherwise_says_what_is_not_shown_any_more(coband: Coband) -> None:
+def test_going_on_otherwise_says_what_is_not_shown_any_more(coband: Program) -> None:
     file, again = Path("small.yaml"), ("sweep", "small.yaml", "--resume", "--out", "changed")
     said = "options or the code have changed since: what has finished and is no longer in it is kept in changed/done, "
     coband("sweep", "small.yaml", "--out", "changed", "--set", "schedule.turns=9")
@@ -97,7 +81,7 @@ def test_going_on_otherwise_says_what_is_not_shown_any_more(coband: Coband) -> N
     assert kept < set(Path("changed/done").rglob("*"))
 
 
-def test_kept_traces_can_be_asked(coband: Coband) -> None:
+def test_kept_traces_can_be_asked(coband: Program) -> None:
     coband("sweep", "small.yaml", "--trace", "protocol", "--out", "traced")
     chosen = ["--label", "K [noise=0.1, alpha=4]", "--replication", "2"]
     status, output, _ = coband("trace", "show", "traced", *chosen, "--event", "choose")
@@ -120,7 +104,7 @@ def test_kept_traces_can_be_asked(coband: Coband) -> None:
         (["small.yaml", "--set", "problem.nois=1"], "--set problem.nois=1: problem.nois: unknown key; did you mean"),
     ],
 )
-def test_what_cannot_be_done_is_one_message(coband: Coband, arguments: list[str], message: str) -> None:
+def test_what_cannot_be_done_is_one_message(coband: Program, arguments: list[str], message: str) -> None:
     Path("full").mkdir()
     Path("full/file").touch()
     Path("old").mkdir()
@@ -131,7 +115,7 @@ def test_what_cannot_be_done_is_one_message(coband: Coband, arguments: list[str]
     assert not Path("runs").exists()
 
 
-def test_validate_says_how_much_there_is_to_run(coband: Coband) -> None:
+def test_validate_says_how_much_there_is_to_run(coband: Program) -> None:
     assert coband("validate", "small.yaml")[1] == (
         "small.yaml: ok (20 turns × 2 agents × 4 variants of 1 algorithm at 4 points × 3 replications = 480 pulls)\n"
     )
@@ -142,7 +126,7 @@ def test_validate_says_how_much_there_is_to_run(coband: Coband) -> None:
     )
 
 
-def test_some_algorithms_alone(coband: Coband) -> None:
+def test_some_algorithms_alone(coband: Program) -> None:
     more = GRID.replace(
         "grid:", "  - {algorithm: n_kernel_ucb, label: Other, kernel: {kind: gaussian, gamma: 1}}\ngrid:"
     )
@@ -156,14 +140,14 @@ def test_some_algorithms_alone(coband: Coband) -> None:
     assert (status, errors) == (2, "coband: no algorithm or label 'Othre' in this scenario; did you mean Other?\n")
 
 
-def test_run_says_that_it_is_a_sweep(coband: Coband) -> None:
+def test_run_says_that_it_is_a_sweep(coband: Program) -> None:
     status, _, errors = coband("run", "small.yaml")
     assert status == 2
     assert "this scenario has 4 points: run them with `coband sweep small.yaml`" in errors
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
-def test_run_and_check_do_not_pass_over_tuning(coband: Coband, command: str) -> None:
+def test_run_and_check_do_not_pass_over_tuning(coband: Program, command: str) -> None:
     Path("small.yaml").write_text(GRID + "tuning: {replications: 2}\n")
     one = ["--set", "problem.noise=0.1", "--set", "algorithms.K.alpha=1"]
     status, _, errors = coband(command, "small.yaml", *one)
@@ -171,7 +155,7 @@ def test_run_and_check_do_not_pass_over_tuning(coband: Coband, command: str) -> 
     assert "tuning: the best parameters are chosen among the points of a grid by `coband sweep small.yaml`" in errors
 
 
-def test_run_goes_on_until_the_mean_is_known(coband: Coband) -> None:
+def test_run_goes_on_until_the_mean_is_known(coband: Program) -> None:
     Path("small.yaml").write_text(PLAIN + "until: {half_width: 1.5, max_replications: 30}\n")
     status, output, errors = coband("sweep", "small.yaml", "--json")
     assert (status, output) == (2, "")
@@ -184,16 +168,8 @@ def test_run_goes_on_until_the_mean_is_known(coband: Coband) -> None:
 
 
 def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    status = Status(
-        "s",
-        state="killed",
-        resume="coband sweep x --resume",
-        process=7,
-        host="h",
-        started="now",
-        workers="2 processes",
-        elapsed=10.0,
-    )
+    status = Status("s", state="killed", resume="coband sweep x --resume", process=7, host="h", started="now")
+    status.workers, status.elapsed = "2 processes", 10.0
     status.entries = {"A": EntryStatus(10, 6, 1, 2, 8.0), "B": EntryStatus(4)}
     status.failures = [{"label": "A", "replication": 3, "kind": "failed", "error": "x\ny\n", "replay": "coband run"}]
     assert status.rate == 0.5
@@ -204,11 +180,8 @@ def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     progress.show_status(status)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "s was killed, or had no room to write how it ended: 7 of 14 jobs, 0.5/s, 1 failed"
-    assert lines[-3:] == [
-        "A, replication 3, failed: y",
-        "  to see it again: coband run",
-        "to go on: coband sweep x --resume",
-    ]
+    expected = ["A, replication 3, failed: y", "  to see it again: coband run", "to go on: coband sweep x --resume"]
+    assert lines[-3:] == expected
 
 
 def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,5 @@
 """Tables on terminals of any width: nothing is cut."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -45,9 +43,7 @@ def test_nothing_is_cut(
     assert columns < 40 or max(map(len, text.splitlines())) <= columns
 
 
-def test_each_part_says_what_its_rows_are_about(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_part_names_its_rows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(capsys, monkeypatch, 80, HEADER, ROWS)
     assert text.count("A label of many words that is long") == 2
     assert [line.split("┃")[1].strip() for line in text.splitlines() if "┃ label" in line] == ["label"] * 2
@@ -64,9 +60,7 @@ def test_blocks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     ]
 
 
-def test_sentences_are_broken_between_words(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sentences_break_between_words(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = "Alone has the lowest mean, but is not told apart from Async."
     text = shown(capsys, monkeypatch, 60, ["measure", "in words"], [["simulated time", sentence]], left=2, keys=1)
     assert max(map(len, text.splitlines())) <= 60

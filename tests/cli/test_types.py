@@ -1,7 +1,5 @@
 """Numbers that options take: what is too large, and what is none, is refused in one message."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

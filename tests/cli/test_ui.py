@@ -1,7 +1,5 @@
 """``coband ui``: the address that it prints, and how it ends."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess
@@ -11,15 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-import pytest
-
-from tests.cli.fake_cli import Program, install
+from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import ROOT, perform, python
-
-
-@pytest.fixture
-def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
-    return install(monkeypatch, capsys, tmp_path)
 
 
 @contextmanager
@@ -32,7 +23,6 @@ def serving(root: Path) -> Iterator[subprocess.Popen[str]]:
 def test_it_prints_an_address_that_opens_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     perform(tmp_path / "one", replications=1, turns=2, count=2)
     with serving(tmp_path) as process:
-        assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
         with urlopen(address) as answer:

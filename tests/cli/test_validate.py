@@ -1,7 +1,5 @@
 """``coband validate``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -113,9 +111,7 @@ def test_what_a_run_would_refuse_is_refused(case: str, monkeypatch: pytest.Monke
         ("{kind: star}", "Coop: there are almost as many cliques as agents, so most of them learn from their own "),
     ],
 )
-def test_a_cover_that_makes_no_difference_is_worth_a_warning(
-    topology: str, warning: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cover_of_no_use_is_worth_a_warning(topology: str, warning: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     place = Path(__file__).parents[2] / "coband/scenarios/coop_kernel_ucb/erdos_renyi_rbf_quick.yaml"
     usual = run(place)
@@ -128,7 +124,7 @@ def test_a_cover_that_makes_no_difference_is_worth_a_warning(
     assert result.stderr.count("\n") == 1
 
 
-def test_privacy_without_its_accountant_and_what_it_leaves_open_are_worth_a_warning(
+def test_privacy_without_accountant_and_what_it_leaves_open_are_worth_warnings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.undo()

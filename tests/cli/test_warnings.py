@@ -1,7 +1,5 @@
 """What commands say about options that make a run misleading."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page on clusters holds commands that ran: with a plain scheduler, over TLS, and in the queue of a real Slurm."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -46,7 +44,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A Slurm with this machine as its only node."""
     if os.geteuid() or not all(map(shutil.which, ("slurmctld", "slurmd", "munged"))):
         pytest.skip("a Slurm needs root and Debian's packages slurm-wlm and munge")
     monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm" / "slurm.conf"))

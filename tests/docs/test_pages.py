@@ -1,10 +1,8 @@
 """The documentation does what it says: its commands are run, its Python is executed, its scenarios are used.
 
-Each command of ``coband`` is run once as a program of its own, where the pages first use it, and otherwise here:
-starting the program takes longer than most examples.
+Each command of ``coband`` that no other test starts is run once as a program of its own, where the pages first use it,
+and otherwise here: starting the program takes longer than most examples.
 """
-
-from __future__ import annotations
 
 import doctest
 import io
@@ -37,12 +35,15 @@ PAGES = sorted(path for folder in (DOCS, DOCS / "howto") for path in folder.glob
 PLUGINS = "plugins"  # where a page's `pip install` puts things
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 COMMAND = re.compile(r"^\$ (coband (\w+).*)$", re.MULTILINE)
+STARTED = "run check sweep live counts list describe validate schema trace"
+"""Commands that other tests start as programs."""
 FIRST_USES = {
     name: command
     for page in reversed(PAGES)
     for command, name in reversed(COMMAND.findall(page.read_text(encoding="utf-8")))
+    if name not in STARTED.split()
 }
-"""Of each command of the program, the first use in the pages."""
+"""Of each other command of the program, the first use in the pages."""
 
 
 def save_scenario(example: Example) -> str | None:
@@ -90,7 +91,6 @@ def in_this_process(words: list[str]) -> tuple[int, str, str]:
     ):
         main(words[1:])
     output.seek(0)
-    assert isinstance(exit_.value.code, int)
     return exit_.value.code, output.read(), errors.getvalue()
 
 
@@ -104,13 +104,8 @@ def as_program(words: list[str]) -> tuple[int, str, str]:
         quiet = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--no-warn-conflicts"]
         arguments = [sys.executable, "-m", "pip", "install", *quiet, "--target", PLUGINS, f"./{words[-1]}"]
     path = os.pathsep.join([PLUGINS, str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        arguments,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "160", "OPENBLAS_NUM_THREADS": "1"},
-    )
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "160", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment)
     return done.returncode, done.stdout, done.stderr
 
 

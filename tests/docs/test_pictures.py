@@ -1,7 +1,5 @@
 """The README's pictures: they are there, small, and what the commands beside them draw."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

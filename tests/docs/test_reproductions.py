@@ -1,7 +1,5 @@
 """The pages about claims are those that the results files give."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from coband.simulator.analysis.claims import pages, reading, results

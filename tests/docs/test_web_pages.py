@@ -1,7 +1,5 @@
 """The documentation as web pages: Sphinx builds it without a warning, and browsers read it without a server."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -17,7 +15,6 @@ SPHINX = "import gc, sys; from sphinx.cmd.build import main; gc.disable(); sys.e
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The documentation as web pages, built once."""
     pytest.importorskip(
         "furo", reason="the documentation is built with Sphinx, furo and myst: pip install -e '.[docs]'"
     )

@@ -35,12 +35,10 @@ def named_streams(seed: int = 0) -> Streams:
 
 
 def problem(**parts: Any) -> ContextualProblem:
-    """A contextual problem, with a ball and a cosine unless told otherwise."""
     return ContextualProblem.model_validate({"kind": "contextual", "arms": BALL, "reward": {"kind": "cosine"}, **parts})
 
 
 def world(seed: int = 0, agents: int = 3, **parts: Any) -> World:
-    """Its world."""
     return problem(**parts).build(named_streams(seed), agents)
 
 

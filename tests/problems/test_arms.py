@@ -13,8 +13,7 @@ ADAPTER: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(ArmSpec)
 
 
 def source(spec: dict[str, Any], seed: int = 0) -> ArmSource:
-    built: ArmSource = ADAPTER.validate_python(spec).build(named_streams(seed))
-    return built
+    return ADAPTER.validate_python(spec).build(named_streams(seed))
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -96,7 +95,6 @@ def test_pool_draw_of_everything_is_a_permutation() -> None:
 
 def test_given_points_are_the_pool() -> None:
     one = source({"kind": "pool", "points": [[0, 1], [2, 3], [4, 5]]})
-    assert one.fixed is not None
     assert one.fixed.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
     assert {tuple(point) for point in one.domain(rng(), 3).tolist()} == {(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)}
 
@@ -105,7 +103,6 @@ def test_given_points_are_the_pool() -> None:
 def test_pool_is_drawn_once_from_its_shape(shape: str, low: float, high: float) -> None:
     spec = {"kind": "pool", "dimension": 3, "size": 40, "from": shape}
     first, again, other = source(spec).fixed, source(spec).fixed, source(spec, seed=1).fixed
-    assert first is not None
     assert again is not None
     assert other is not None
     norms = np.linalg.norm(first, axis=1)

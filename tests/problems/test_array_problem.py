@@ -1,7 +1,5 @@
 """One's own arrays and functions as problems."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from pathlib import Path
@@ -26,8 +24,6 @@ MEANS = np.array([[0.0, 1.0], [2.0, 3.0], [5.0, 4.0]])
 
 
 class Frame(dict[str, list[Any]]):
-    """What of a data frame is looked at."""
-
     @property
     def columns(self) -> list[str]:
         return list(self)
@@ -284,13 +280,8 @@ def large(last: float = 1.0) -> Any:
 
 def test_few_numbers_are_text_and_many_are_named_by_their_digest() -> None:
     small = coband.Problem.from_arrays(ARMS, REWARDS).model_dump(mode="json", exclude_unset=True)
-    assert small == {
-        "kind": "arrays",
-        "arms": ARMS.tolist(),
-        "rewards": REWARDS.tolist(),
-        "noise": 0.0,
-        "regret": "expected",
-    }
+    wanted = {"kind": "arrays", "arms": ARMS.tolist(), "rewards": REWARDS.tolist(), "noise": 0.0, "regret": "expected"}
+    assert small == wanted
     assert set(large().model_dump(mode="json", exclude_unset=True)) == {"kind", "content", "noise", "regret"}
     assert large().content != large(2.0).content
 

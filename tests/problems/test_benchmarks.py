@@ -1,7 +1,5 @@
 """Branin and Hartmann-4D: published values, and their maxima by search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

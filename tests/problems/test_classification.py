@@ -127,11 +127,6 @@ def test_a_relative_path_starts_from_the_scenario(tmp_path: Path) -> None:
     assert built.dimension == 10
 
 
-def test_a_missing_file_names_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="Run `coband data fetch magic` to download it, or set `problem.data.path`"):
-        world(tmp_path)
-
-
 def test_more_clusters_than_distinct_rows() -> None:
     points = np.repeat(np.eye(3), 5, axis=0)
     with pytest.raises(DataError, match=r"^clusters\(=4\) must be <= the 3 distinct rows of the data\.$"):

@@ -128,15 +128,9 @@ def test_the_truth_is_json(reward: dict[str, Any]) -> None:
 
 
 def test_the_scenario_of_the_specification() -> None:
-    config = PROBLEM.config.model_validate(
-        {
-            "kind": "contextual",
-            "arms": {"kind": "ball", "dimension": 20, "count": 20},
-            "reward": {"kind": "cosine"},
-            "noise": 0.1,
-        }
-    )
-    one = config.build(named_streams(), agents=100)
+    arms = {"kind": "ball", "dimension": 20, "count": 20}
+    document = {"kind": "contextual", "arms": arms, "reward": {"kind": "cosine"}, "noise": 0.1}
+    one = PROBLEM.config.model_validate(document).build(named_streams(), agents=100)
     theta = np.array(one.describe()["theta"])
     assert one.arms(99, 1).shape == (20, 20)
     assert np.allclose(one.means(99, 1), np.cos(3 * one.arms(99, 1) @ theta))

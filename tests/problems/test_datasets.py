@@ -157,18 +157,8 @@ def test_the_real_magic() -> None:
     table = load("magic", path)
     assert path.stat().st_size == DATASETS["magic"].size
     assert table.features.shape == (DATASETS["magic"].rows, 10)
-    assert table.features[0].tolist() == [
-        28.7967,
-        16.0021,
-        2.6449,
-        0.3918,
-        0.1982,
-        27.7004,
-        22.011,
-        -8.2027,
-        40.092,
-        81.8828,
-    ]
+    expected = [28.7967, 16.0021, 2.6449, 0.3918, 0.1982, 27.7004, 22.011, -8.2027, 40.092, 81.8828]
+    assert table.features[0].tolist() == expected
     assert [(table.labels == label).sum() for label in "gh"] == [12332, 6688]
 
 

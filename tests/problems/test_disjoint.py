@@ -1,7 +1,5 @@
 """The disjoint conversion of classification data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +14,7 @@ from tests.problems.files import write_magic, write_shuttle
 
 def world(path: Path, name: str = "shuttle", seed: int = 0, **more: object) -> DisjointWorld:
     section = {"kind": "classification", "data": {"name": name, "path": str(path)}, **more}
-    built = DisjointProblem.model_validate(section).build(Streams(seed), 2)
-    assert isinstance(built, DisjointWorld)
-    return built
+    return DisjointProblem.model_validate(section).build(Streams(seed), 2)
 
 
 def test_arms_are_the_row_in_one_block_each(tmp_path: Path) -> None:

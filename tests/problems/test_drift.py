@@ -1,7 +1,5 @@
 """Parameters that drift: their paths against plain loops and known moments, and dynamic regret in runs."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
@@ -126,13 +124,8 @@ def one_of_ball(dimension: int) -> Any:
     return drawn
 
 
-SCENARIO = {
-    "name": "drifting",
-    "seed": 3,
-    "agents": {"count": 3},
-    "schedule": {"kind": "rounds", "turns": 20},
-    "algorithms": [{"algorithm": "lin_ucb"}],
-}
+SCENARIO = {"name": "drifting", "seed": 3, "agents": {"count": 3}, "schedule": {"kind": "rounds", "turns": 20}}
+SCENARIO |= {"algorithms": [{"algorithm": "lin_ucb"}]}
 BOX = {"kind": "contextual", "arms": {"kind": "box", "dimension": 2, "count": 5}}
 
 

@@ -1,7 +1,5 @@
 """Fixed domains: points, rewards, the reference of regret."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

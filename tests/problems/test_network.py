@@ -1,7 +1,5 @@
 """Tasks of agents: f_v(x) = F(z_v, x) with F from the RKHS of K."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

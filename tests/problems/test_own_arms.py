@@ -1,7 +1,5 @@
 """Agents with arms of their own: they stay, lie in their regions, means are linear; own data; bad input."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

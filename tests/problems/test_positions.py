@@ -1,7 +1,5 @@
 """Streams that are kept as positions go on as generators that are kept do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Instances of Du et al. 2023, drawn instances, and rewards in batches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -28,9 +26,7 @@ PRODUCT = {
 
 
 def build(seed: int = 0, agents: int = 5, **problem: Any) -> PureExplorationWorld:
-    world = PureExplorationProblem.model_validate({"kind": "pure_exploration", **problem}).build(Streams(seed), agents)
-    assert isinstance(world, PureExplorationWorld)
-    return world
+    return PureExplorationProblem.model_validate({"kind": "pure_exploration", **problem}).build(Streams(seed), agents)
 
 
 @pytest.mark.parametrize(("tasks", "dimension"), [("same", 4), ("similar", 8), ("different", 20)])

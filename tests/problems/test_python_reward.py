@@ -1,7 +1,5 @@
 """Rewards that are Python functions of the user's."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

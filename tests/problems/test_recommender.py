@@ -1,7 +1,5 @@
 """Ratings from their original formats; the recommender's worlds; refusals."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

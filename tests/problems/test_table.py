@@ -1,7 +1,5 @@
 """One's own data: tables of arms and rewards."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any
@@ -64,11 +62,8 @@ def test_every_agent_goes_through_the_groups_in_its_own_order(tmp_path: Path) ->
 
 def test_agents_may_have_turns_of_their_own(tmp_path: Path) -> None:
     found = world(tmp_path, VISITS, group="visit", agent="who")
-    assert [found.arms(0, turn).tolist() for turn in (1, 2, 3)] == [
-        [[1, 0], [0, 0], [0, 2]],
-        [[3, 3]],
-        [[1, 0], [0, 0], [0, 2]],
-    ]
+    expected = [[[1, 0], [0, 0], [0, 2]], [[3, 3]], [[1, 0], [0, 0], [0, 2]]]
+    assert [found.arms(0, turn).tolist() for turn in (1, 2, 3)] == expected
     assert found.arms(1, 1).tolist() == found.arms(1, 2).tolist() == [[0, 1], [1, 1]]
 
 

@@ -101,8 +101,6 @@ def test_one_stream_in_pieces_is_the_same_stream() -> None:
 
 
 class Listed:
-    """A world whose arms are no array."""
-
     dimension, fixed_arms, shape = 2, False, None
 
     def arms(self, agent: int, turn: int) -> Any:
@@ -118,9 +116,8 @@ class Planned(Problem):
 
 def test_a_world_of_a_plugin_that_is_none_is_told_of() -> None:
     streams, wrong = Streams(0), Listed()
-    with pytest.raises(
-        BrokenOff, match=r"Planned\.build returned a NoneType, which lacks dimension, fixed_arms, arms; "
-    ):
+    said = r"Planned\.build returned a NoneType, which lacks dimension, fixed_arms, arms; "
+    with pytest.raises(BrokenOff, match=said):
         as_declared(Planned(), None)
     with pytest.raises(BrokenOff, match=r"Listed\.arms returned no array; return an array \(n, 2\), as dimension is 2"):
         as_declared(Planned(), wrong)  # type: ignore[arg-type]

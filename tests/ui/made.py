@@ -1,7 +1,5 @@
 """Runs for the browser of runs, made cheaply: one tiny run and its copies."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import shutil
@@ -40,7 +38,6 @@ def changed(run: Path, **facts: Any) -> None:
 
 
 def damage(run: Path) -> None:
-    """Overwrite a page of a run's store."""
     file = run / "run.sqlite"
     content = bytearray(file.read_bytes())
     content[-16_384:] = b"x" * 16_384
@@ -48,13 +45,10 @@ def damage(run: Path) -> None:
 
 
 class Visitor:
-    """Asks a server, with or without what it takes to get an answer."""
-
     def __init__(self, server: RunServer) -> None:
         self.server, self.gate = server, server.gate
 
     def raw(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
-        """Status, headers and text of the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.gate.port, timeout=600)
         try:
             connection.putrequest(method, path, skip_host="Host" in headers, skip_accept_encoding=True)
@@ -72,19 +66,16 @@ class Visitor:
         return self.gate.cookie.partition(";")[0]
 
     def __call__(self, path: str) -> str:
-        """The page at a path."""
         status, _, text = self.raw(path, Cookie=self.cookie)
         assert status == 200, text
         return text
 
     def id(self, place: str) -> str:
-        """The id of a run."""
         return next(one.id for one in self.server.pages.catalogue.entries() if one.place == place)
 
 
 @contextmanager
 def serving(root: Path) -> Iterator[Visitor]:
-    """A server of the runs below a directory."""
     with RunServer(root) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()

@@ -1,7 +1,5 @@
 """The pages in a real browser, with 200 runs and one that goes on."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,9 +88,7 @@ def test_it_says_when_the_server_has_gone(driver: Any, tmp_path: Path) -> None:
     complaints(driver)  # that of the browser, that nobody answers
 
 
-def test_what_is_open_stays_open_while_a_run_is_followed_and_a_run_that_is_deleted_is_missed(
-    driver: Any, tmp_path: Path
-) -> None:
+def test_what_is_open_stays_open_while_a_run_grows_and_a_deleted_run_is_missed(driver: Any, tmp_path: Path) -> None:
     perform(tmp_path / "on", replications=2, mischief=((1, "error"),), labels=("Often",))
     changed(tmp_path / "on", status="running")
     with serving(tmp_path) as visitor:

@@ -1,7 +1,5 @@
 """Finding runs, remembering them, and choosing among them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
@@ -65,14 +63,7 @@ def test_damaged_stores_are_listed_as_damaged(root: Path) -> None:
         '{"status": ["x"], "jobs": "many", "started": {}, "process": -7}'
     )
     found = {entry.place[-1]: entry for entry in Catalogue(root).entries()}
-    assert {place: entry.status for place, entry in found.items()} == {
-        "0": "damaged",
-        "1": "damaged",
-        "2": "damaged",
-        "3": "unknown",
-        "4": "unknown",
-        "5": "finished",
-    }
+    assert [found[place].status for place in "012345"] == ["damaged"] * 3 + ["unknown"] * 2 + ["finished"]
     assert found["0"].trouble == "run.sqlite is damaged"
     assert found["1"].trouble.startswith("run.sqlite cannot be read (file is not a database")
     assert found["2"].trouble == "there is no run.sqlite"
@@ -137,11 +128,8 @@ def test_numbers_of_a_list() -> None:
     entry = catalogue.Entry("x", Path(), "x", jobs={"finished": 2})
     assert (entry.done, entry.broken) == (2, 0)
     assert catalogue.Entry("x", Path(), "x", jobs={"failed": 1, "violated": 3}).broken == 4
-    assert [catalogue._whole(value) for value in (0, 2**62 - 1, 2**62, -1, True, 1.0, None)] == [
-        0,
-        2**62 - 1,
-        *[None] * 5,
-    ]
+    values = (0, 2**62 - 1, 2**62, -1, True, 1.0, None)
+    assert [catalogue._whole(value) for value in values] == [0, 2**62 - 1, *[None] * 5]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes are looked for by signals")

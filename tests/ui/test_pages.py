@@ -1,7 +1,5 @@
 """What the pages say."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -58,7 +56,6 @@ def visitor(root: Path) -> Iterator[Visitor]:
 
 
 def text_of(page: str) -> str:
-    """The text of a page, each cell and paragraph on a line."""
     return html.unescape(re.sub(r"<[^>]+>", "", re.sub(r"</(t[dh]|p|h\d|li|dd)>", "\n", page)))
 
 
@@ -150,9 +147,7 @@ def test_a_damaged_run_breaks_no_page(visitor: Visitor) -> None:
         assert "Choose one run" in text or "run.sqlite is damaged (" in text
 
 
-def test_the_comparison_is_that_of_the_command(
-    visitor: Visitor, root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_comparison_is_the_command_s(visitor: Visitor, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     coband("compare", root / "a", root / "b")
     printed = capsys.readouterr()
     written = visitor(f"/compare?id={visitor.id('a')}&id={visitor.id('b')}")
@@ -191,12 +186,8 @@ def test_the_scenario(visitor: Visitor, root: Path) -> None:
 def test_the_difference_of_scenarios(visitor: Visitor) -> None:
     page = visitor(f"/diff?id={visitor.id('a')}&id={visitor.id('b')}")
     assert re.findall(r"<code>([^<]+)</code>", page) == ["seed", "schedule.turns"]
-    assert re.findall(r'<span class="(?:removed|added)">([-+] [^\n<]+)\n', page) == [
-        "- seed: 7",
-        "+ seed: 8",
-        "-   turns: 5",
-        "+   turns: 6",
-    ]
+    lines = re.findall(r'<span class="(?:removed|added)">([-+] [^\n<]+)\n', page)
+    assert lines == ["- seed: 7", "+ seed: 8", "-   turns: 5", "+   turns: 6"]
     assert re.search(r'class="left-out">  \(\d+ equal lines\)', page)
 
 

@@ -1,7 +1,5 @@
 """Conditions on samples made by hand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -34,9 +32,7 @@ def judged(fields: Mapping[str, Any], **values: Sequence[float]) -> Finding:
 
 
 def finding(one: Any, find: Callable[[Term], Sequence[Sample]]) -> Finding:
-    """What a condition says of samples."""
-    found: Finding = one.judge(one.rows(find))
-    return found
+    return one.judge(one.rows(find))
 
 
 def noisy(mean: float, count: int = 8) -> list[float]:
@@ -58,7 +54,6 @@ A_AND_B = {"of": "y", "first": "A", "second": "B"}
 def test_difference(relation: str, by: float, expected: str) -> None:
     found = judged({"kind": "difference", **A_AND_B, "relation": relation, "by": by}, A=noisy(1), B=noisy(2))
     assert verdict(found) == expected
-    assert found.interval is not None
     assert found.interval[0] < -1 < found.interval[1]
     assert found.count == 8
 
@@ -112,7 +107,6 @@ def test_differences_within_the_margin_make_no_practical_difference(second: floa
         {"kind": "order", "of": "y", "ascending": ["A", "B"], "margin": margin},
     ):
         evidence = judged(fields, A=noisy(10, 12), B=noisy(second, 12)).evidence
-        assert evidence.same is not None
         assert (evidence.same >= ENOUGH) == same
     assert judged({"kind": "ratio", **A_AND_B, "at_most": 2}, A=noisy(10), B=noisy(second)).evidence.same is None
 

@@ -1,7 +1,5 @@
 """Conditions on growth within a run, on curves per agent and of scalars, and on differences of differences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Colours of the papers' figures."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

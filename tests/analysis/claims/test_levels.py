@@ -1,7 +1,5 @@
 """Claims at equal values of a metric: by hand, from runs in plain loops, and the error rate in synthetic studies."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict
 from functools import cache
@@ -93,7 +91,6 @@ def reproduced(folder: Path, text: str) -> tuple[Outcome, str]:
 @cache
 @cache
 def numbers(label: str, threshold: float, seed: int, replications: int) -> FloatArray:
-    """Regret and scalars of each replication."""
     changes = {"seed": seed, "replications": replications, f"algorithms.{label}.threshold": threshold}
     table = coband.run(coband.Scenario.from_yaml(SCENARIO), set=changes, only=label, workers=1).results
     return np.array([table["regret"], table["scalars"]], dtype=float)

@@ -1,7 +1,5 @@
 """What findings come to: verdicts, settings, and how many replications a claim still needs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cache

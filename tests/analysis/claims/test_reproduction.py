@@ -1,7 +1,5 @@
 """Reproductions of claims about a small scenario."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -75,12 +73,9 @@ def placed(folder: Path, text: str, name: str = "claim") -> PlacedClaim:
 
 
 class Counted(InProcess):
-    """Counts the jobs that it runs."""
-
     jobs = 0
 
     def submit(self, *arguments: Any, **named: Any) -> Any:
-        """Run the job at once."""
         self.jobs += 1
         return super().submit(*arguments, **named)
 
@@ -92,18 +87,24 @@ def reproduced(folder: Path, *claims: PlacedClaim, **options: Any) -> tuple[list
     return reproduction.outcomes(), pool.jobs
 
 
+def gone_on(folder: Path, known: Outcome, text: str) -> tuple[PlacedClaim, Outcome, int]:
+    """A claim that goes on from the results file of another machine, its outcome, and how many jobs that took."""
+    (folder / "elsewhere").mkdir()
+    claim, pool = placed(folder, text), Counted()
+    reproduction = Reproduction([claim], folder / "elsewhere", pool, earlier={known.claim: known})
+    reproduction.run()
+    (outcome,) = reproduction.outcomes()
+    return claim, outcome, pool.jobs
+
+
 def test_a_true_claim_holds_and_a_false_one_does_not(tmp_path: Path) -> None:
-    claims = [placed(tmp_path, CLAIM + condition, name) for name, condition in (("true", TRUE), ("false", FALSE))]
-    outcomes, jobs = reproduced(tmp_path, *claims)
-    assert verdicts(outcomes) == ["holds", "does not hold"]
-    assert [one.replications for one in outcomes] == [3, 3]
+    """One false condition is enough."""
+    given = {"true": TRUE, "false": FALSE, "both": TRUE + FALSE}
+    outcomes, jobs = reproduced(tmp_path, *(placed(tmp_path, CLAIM + one, name) for name, one in given.items()))
+    assert verdicts(outcomes) == ["holds", "does not hold", "does not hold"]
+    assert [one.replications for one in outcomes] == [3, 3, 3]
     assert jobs == 6  # one job for each label, at the one point that claims are about
     assert all(one.cpu_hours > 0 for one in outcomes)
-
-
-def test_one_false_condition_is_enough(tmp_path: Path) -> None:
-    outcomes, _ = reproduced(tmp_path, placed(tmp_path, CLAIM + TRUE + FALSE))
-    assert verdicts(outcomes) == ["does not hold"]
 
 
 def test_jobs_that_two_claims_need_run_once_and_never_again(tmp_path: Path) -> None:
@@ -158,13 +159,8 @@ def test_a_condition_that_is_decided_runs_no_more(tmp_path: Path) -> None:
     (prints,) = before.fingerprints.values()
     assert {label: len(found) for label, found in prints.items()} == {"One [turns=20]": 3, "N [turns=20]": 6}
     known = replace(OUTCOME.validate_python(asdict(before)), origin={"git": "of before"})
-    (tmp_path / "elsewhere").mkdir()
-    more = placed(tmp_path, CLAIM.replace("most: 6", "most: 8") + TRUE + LONG)
-    pool = Counted()
-    reproduction = Reproduction([more], tmp_path / "elsewhere", pool, earlier={known.claim: known})
-    reproduction.run()
-    (outcome,) = reproduction.outcomes()
-    assert (pool.jobs, [len(one.rows) for one in outcome.findings]) == (2 + 2, [3, 8])
+    more, outcome, jobs = gone_on(tmp_path, known, CLAIM.replace("most: 6", "most: 8") + TRUE + LONG)
+    assert (jobs, [len(one.rows) for one in outcome.findings]) == (2 + 2, [3, 8])
     (longer,) = outcome.fingerprints.values()
     assert [found[: len(prints[label])] for label, found in longer.items()] == list(prints.values())
     (tmp_path / "third").mkdir()
@@ -200,9 +196,7 @@ def test_without_budget_nothing_is_decided_and_the_reason_is_said(tmp_path: Path
     assert "budget" in outcome.reason
 
 
-def test_the_rest_of_the_budget_is_not_spent_on_what_it_cannot_pay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_budget_is_spent_on_what_it_cannot_pay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first replication it is known that the next ones take longer than there is time."""
     claim = placed(tmp_path, CLAIM + TRUE)
     monkeypatch.setattr(StudyProgress, "left", lambda self, numbers, end, start, key: 7200.0 if self.done(0) else 0.0)
@@ -255,8 +249,6 @@ def test_an_interrupted_reproduction_keeps_what_is_finished(tmp_path: Path, monk
 
 
 class Broken(driver._Driver):
-    """All of its jobs break off."""
-
     def _settle(self, key: Any, result: Any) -> None:
         from coband.simulator.experiments.runs.job import Outcome as JobOutcome
         from coband.simulator.experiments.runs.work import JobResult
@@ -272,17 +264,11 @@ def test_a_job_that_breaks_off_is_the_reason(tmp_path: Path, monkeypatch: pytest
     assert "ZeroDivisionError" in outcomes[0].reason
 
 
-def test_a_job_that_breaks_off_takes_nothing_from_a_results_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_broke_off_takes_nothing_from_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (before,), _ = reproduced(tmp_path, placed(tmp_path, CLAIM + LONG))
     monkeypatch.setattr(driver, "_Driver", Broken)
     known = replace(before, origin={"git": "of before"})
-    more = placed(tmp_path, CLAIM.replace("most: 6", "most: 9") + LONG)
-    (tmp_path / "elsewhere").mkdir()
-    reproduction = Reproduction([more], tmp_path / "elsewhere", Counted(), earlier={known.claim: known})
-    reproduction.run()
-    (outcome,) = reproduction.outcomes()
+    _, outcome, _ = gone_on(tmp_path, known, CLAIM.replace("most: 6", "most: 9") + LONG)
     assert "ZeroDivisionError" in outcome.reason
     assert outcome.findings == before.findings
     assert outcome.fingerprints == before.fingerprints
@@ -311,9 +297,7 @@ def test_sizes_change_the_study(tmp_path: Path) -> None:
         (positive("One", ", at: {schedule.turns: 7}"), "turns = 7"),
     ],
 )
-def test_a_term_that_means_nothing_is_refused_before_anything_runs(
-    tmp_path: Path, condition: str, message: str
-) -> None:
+def test_a_term_that_means_nothing_is_refused_before_any_run(tmp_path: Path, condition: str, message: str) -> None:
     with pytest.raises(SampleError, match=message):
         Reproduction([placed(tmp_path, CLAIM + condition)], tmp_path / "out", Counted())
 
@@ -331,10 +315,7 @@ def test_a_term_that_means_two_variants_says_which(tmp_path: Path) -> None:
         (CLAIM + TRUE.replace("value", "hope"), "claim.yaml:7"),
         (CLAIM.replace("first: 3", "first: 9") + TRUE, "first"),
         (CLAIM, "conditions"),
-        (
-            CLAIM + positive("One", study=", study: other"),
-            "names study other",
-        ),
+        (CLAIM + positive("One", study=", study: other"), "names study other"),
     ],
 )
 def test_mistakes_in_a_claim_are_reported_with_their_place(tmp_path: Path, text: str, message: str) -> None:
@@ -427,22 +408,15 @@ def test_a_claim_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("forged", "jobs"), [(False, 2), (True, 7)])
-def test_replications_of_a_results_file_count_only_with_their_fingerprints(
-    tmp_path: Path, forged: bool, jobs: int
-) -> None:
+def test_replications_on_file_count_only_with_their_fingerprints(tmp_path: Path, forged: bool, jobs: int) -> None:
     (before,), _ = reproduced(tmp_path, placed(tmp_path, CLAIM + LONG))
     prints = {
         study: {label: ["0" * 16 if forged else one for one in found] for label, found in variants.items()}
         for study, variants in before.fingerprints.items()
     }
     known = replace(before, fingerprints=prints, origin={"git": "of before"})
-    (tmp_path / "elsewhere").mkdir()
-    more = placed(tmp_path, CLAIM.replace("most: 6", "most: 7") + LONG)
-    pool = Counted()
-    reproduction = Reproduction([more], tmp_path / "elsewhere", pool, earlier={known.claim: known})
-    reproduction.run()
-    (outcome,) = reproduction.outcomes()
-    assert (pool.jobs, outcome.replications, len(outcome.findings[0].rows)) == (jobs, 7, 7)
+    _, outcome, ran = gone_on(tmp_path, known, CLAIM.replace("most: 6", "most: 7") + LONG)
+    assert (ran, outcome.replications, len(outcome.findings[0].rows)) == (jobs, 7, 7)
 
 
 @pytest.mark.parametrize("holds", [2.5, 0.5])
@@ -451,16 +425,12 @@ def test_evidence_without_its_numbers_is_a_factor_if_there_is_much_of_it(tmp_pat
     start = before.replications if holds > 1 else 0
     without = [replace(one, rows=(), evidence=Evidence(holds, -3.0)) for one in before.findings]
     known = replace(before, findings=without, origin={"git": "of before"})
-    (tmp_path / "elsewhere").mkdir()
-    more, pool = placed(tmp_path, CLAIM.replace("most: 6", "most: 9") + OPEN), Counted()
-    reproduction = Reproduction([more], tmp_path / "elsewhere", pool, earlier={known.claim: known})
-    reproduction.run()
-    (outcome,) = reproduction.outcomes()
+    more, outcome, jobs = gone_on(tmp_path, known, CLAIM.replace("most: 6", "most: 9") + OPEN)
     (found,) = OUTCOME.validate_python(asdict(outcome)).findings
     later = more.claim.conditions[0].judge(found.rows).evidence
     assert (found.start, found.count) == (start, outcome.replications)
     assert found.rows
-    assert pool.jobs == 2 * (len(found.rows) + (start > 0))  # one of those on file runs again, for its fingerprint
+    assert jobs == 2 * (len(found.rows) + (start > 0))  # one of those on file runs again, for its fingerprint
     assert found.evidence.holds == pytest.approx(later.holds + (holds if start else 0.0))
     assert found.evidence.fails == pytest.approx(later.fails - (3.0 if start else 0.0))
     assert not list(verification.disagreements([more], {known.claim: outcome}, [], tmp_path / "elsewhere"))

@@ -1,7 +1,5 @@
 """Results files: what one claim writes leaves what others have written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,7 @@ def outcome(name: str, **fingerprints: list[str]) -> Outcome:
 
 
 def jobs(where: Path) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = json.loads((where / "paper.json").read_text())["jobs"]["study"]
-    return found
+    return json.loads((where / "paper.json").read_text())["jobs"]["study"]
 
 
 def test_claims_about_one_study_keep_each_others_jobs(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """What results of claims are of: which changes make them results of other settings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

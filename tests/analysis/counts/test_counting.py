@@ -1,7 +1,5 @@
 """What is counted of a scenario, and of which variants of a grid."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,8 @@ TWO = HEAD + (
     "  - {algorithm: one_kernel_ucb, label: One, kernel: {kind: gaussian, gamma: 1.0}}\n"
     "  - {algorithm: n_kernel_ucb, label: Alone, kernel: {kind: gaussian, gamma: 1.0}}\n"
 )
+COUNTS = {"turns": 16, "rounds": 16, "messages": 64, "uplink_scalars": 64, "downlink_scalars": 192}
+COUNTS |= {"peer_scalars": 0, "scalars_broadcast_once": 128}
 
 
 def counted(folder: Path, text: str, *settings: str) -> dict[str, dict[str, int]]:
@@ -25,31 +25,17 @@ def counted(folder: Path, text: str, *settings: str) -> dict[str, dict[str, int]
 def test_a_scenario_is_counted_by_label(tmp_path: Path) -> None:
     found = counted(tmp_path, TWO)
     assert list(found) == ["One", "Alone"]
-    assert found["One"] == {
-        "turns": 16,
-        "rounds": 16,
-        "messages": 64,
-        "uplink_scalars": 64,
-        "downlink_scalars": 192,
-        "peer_scalars": 0,
-        "scalars_broadcast_once": 128,
-    }
+    assert found["One"] == COUNTS
     assert set(found["Alone"].values()) == {0, 16}
 
 
 def test_of_a_grid_the_first_and_the_last_variant_of_each_algorithm_are_counted(tmp_path: Path) -> None:
     grid = "grid:\n  schedule.turns: [4, 5, 6]\n"
     found = counted(tmp_path, TWO + grid)
-    assert {label: counts["turns"] for label, counts in found.items()} == {
-        "One [turns=4]": 16,
-        "One [turns=6]": 24,
-        "Alone [turns=4]": 16,
-        "Alone [turns=6]": 24,
-    }
-    assert {label: counts["uplink_scalars"] for label, counts in found.items() if "One" in label} == {
-        "One [turns=4]": 64,
-        "One [turns=6]": 96,
-    }
+    expected = {"One [turns=4]": 16, "One [turns=6]": 24, "Alone [turns=4]": 16, "Alone [turns=6]": 24}
+    assert {label: counts["turns"] for label, counts in found.items()} == expected
+    expected = {"One [turns=4]": 64, "One [turns=6]": 96}
+    assert {label: counts["uplink_scalars"] for label, counts in found.items() if "One" in label} == expected
     single = counted(tmp_path, TWO, "schedule.turns=6")
     assert {label: found[f"{label} [turns=6]"] for label in single} == single
 

@@ -1,7 +1,5 @@
 """Small searches."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +42,6 @@ def search(folder: Path, more: str = "", *settings: str, replications: int | Non
 
 
 def perform(what: Search, out: Path, listener: Any = None) -> Report:
-    """Search, in ``out``."""
     out.mkdir(exist_ok=True)
     commands = Commands(["coband", "run", "small.yaml"], ["coband", "frontier", "small.yaml"], "coband frontier")
     return drive(what, SweepDirectory(out), workers=InProcess(), commands=commands, listener=listener)

@@ -1,7 +1,5 @@
 """Searches find what an exhaustive grid finds, go on where they were interrupted, and report fresh numbers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +102,6 @@ def test_numbers_are_of_replications_that_chose_nothing(tmp_path: Path) -> None:
 
 
 class Stop:
-    """Interrupts a search after some jobs."""
-
     def __init__(self, after: int) -> None:
         self.after = after
 
@@ -118,15 +114,9 @@ class Stop:
 
 
 @pytest.mark.parametrize("after", [6, pytest.param(20, marks=pytest.mark.slow)])
-def test_an_interrupted_search_goes_on_and_nothing_runs_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
-) -> None:
-    asked: dict[str, Any] = {
-        "vary": ("algorithms.Async.threshold=0.03..10",),
-        "jobs": 30,
-        "trials": 2,
-        "replications": 2,
-    }
+def test_an_interrupted_search_runs_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    asked: dict[str, Any] = {"vary": ("algorithms.Async.threshold=0.03..10",), "jobs": 30}
+    asked |= {"trials": 2, "replications": 2}
     whole = perform(search(tmp_path, **asked), tmp_path / "whole")
     monkeypatch.setattr("coband.simulator.experiments.sweep.directory.WRITE_SECONDS", 0.0)
     first = perform(search(tmp_path, **asked), tmp_path / "out", Stop(after))
@@ -191,11 +181,8 @@ def test_choices() -> None:
         return None if found is None else found["label"]
 
     assert [chosen("regret"), chosen("scalars"), chosen()] == ["A", "C", "B"]
-    assert [chosen("regret", scalars=1000), chosen("regret", scalars=49), chosen("regret", scalars=0)] == [
-        "B",
-        "C",
-        None,
-    ]
+    expected = ["B", "C", None]
+    assert [chosen("regret", scalars=1000), chosen("regret", scalars=49), chosen("regret", scalars=0)] == expected
     points[0]["verdict"] = "beaten"  # on fresh replications
     assert [chosen("regret"), chosen(), chosen("regret", scalars=1e5)] == ["B", "B", "B"]
     with pytest.raises(ChoiceError, match="did you mean scalars"):

@@ -5,8 +5,6 @@ COUNT fault schedules per family, in turn on the scenario as it is and on a netw
 that one (``figures``); a failure is kept in ``.hunt`` as a scenario.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -51,7 +49,6 @@ def hunt_of(family: str, variant: int) -> Hunt:
 
 
 def work(family: str, first: int, last: int, folder: Path) -> dict[str, int]:
-    """Hunt with some seeds; returns what was counted."""
     counts = Counter[str]()
     for seed in range(first, last):
         (schedule,) = hunt_of(family, seed % 4).seeds([seed])
@@ -107,7 +104,6 @@ def hunt(figures: HuntFigures, chunks: Iterator[Chunk], count: int, minutes: flo
 
 
 def main() -> int:
-    """Hunt and write the figures; 1 if there was a failure."""
     parser = argparse.ArgumentParser(prog="python -m tests.analysis.hunt")
     parser.add_argument("count", nargs="?", type=int, default=10_000, help="fault schedules per family")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start nothing after so long")

@@ -4,8 +4,6 @@ A schedule follows from its seed. Seeds are hunted in ascending order in every f
 was hunted with need not be repeated by the next one: more seeds find more than the same ones again.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Small scenarios with every algorithm, to hunt in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coband.simulator.conformance.runs import FIXED_PROBLEM, PROBLEM, STEADY_PROBLEM, TASKS, algorithm
@@ -126,17 +124,12 @@ def _moving(*families: str) -> list[dict[str, Any]]:
 
 
 HUNTED |= {
-    "members": {
-        **HUNTED["asynchronous"],
-        "agents": MOVES,
-        "algorithms": _moving("synchronous", "asynchronous"),
-    },
+    "members": {**HUNTED["asynchronous"], "agents": MOVES, "algorithms": _moving("synchronous", "asynchronous")},
     "members_graph": {**HUNTED["graph"], "agents": MOVES, "algorithms": _moving("graph")},
 }
 
 
 def hunted(name: str, **changes: Any) -> Scenario:
-    """One of the scenarios."""
     document = {"name": f"hunted_{name}", "agents": {"count": 4}, **HUNTED[name], **changes}
     return loads(to_yaml(document))
 

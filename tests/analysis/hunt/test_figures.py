@@ -1,7 +1,5 @@
 """The figures of hunts add up, whatever the code was, and hold no gap."""
 
-from __future__ import annotations
-
 import json
 from itertools import islice
 from pathlib import Path
@@ -34,10 +32,7 @@ def test_a_hunt_goes_on_after_that_of_other_code(tmp_path: Path) -> None:
     assert counted(again) == (80, 240)
     assert [
         (one["code"], one["families"]["graph"]["first"], one["families"]["graph"]["last"]) for one in again.entries
-    ] == [
-        ("a", 0, 40),
-        ("b", 40, 80),
-    ]
+    ] == [("a", 0, 40), ("b", 40, 80)]
     assert json.loads(file.read_text()) == again.entries
 
 

@@ -1,7 +1,5 @@
 """A real browser: Debian's chromium, brought by apt where it is missing and that is possible."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -16,17 +14,8 @@ import pytest
 from filelock import FileLock
 
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--force-prefers-reduced-motion",
-    "--window-size=1200,900",
-    "about:blank",
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --force-prefers-reduced-motion --window-size=1200,900 about:blank"
 )
 PACKAGES = ("chromium", "chromium-driver")
 PROGRAMS = ("chromium", "chromedriver")
@@ -52,13 +41,8 @@ def _bring() -> str | None:
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         return f"{' and '.join(PROGRAMS)} are not installed, and apt-get needs root to bring them"
     for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", *PACKAGES]):
-        done = subprocess.run(
-            command,
-            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             return f"`{' '.join(command)}` failed: {done.stderr.strip()[-300:]}"
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
@@ -74,7 +58,7 @@ def browser(profile: Path) -> Iterator[Any]:
         pytest.skip(f"no browser: {obstacle}")
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
-    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+    for flag in (*FLAGS.split(), f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
@@ -149,5 +133,4 @@ def looks(driver: Any, screen: tuple[int, str]) -> dict[str, Any]:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done));")
-    found: dict[str, Any] = driver.execute_script(LOOKS)
-    return found
+    return driver.execute_script(LOOKS)

@@ -1,7 +1,5 @@
 """Hand-made events, and small real runs for the report's tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +29,6 @@ algorithms:
 
 
 def run(out: Path, *options: str, scenario: str = SCENARIO) -> Path:
-    """Run a scenario into ``out``."""
     file = out.with_suffix(".yaml")
     file.write_text(scenario)
     with pytest.raises(SystemExit) as exit_:
@@ -58,7 +55,6 @@ class Made:
         round: int = NONE,
         value: float = 0.0,
     ) -> int:
-        """Add an event and return its number."""
         if kind is not None and kind not in self._names:
             self._names.append(kind)
         code = NONE if kind is None else self._names.index(kind)
@@ -66,7 +62,6 @@ class Made:
         return len(self._rows) - 1
 
     def events(self) -> Events:
-        """All of them."""
         return Events(np.array(self._rows, dtype=list(COLUMNS.items())), EVENTS, tuple(self._names))
 
 

@@ -1,7 +1,5 @@
 """The figure of liars, privacy and bits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from coband.simulator.analysis.report import data, tables
@@ -37,7 +35,6 @@ def test_who_lied_when_what_was_spent_and_bits(tmp_path: Path) -> None:
         assert all(lie.time >= 5.0 for lie in found)
         assert first_lies(alone) == []
         figure = adversity_figure(analysis)
-        assert figure is not None
         strip, spent, bits = figure.axes
         ticks = [len(one.get_positions()) for one in strip.collections]
         assert sum(ticks) == len(found)

@@ -1,7 +1,5 @@
 """The figure of the age of information."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -19,25 +17,18 @@ def test_curves_are_means_over_parts_of_the_run(tmp_path: Path) -> None:
     with open_run(perform(STAR, tmp_path / "run", "replications=2", only=("Async", "Alone"))) as run:
         analysis = Analysis(data.load([run]))
         asynchronous, alone = map(age_curve, analysis.contenders)
-        assert asynchronous is not None
-        assert alone is not None
         for job in run.select("Async"):
-            assert job.record is not None
             row = asynchronous.ages["age"][job.replication]
             assert row.mean() == pytest.approx(job.record["mean_age"])
         assert np.isnan(alone.ages["age_time"]).all()
         figure = age_figure(analysis)
-        assert figure is not None
-        assert [len(axis.lines) for axis in figure.axes] == [
-            2,
-            1,
-        ]  # agents alone hear nothing, so that they have no newest message
+        expected = [2, 1]  # agents alone hear nothing, so that they have no newest message
+        assert [len(axis.lines) for axis in figure.axes] == expected
 
 
 def test_nothing_is_drawn_where_nobody_hears_anything(tmp_path: Path) -> None:
     with open_run(perform(STAR, tmp_path / "run", "replications=1", only=("Alone",))) as run:
         figure = age_figure(Analysis(data.load([run])))
-    assert figure is not None
     assert [axis.get_title() for axis in figure.axes] == ["pulls that a decision did not know of"]
 
 

@@ -1,7 +1,5 @@
 """The report in a real browser."""
 
-from __future__ import annotations
-
 import io
 import sqlite3
 from collections.abc import Iterator
@@ -31,7 +29,6 @@ def write(path: Path, file: Path) -> Path:
 
 
 def opened(driver: Any, file: Path) -> Any:
-    """The diagram of a page, as soon as it is drawn."""
     from selenium.webdriver.support.ui import WebDriverWait
 
     driver.get(file.as_uri())
@@ -40,8 +37,7 @@ def opened(driver: Any, file: Path) -> Any:
 
 
 def ready(driver: Any) -> str | None:
-    found: str | None = driver.execute_script("return document.getElementById('diagram')?.dataset.ready")
-    return found
+    return driver.execute_script("return document.getElementById('diagram')?.dataset.ready")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +69,6 @@ def press(driver: Any, *keys: str) -> None:
 
 
 def settle(driver: Any) -> None:
-    """Wait until what has been asked for is drawn."""
     driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done));")
 
 
@@ -87,8 +82,7 @@ def view(canvas: Any) -> tuple[float, float]:
 
 
 def words(driver: Any) -> str:
-    found: str = driver.find_element("id", "diagram-details").text
-    return found
+    return driver.find_element("id", "diagram-details").text
 
 
 def first_upload(made: Path) -> tuple[int, float, float, int]:
@@ -242,7 +236,6 @@ def test_zooming_keeps_the_chosen_event_in_view(driver: Any, canvas: Any, made: 
 
 
 def chosen_time(driver: Any) -> str:
-    """The simulated time of the chosen event."""
     found: str = driver.find_element("css selector", "#diagram-details dd").text
     return found.replace(",", "")
 
@@ -293,8 +286,7 @@ def test_the_colours_of_algorithms_kinds_and_states_differ() -> None:
 
 def test_it_has_a_dark_form(driver: Any, canvas: Any) -> None:
     def background() -> str:
-        found: str = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
-        return found
+        return driver.execute_script("return getComputedStyle(document.body).backgroundColor")
 
     light = background()
     dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -28,7 +26,6 @@ def test_against_turns_only_stored_points_are_used() -> None:
     found = curve([FIRST, SECOND], "turns", "regret")
     assert found.x.tolist() == [0, 1, 2, 3, 4]
     assert found.mean.tolist() == [0, 1.5, 2.5, 3.5, 5]
-    assert found.band is not None
     assert (found.band[0][-1], found.band[1][-1]) == pytest.approx(interval([4.0, 6.0]))
 
 

@@ -1,7 +1,5 @@
 """Curves of regret against energy: what the store keeps, where they are drawn, and stores that do not have it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,11 +47,8 @@ def run(folder: Path) -> Iterator[StoredRun]:
 
 def test_the_store_has_what_turns_and_messages_took(run: StoredRun) -> None:
     for series in run.series("Alone"):
-        assert series.energy is not None
         np.testing.assert_allclose(series.energy, 2.0 * series.turns)
     for series, job in zip(run.series("FedLin"), run.select("FedLin"), strict=True):
-        assert series.energy is not None
-        assert job.record is not None
         assert np.all(np.diff(series.energy) >= 2.0)
         spent = job.record["energy"] - job.record["energy_idle"]
         last = series.scalars[-1] * 64 * 0.25  # the last answer may come after the last pull
@@ -93,6 +88,5 @@ def test_energy_has_its_unit_wherever_it_is_shown(run: StoredRun) -> None:
     assert all(title.endswith(" (joules)") for title in titles)
     analysis = Analysis(data.load([run]))
     table = fates_table(analysis)
-    assert table is not None
     assert "energy of an agent (joules)" in table.header
     assert "energy (joules)" in [measure.title for measure in analysis.measures]

@@ -1,7 +1,5 @@
 """Figures with a row for each label: at the height of a label stand its own numbers, and the table says the same."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -36,7 +34,6 @@ def analysis(stored: StoredRun) -> Analysis:
 
 
 def values(stored: StoredRun, key: str) -> dict[str, list[float]]:
-    """A number of the results by label, as it is stored."""
     found: dict[str, list[float]] = defaultdict(list)
     for job in stored.jobs:
         found[job.label].append(float((job.record or {})[key]))
@@ -155,7 +152,6 @@ def test_small_multiples_have_the_names_of_rows_at_the_first_panel_of_a_line(swe
 
 def test_a_page_about_a_sweep_has_its_parameters_and_winners(swept: Analysis) -> None:
     surface = contents.surface(swept)
-    assert surface is not None
     assert len(surface.cells) == 2 * 3  # environments and algorithms; there are none of another phase
     html = page(swept)
     assert 'id="sweep"' in html

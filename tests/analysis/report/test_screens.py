@@ -1,8 +1,7 @@
 """What pages look like on wide and narrow screens, light and dark: measured in a real browser."""
 
-from __future__ import annotations
-
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,22 +69,27 @@ def shown(driver: Any, page: Path) -> dict[str, Any]:
     return found
 
 
-def test_pages_fit_their_screens(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+def test_pages_fit_their_screens(driver: Any, tmp_path: Path) -> None:
     """Nothing is cut, texts have contrast, pages are small, and neighbouring parameters have colours of their own."""
     short = ("--replications", "2", "--set", "schedule.turns=3")
     quick = made(tmp_path, "quick", "run", QUICKSTART, *short)
     six, many = swept(tmp_path, "six", "[0.5, 1, 2]", ENVIRONMENTS), swept(tmp_path, "many", MANY)
-    with browser(tmp_path / "profile") as driver:
-        found = {page.stem: shown(driver, page) for page in (quick, six, many)}
-        assert {name: one["wrong"] for name, one in found.items()} == {"quick": [], "six": [], "many": []}
-        assert found["six"]["height"] <= 6_000
-        driver.get(six.as_uri())
-        for screen in SCREENS[:2]:
-            looks(driver, screen)
-            lightness = sorted(driver.execute_script(SHADES))
-            steps = [b - a for a, b in itertools.pairwise(lightness) if b - a > 0.01]
-            assert len(steps) == 2
-            assert min(steps) > LIGHTNESS
+    found = {page.stem: shown(driver, page) for page in (quick, six, many)}
+    assert {name: one["wrong"] for name, one in found.items()} == {"quick": [], "six": [], "many": []}
+    assert found["six"]["height"] <= 6_000
+    driver.get(six.as_uri())
+    for screen in SCREENS[:2]:
+        looks(driver, screen)
+        lightness = sorted(driver.execute_script(SHADES))
+        steps = [b - a for a, b in itertools.pairwise(lightness) if b - a > 0.01]
+        assert len(steps) == 2
+        assert min(steps) > LIGHTNESS
     for page, most in ((quick, 0.6e6), (six, 2.5e6), (many, 1.5e6)):
         text = page.read_text(encoding="utf-8")
         events = sum(len(part.partition("</script>")[0]) for part in text.split('class="diagram-data"')[1:])
@@ -94,12 +98,11 @@ def test_pages_fit_their_screens(tmp_path: Path) -> None:
     assert diagram.MAX_BYTES + 1.3e6 <= 3e6, "with events of many replications, quickstart has at most 3 MB"
 
 
-def test_the_page_of_a_suite_fits_its_screens(tmp_path: Path) -> None:
+def test_the_page_of_a_suite_fits_its_screens(driver: Any, tmp_path: Path) -> None:
     results = QUICKSTART.parent / "suite" / "core-1" / "quick-discounted_dis_lin_ucb.json"
     with pytest.raises(SystemExit):
         main(["suite", "page", str(results), "--alone", "--out", str(tmp_path / "suite.html")])
-    with browser(tmp_path / "profile") as driver:
-        driver.get((tmp_path / "suite.html").as_uri())
-        for screen in SCREENS:
-            assert looks(driver, screen)["wrong"] == [], screen
-        assert complaints(driver) == []
+    driver.get((tmp_path / "suite.html").as_uri())
+    for screen in SCREENS:
+        assert looks(driver, screen)["wrong"] == [], screen
+    assert complaints(driver) == []

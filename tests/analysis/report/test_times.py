@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -20,25 +18,10 @@ def spent(row: np.ndarray) -> dict[str, float]:
 def test_a_synchronisation_made_by_hand() -> None:
     first, second = breakdown(synchronisation(), 2, 13.0)
     assert spent(first) == pytest.approx(
-        {
-            "compute": 2.0,
-            "handling": 1.0,
-            "others": 3.0,
-            "server": 1.0,
-            "transfer": 1.5,
-            "idle": 1.0,
-            "finished": 3.5,
-        }
+        {"compute": 2.0, "handling": 1.0, "others": 3.0, "server": 1.0, "transfer": 1.5, "idle": 1.0, "finished": 3.5}
     )
     assert spent(second) == pytest.approx(
-        {
-            "compute": 3.5,
-            "handling": 0.5,
-            "server": 1.0,
-            "transfer": 2.5,
-            "idle": 4.5,
-            "finished": 1.0,
-        }
+        {"compute": 3.5, "handling": 0.5, "server": 1.0, "transfer": 2.5, "idle": 4.5, "finished": 1.0}
     )
 
 

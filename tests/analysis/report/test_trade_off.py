@@ -1,7 +1,5 @@
 """The figure of regret against communication and time: intervals, curves of parameters, and what is not dominated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -67,12 +65,8 @@ def test_signs_say_what_is_known() -> None:
     assert faces[2] == PAPER
     assert faces[1] not in (SERIES[0], PAPER)
     legend = axis.figure.legends[0]
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "A",
-        "not dominated",
-        "not distinguishable",
-        "dominated",
-    ]
+    expected = ["A", "not dominated", "not distinguishable", "dominated"]
+    assert [text.get_text() for text in legend.get_texts()] == expected
 
 
 def test_of_one_replication_the_means_alone_count() -> None:

@@ -1,7 +1,5 @@
 """The results of coband's own algorithms: a sample of them runs again as before."""
 
-from __future__ import annotations
-
 import zlib
 from itertools import chain
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Suites: frozen files, equal tuning, seeds that nobody can choose, ranks as far as they are known, and the page."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -74,7 +72,6 @@ algorithms:
 
 
 def tiny(folder: Path) -> Suite:
-    """A suite of two scenarios that takes a second."""
     folder.mkdir(exist_ok=True)
     (folder / "ideal.yaml").write_text(SCENARIO)
     (folder / "lossy.yaml").write_text(SCENARIO + "network: {loss: 0.3}\n")
@@ -328,10 +325,8 @@ def test_defaults_alone_are_excused_where_older_code_had_no_ranges(ran: tuple[Su
     older.algorithms["dis_lin_ucb"], older.knows["fed_lin_ucb"] = "coband 0.0.1", ["delays"]
     older = older.model_copy(update={"seed": older.expected_seed})
     assert not list(verification.contradictions(found, older))
-    assert [one[:21] for one in verification.differences(found, older)][1:3] == [
-        "dis_lin_ucb is coband",
-        "fed_lin_ucb is told n",
-    ]
+    expected = ["dis_lin_ucb is coband", "fed_lin_ucb is told n"]
+    assert [one[:21] for one in verification.differences(found, older)][1:3] == expected
     alone = older.tests["lossy"][ALONE]
     alone.candidates, alone.chosen = alone.candidates[:1], {}
     older = older.model_copy(update={"seed": older.expected_seed})
@@ -507,9 +502,7 @@ def test_whoever_reads_what_is_not_declared_is_refused(tmp_path: Path, monkeypat
     assert row.score is None
 
 
-def test_other_packages_are_told_nothing_that_they_do_not_declare(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_packages_are_told_only_what_they_declare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In no setting and no replication, whatever they do with the refusal."""
     agent, heard = Registry.installed().algorithms["dis_lin_ucb"].agent, []
     before = agent.__init__
@@ -639,9 +632,7 @@ def test_places_need_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (shown.exit_code, "fed_lin_ucb" in shown.output) == (0, True)
 
 
-def test_a_scenario_that_cannot_run_here_is_named_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scenario_that_cannot_run_here_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accounting, "installed", lambda: False)
     said = "the scenario privacy cannot run here: messages.privacy is accounted for by dp-accounting, which is not"
     with pytest.raises(SuiteError, match=said):
@@ -678,7 +669,6 @@ def test_the_command_says_differences_and_fails_for_contradictions(tmp_path: Pat
 
 
 def test_an_algorithm_that_is_not_installed_is_no_matter_of_a_scenario() -> None:
-    with pytest.raises(
-        BadInput, match=r"no algorithm 'gp_ucbb' is installed; the nearest names are gp_ucb, \w+, \w+; a"
-    ):
+    said = r"no algorithm 'gp_ucbb' is installed; the nearest names are gp_ucb, \w+, \w+; a"
+    with pytest.raises(BadInput, match=said):
         command.main(["run", "--quick", "--algorithm", "gp_ucbb"], standalone_mode=False)

@@ -5,8 +5,6 @@ it. Another copy of the interface is named by the environment variable COBAND_PE
 ``engine_bundle.js``).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil
@@ -51,7 +49,6 @@ def ask(traces: Sequence[Path], queries: Sequence[str], scratch: Path) -> list[l
 
 
 def _session(trace: Path, queries: Sequence[str]) -> Iterator[tuple[int, bytes]]:
-    """Method and body of the calls about one trace."""
     yield RESET, b""
     yield APPEND, _field(101, trace.read_bytes())
     yield FINALISE, b""

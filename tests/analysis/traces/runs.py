@@ -1,7 +1,5 @@
 """Small real runs, stored as users' runs are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from coband.simulator.experiments.runs.driver import drive
@@ -70,7 +68,6 @@ algorithms:
 
 
 def perform(text: str, out: Path, *settings: str, only: tuple[str, ...] = ()) -> Path:
-    """Run a scenario into a new directory."""
     study = study_of(loads(text, overrides=settings), only)
     command = ["coband", "run", "x.yaml"]
     report = drive(study, directory.create("x", out), commands=Commands(command, command))

@@ -1,7 +1,5 @@
 """Why something happened, in real runs of several algorithms."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.recording import Recording
-from coband.simulator.experiments.store.store import StoreError, open_run
+from coband.simulator.experiments.store.store import open_run
 from tests.analysis.traces import runs
 
 
@@ -72,13 +70,6 @@ def test_a_turn_after_waiting_goes_on_to_what_ended_the_wait(tmp_path: Path) -> 
         whole = why(reader, turn.seq, whole=True)
         assert whole.events[1].event == "resume"
         assert whole.origin.cause is None
-
-
-def test_events_that_are_not_there(tmp_path: Path) -> None:
-    with open_run(runs.perform(runs.STAR, tmp_path / "run", only=("Alone",))) as run:
-        reader = TraceReader(one_job(run))
-        with pytest.raises(StoreError, match=r"Alone, replication 0, has no event 144; they go from 0 to 143\."):
-            why(reader, 144)
 
 
 def test_the_trace_of_a_killed_job_is_read_by_place(tmp_path: Path) -> None:

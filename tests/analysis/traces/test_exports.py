@@ -1,7 +1,5 @@
 """Traces for other tools: tables and Perfetto."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json
@@ -69,22 +67,8 @@ def test_csv_has_no_formulas(label: str, tmp_path: Path) -> None:
     lines: list[str] = []
     exporting.write_csv(events, lines.append)
     (first, second) = list(csv.reader(StringIO("".join(lines), newline="")))[1:]
-    assert first == [
-        f"'{label}",
-        "0",
-        "0",
-        "-0.5",
-        "trigger",
-        "agent 0",
-        *[""] * 4,
-        "0",
-        "0",
-        "",
-        "",
-        "-1.5",
-        f"'{label}",
-        "-2.5e-05",
-    ]
+    start, end = [f"'{label}", "0", "0", "-0.5", "trigger", "agent 0"], ["-1.5", f"'{label}", "-2.5e-05"]
+    assert first == [*start, *[""] * 4, "0", "0", "", "", *end]
     assert (second[0], second[9], second[14], second[16]) == ("a=b", "'-sums", "-2.0", '{"a": -1}')
 
 
@@ -233,7 +217,6 @@ def test_perfettos_own_parser_takes_everything(parsed: dict[str, Parsed], name: 
 
 
 def expected_slices(items: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """(start, length) in nanoseconds of all slices and spans."""
     found = []
     begun = {}
     for item in items:
@@ -251,9 +234,8 @@ def test_files_are_kept_and_appear_whole(stored: dict[str, Path], tmp_path: Path
     out = exported(stored["tasks"], "csv", tmp_path / "a.csv")
     before = out.read_text()
     with open_run(stored["direct"]) as run:
-        with pytest.raises(
-            StoreError, match=r"is there already; remove it, choose another --out FILE, or give --force"
-        ):
+        said = r"is there already; remove it, choose another --out FILE, or give --force"
+        with pytest.raises(StoreError, match=said):
             export(run, run.jobs, "csv", out)
         assert out.read_text() == before
         export(run, run.jobs, "csv", out, replace=True)

@@ -1,7 +1,5 @@
 """Which job a question is about, and which runs cannot be asked."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

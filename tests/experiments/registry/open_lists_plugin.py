@@ -1,5 +1,5 @@
-"""One plugin of each kind, as another package would write it: it imports what `from coband import ...` gives, and
-nothing else of coband. The test copies this file into a folder and makes a distribution of it."""
+"""One plugin of each kind, as another package would write it: it uses what `import coband` gives, and nothing
+else of coband. The test copies this file into a folder and makes a distribution of it."""
 
 from __future__ import annotations
 
@@ -11,131 +11,56 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from coband import (
-    Address,
-    Agent,
-    Algorithm,
-    ArmSet,
-    ArmSource,
-    BaseAvailability,
-    BaseBandwidth,
-    BaseBehaviour,
-    BaseDefence,
-    BaseDistribution,
-    BaseDrift,
-    BaseEncoding,
-    BaseGraph,
-    BaseLatency,
-    BaseLoss,
-    BaseMechanism,
-    BaseOutage,
-    BasePartition,
-    BasePopulation,
-    BaseRecharge,
-    BaseSchedule,
-    BaseStragglers,
-    Columns,
-    Config,
-    Fleet,
-    FloatArray,
-    Graph,
-    Message,
-    Needs,
-    Outbox,
-    Problem,
-    ProblemEntry,
-    Released,
-    Reward,
-    RewardFunction,
-    RunMetric,
-    RunResult,
-    Sight,
-    StationaryKernel,
-    World,
+import coband
+
+ENTRIES = """
+algorithms first_arm ALGORITHM, problems ladder PROBLEM, kernels laplace Laplace, rewards total Total,
+topologies wheel Wheel, distributions triangle Triangle, latencies on_a_line OnALine, losses every_nth EveryNth,
+bandwidths dear_start DearStart, schedules bursts Bursts, availabilities nights Nights, stragglers growing Growing,
+partitions odd_even OddEven, outages one_at_random OneAtRandom, encodings halves Halves, adversaries mirror Mirror,
+defences midrange Midrange, mechanisms flat_noise FlatNoise, populations two_classes TwoClasses,
+recharges daylight Daylight, drifts flip Flip, metrics worst_agent METRIC
+"""
+ENTRY_POINTS = "".join(
+    f"[coband.{group}]\n{name} = open_lists_plugin:{value}\n"
+    for group, name, value in (entry.split() for entry in ENTRIES.split(","))
 )
 
-ENTRY_POINTS = """\
-[coband.algorithms]
-first_arm = open_lists_plugin:ALGORITHM
-[coband.problems]
-ladder = open_lists_plugin:PROBLEM
-[coband.kernels]
-laplace = open_lists_plugin:Laplace
-[coband.rewards]
-total = open_lists_plugin:Total
-[coband.topologies]
-wheel = open_lists_plugin:Wheel
-[coband.distributions]
-triangle = open_lists_plugin:Triangle
-[coband.latencies]
-on_a_line = open_lists_plugin:OnALine
-[coband.losses]
-every_nth = open_lists_plugin:EveryNth
-[coband.bandwidths]
-dear_start = open_lists_plugin:DearStart
-[coband.schedules]
-bursts = open_lists_plugin:Bursts
-[coband.availabilities]
-nights = open_lists_plugin:Nights
-[coband.stragglers]
-growing = open_lists_plugin:Growing
-[coband.partitions]
-odd_even = open_lists_plugin:OddEven
-[coband.outages]
-one_at_random = open_lists_plugin:OneAtRandom
-[coband.encodings]
-halves = open_lists_plugin:Halves
-[coband.adversaries]
-mirror = open_lists_plugin:Mirror
-[coband.defences]
-midrange = open_lists_plugin:Midrange
-[coband.mechanisms]
-flat_noise = open_lists_plugin:FlatNoise
-[coband.populations]
-two_classes = open_lists_plugin:TwoClasses
-[coband.recharges]
-daylight = open_lists_plugin:Daylight
-[coband.drifts]
-flip = open_lists_plugin:Flip
-[coband.metrics]
-worst_agent = open_lists_plugin:METRIC
-"""
 
-
-class FirstArmConfig(Config):
+class FirstArmConfig(coband.Config):
     """Parameters."""
 
     skipped: int = 0
     """Arms before the one that is pulled."""
 
 
-class FirstArm(Agent):
+class FirstArm(coband.Agent):
     """Pulls the same arm again and again, and tells nobody."""
 
-    def choose(self, arms: ArmSet) -> int:
+    def choose(self, arms: coband.ArmSet) -> int:
         config: Any = self.context.config
         return int(config.skipped)
 
-    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: coband.ArmSet, arm: int, reward: float) -> coband.Outbox:
         self.unshared += 1
         return []
 
-    def receive(self, message: Message, source: Address) -> Outbox:
+    def receive(self, message: coband.Message, source: coband.Address) -> coband.Outbox:
         return []
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = coband.Algorithm(
     name="first_arm",
     agent=FirstArm,
     server=None,
     config=FirstArmConfig,
     summary="Pulls the first arm.",
     reference="none",
-    needs=Needs(topologies=("star", "graph"), reliable=False),
+    needs=coband.Needs(topologies=("star", "graph"), reliable=False),
 )
 
 
-class Steps(World):
+class Steps(coband.World):
     """The arms of a ladder, the highest of which pays most."""
 
     dimension, fixed_arms = 1, True
@@ -143,7 +68,7 @@ class Steps(World):
     def __init__(self, steps: int) -> None:
         self._heights = np.linspace(0.0, 1.0, steps)
 
-    def arms(self, agent: int, turn: int) -> FloatArray:
+    def arms(self, agent: int, turn: int) -> coband.FloatArray:
         return self._heights[:, None]
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
@@ -153,68 +78,66 @@ class Steps(World):
         return {}
 
 
-class Ladder(Problem):
+class Ladder(coband.Problem):
     """Equal steps, of which the highest pays most."""
 
     kind: Literal["ladder"]
     steps: int = 4
     """Number of arms."""
 
-    def build(self, streams: Any, agents: int, base: Path | None = None) -> World:
+    def build(self, streams: Any, agents: int, base: Path | None = None) -> coband.World:
         return Steps(self.steps)
 
 
-PROBLEM = ProblemEntry(name="ladder", config=Ladder, summary="Arms at equal steps.", reference="none")
+PROBLEM = coband.ProblemEntry(name="ladder", config=Ladder, summary="Arms at equal steps.", reference="none")
 
 
 @dataclass(frozen=True)
-class Laplace(StationaryKernel):
+class Laplace(coband.StationaryKernel):
     """exp(-||x - y|| / l)."""
 
     length_scale: float = 1.0
-    columns: Columns | None = None
+    columns: coband.Columns | None = None
     kind: Literal["laplace"] = "laplace"
 
     def inverse_length(self) -> float:
         return 1.0 / self.length_scale
 
-    def finish(self, G: FloatArray) -> FloatArray:
-        values: FloatArray = np.exp(-np.sqrt(-2.0 * np.minimum(G, 0.0)))
-        return values
+    def finish(self, G: coband.FloatArray) -> coband.FloatArray:
+        return np.exp(-np.sqrt(-2.0 * np.minimum(G, 0.0)))
 
 
 class Sum:
     """The sum of an arm's features."""
 
-    def __call__(self, arms: FloatArray) -> FloatArray:
-        total: FloatArray = arms.sum(axis=-1)
-        return total
+    def __call__(self, arms: coband.FloatArray) -> coband.FloatArray:
+        return arms.sum(axis=-1)
 
     def describe(self) -> dict[str, Any]:
         return {}
 
 
-class Total(Reward):
+class Total(coband.Reward):
     """f(x) = x . 1."""
 
     kind: Literal["total"]
 
-    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
+    def draw(self, rng: np.random.Generator, source: coband.ArmSource) -> coband.RewardFunction:
         return Sum()
 
 
-class Wheel(BaseGraph):
+class Wheel(coband.BaseGraph):
     """A ring of agents around agent 0."""
 
     kind: Literal["wheel"]
 
-    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+    def draw(self, agents: int, rng: np.random.Generator) -> coband.Graph:
         rim = agents - 1
         rows = [sorted({0, 1 + agent % rim, 1 + (agent - 2) % rim}) for agent in range(1, agents)]
-        return Graph((tuple(range(1, agents)), *map(tuple, rows)), "wheel")
+        return coband.Graph((tuple(range(1, agents)), *map(tuple, rows)), "wheel")
 
 
-class Triangle(BaseDistribution):
+class Triangle(coband.BaseDistribution):
     """Values between 0 and ``width``, most of them in the middle."""
 
     kind: Literal["triangle"] = "triangle"
@@ -225,12 +148,11 @@ class Triangle(BaseDistribution):
     def mean(self) -> float:
         return self.width / 2
 
-    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        pairs: FloatArray = rng.random((size, 2)).sum(axis=1)
-        return pairs * self.width / 2
+    def draw(self, rng: np.random.Generator, size: int) -> coband.FloatArray:
+        return rng.random((size, 2)).sum(axis=1) * self.width / 2
 
 
-class OnALine(BaseLatency):
+class OnALine(coband.BaseLatency):
     """Agents stand on a line, and messages take a time in proportion to the distance."""
 
     kind: Literal["on_a_line"]
@@ -238,7 +160,7 @@ class OnALine(BaseLatency):
     """Time for a distance of 1."""
     delays: tuple[float, ...] = (1.0,)
 
-    def between(self, source: Address, destination: Address) -> BaseDistribution:
+    def between(self, source: coband.Address, destination: coband.Address) -> coband.BaseDistribution:
         return Triangle(width=self.step.width * (1 + abs(source - destination)))
 
     @property
@@ -246,7 +168,7 @@ class OnALine(BaseLatency):
         return 10 * self.step.mean
 
 
-class Halves(BaseEncoding):
+class Halves(coband.BaseEncoding):
     """Whole multiples of one half in 16 bits."""
 
     kind: Literal["halves"]
@@ -254,48 +176,48 @@ class Halves(BaseEncoding):
     def widths(self, n: int) -> Sequence[tuple[int, int]]:
         return [(n, 16)]
 
-    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Any]:
+    def encode(self, values: coband.FloatArray, rng: np.random.Generator) -> Sequence[Any]:
         return [(np.clip(np.rint(2.0 * values), -32768, 32767) + 32768.0).astype(np.uint64)]
 
-    def decode(self, parts: Sequence[Any], n: int) -> FloatArray:
+    def decode(self, parts: Sequence[Any], n: int) -> coband.FloatArray:
         return (parts[0].astype(np.float64) - 32768.0) / 2.0
 
 
-class Mirror(BaseBehaviour):
+class Mirror(coband.BaseBehaviour):
     """Sends the fields of its messages backwards."""
 
     kind: Literal["mirror"]
 
-    def corrupt(self, fields: Mapping[str, FloatArray], about: Sight) -> Mapping[str, FloatArray]:
+    def corrupt(self, fields: Mapping[str, coband.FloatArray], about: coband.Sight) -> Mapping[str, coband.FloatArray]:
         return {name: values[::-1].copy() if values.ndim == 1 else values for name, values in fields.items()}
 
 
-class Midrange(BaseDefence):
+class Midrange(coband.BaseDefence):
     """Half-way between the least and the largest number of any agent."""
 
     kind: Literal["midrange"]
 
-    def mean(self, statistics: FloatArray) -> FloatArray:
+    def mean(self, statistics: coband.FloatArray) -> coband.FloatArray:
         return (statistics.min(axis=0) + statistics.max(axis=0)) / 2.0
 
 
-class FlatNoise(BaseMechanism):
+class FlatNoise(coband.BaseMechanism):
     """Uniform noise on every pull, which no epsilon describes."""
 
     kind: Literal["flat_noise"]
     local: ClassVar[bool] = True
 
-    def noise(self, size: int, form: Any, number: int, draw: Callable[[str], np.random.Generator]) -> FloatArray:
+    def noise(self, size: int, form: Any, number: int, draw: Callable[[str], np.random.Generator]) -> coband.FloatArray:
         return draw(str(number)).uniform(-1.0, 1.0, size)
 
-    def weight(self, released: Released, form: Any, agent: bool) -> float:
+    def weight(self, released: coband.Released, form: Any, agent: bool) -> float:
         return float(released.pulls > 0)
 
     def epsilon(self, sigma: float, weight: float, delta: float, accountant: Any) -> float:
         return math.inf if weight else 0.0
 
 
-class EveryNth(BaseLoss):
+class EveryNth(coband.BaseLoss):
     """Every n-th copy on a link is lost."""
 
     kind: Literal["every_nth"]
@@ -322,7 +244,7 @@ class Stage:
         return self._free
 
 
-class DearStart(BaseBandwidth):
+class DearStart(coband.BaseBandwidth):
     """A link that opens at a time, and then lets 1000 scalars through per time unit."""
 
     kind: Literal["dear_start"]
@@ -332,7 +254,7 @@ class DearStart(BaseBandwidth):
         return Stage(self.start)
 
 
-class Bursts(BaseSchedule):
+class Bursts(coband.BaseSchedule):
     """All agents act several times at once, and rest then."""
 
     kind: Literal["bursts"]
@@ -352,18 +274,18 @@ class Bursts(BaseSchedule):
                     yield 10.0 * burst + turn, agent
 
 
-class Nights(BaseAvailability):
+class Nights(coband.BaseAvailability):
     """Every agent is down for the second half of each day."""
 
     kind: Literal["nights"]
     day: float = 8.0
 
-    def windows(self, agent: Address, rng: np.random.Generator) -> Iterator[tuple[float, float]]:
+    def windows(self, agent: coband.Address, rng: np.random.Generator) -> Iterator[tuple[float, float]]:
         for day in range(3):
             yield (day + 0.5) * self.day, (day + 1) * self.day
 
 
-class Growing(BaseStragglers):
+class Growing(coband.BaseStragglers):
     """Each agent is slower than the one before it."""
 
     kind: Literal["growing"]
@@ -373,27 +295,27 @@ class Growing(BaseStragglers):
         return [1.0 + self.step * agent for agent in range(count)]
 
 
-class OddEven(BasePartition):
+class OddEven(coband.BasePartition):
     """Odd and even agents cannot reach each other in the first time units."""
 
     kind: Literal["odd_even"]
     until: float = 2.0
 
-    def cuts(self, source: Address, destination: Address, time: float) -> bool:
+    def cuts(self, source: coband.Address, destination: coband.Address, time: float) -> bool:
         return time < self.until and (source - destination) % 2 == 1
 
 
-class OneAtRandom(BaseOutage):
+class OneAtRandom(coband.BaseOutage):
     """One agent goes down for a while."""
 
     kind: Literal["one_at_random"]
     start: float = 3.0
 
-    def windows(self, agents: int, rng: np.random.Generator) -> Mapping[Address, Iterable[tuple[float, float]]]:
+    def windows(self, agents: int, rng: np.random.Generator) -> Mapping[coband.Address, Iterable[tuple[float, float]]]:
         return {int(rng.integers(agents)): ((self.start, self.start + 1.0),)}
 
 
-class TwoClasses(BasePopulation):
+class TwoClasses(coband.BasePopulation):
     """Odd agents have slower devices, with slower links."""
 
     kind: Literal["two_classes"]
@@ -403,12 +325,12 @@ class TwoClasses(BasePopulation):
     def offers(self) -> frozenset[str]:
         return frozenset({"speed", "uplink"})
 
-    def draw(self, count: int, rng: np.random.Generator) -> Fleet:
+    def draw(self, count: int, rng: np.random.Generator) -> coband.Fleet:
         speed = np.where(np.arange(count) % 2, 1 / self.slower[0], 1.0)
-        return Fleet(count, {"speed": speed, "uplink": 64e3 * speed})
+        return coband.Fleet(count, {"speed": speed, "uplink": 64e3 * speed})
 
 
-class Daylight(BaseRecharge):
+class Daylight(coband.BaseRecharge):
     """A solar cell: half of the time."""
 
     kind: Literal["daylight"]
@@ -421,20 +343,22 @@ class Daylight(BaseRecharge):
             half += 1
 
 
-class Flip(BaseDrift):
+class Flip(coband.BaseDrift):
     """theta points the other way from some moment on."""
 
     kind: Literal["flip"]
     moments: tuple[float, ...] = (3.0,)
 
-    def path(self, theta: FloatArray, redraw: Any, streams: Any) -> Callable[[float], FloatArray]:
+    def path(self, theta: coband.FloatArray, redraw: Any, streams: Any) -> Callable[[float], coband.FloatArray]:
         opposite = -theta
         return lambda time: theta if time < self.moments[0] else opposite
 
 
-def worst(result: RunResult) -> float:
+def worst(result: coband.RunResult) -> float:
     """The largest regret of a single agent."""
     return max((float(agent["regret"] or 0.0) for agent in result.by_agent), default=math.nan)
 
 
-METRIC = RunMetric("worst_agent", "units of the reward", "regret of the agent with the largest", "lower", of=worst)
+METRIC = coband.RunMetric(
+    "worst_agent", "units of the reward", "regret of the agent with the largest", "lower", of=worst
+)

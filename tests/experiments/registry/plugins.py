@@ -1,7 +1,5 @@
 """Algorithms and a registry for tests of scenario files; nothing here ever does anything."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -20,8 +18,6 @@ from coband.simulator.problems import classification, contextual
 
 
 class Vector(Message):
-    """Up: some numbers."""
-
     kind: ClassVar[str] = "upload"
     numbers: FloatArray = payload()
 
@@ -43,8 +39,6 @@ class Quiet(Server):
 
 
 class AsyncConfig(Config):
-    """Parameters."""
-
     kernel: AnyKernel = Gaussian(gamma=1.0)
     """The kernel."""
     alpha: float = Field(default=1.0, ge=0)
@@ -56,8 +50,6 @@ class AsyncConfig(Config):
 
 
 class LocalConfig(Config):
-    """Parameters."""
-
     beta: float = Field(gt=0)
 
 

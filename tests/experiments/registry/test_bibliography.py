@@ -1,7 +1,5 @@
 """What to cite: every registered name has BibTeX, and runs print what they used."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Entry points found by the names in their files are those that Python finds."""
 
-from __future__ import annotations
-
 import sys
 from importlib.machinery import PathFinder
 from importlib.metadata import MetadataPathFinder, entry_points

@@ -1,7 +1,5 @@
 """Plugins of every kind, from outside of the package: a distribution in a folder, runs in other processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -45,7 +43,7 @@ network:
   outages: [{kind: one_at_random}, {kind: one_at_random, start: 11}]
 problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: total}}
 algorithms:
-  - {algorithm: async_kernel_ucb, kernel: {kind: laplace}, threshold: 0.1}
+  - {algorithm: async_kernel_ucb, kernel: {kind: product, factors: [{kind: laplace}, {kind: linear}]}, threshold: 0.1}
   - {algorithm: first_arm, skipped: 1}
 messages:
   encoding: {kinds: {upload: {rewards: {kind: halves}}}}
@@ -77,7 +75,6 @@ expect: [{label: first_arm, count: turns, equals: 15}]
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the distribution, and scenarios."""
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / PLUGIN.name).write_text(PLUGIN.read_text(encoding="utf-8"), encoding="utf-8")
     metadata = folder / "open_lists_plugin-1.0.dist-info"
@@ -91,7 +88,6 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def coband(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command line in a process that finds the distribution."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
     command = [sys.executable, "-P", "-W", "error", "-m", "coband", *words]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -116,9 +112,7 @@ def test_they_run(elsewhere: Path, name: str) -> None:
     checked(elsewhere, name)
     stored = json.loads((elsewhere / name / "results.json").read_text())
     assert all(one["worst_agent"] > 0 for entry in stored["results"] for one in entry["replications"])
-    again = coband(
-        elsewhere, "run", str(elsewhere / name / "scenario.yaml"), "--workers", "1", "--out", f"{name}-again"
-    )
+    again = coband(elsewhere, "run", f"{name}/scenario.yaml", "--workers", "1", "--out", f"{name}-again")
     assert again.returncode == 0, again.stderr
     repeated = json.loads((elsewhere / f"{name}-again" / "results.json").read_text())
     assert _fingerprints(repeated) == _fingerprints(stored)
@@ -162,7 +156,7 @@ MISTAKES = {
     "agents.availability={kind: night}": "did you mean nights? known: always, markov_on_off, trace, nights",
     "schedule={kind: bursts, sizes: [a]}": "schedule.sizes[0]: 'a' is not allowed: must be a whole number",
     "problem.kind=lader": "did you mean ladder? known: ",
-    "algorithms.0.kernel.kind=laplac": "did you mean laplace? known: gaussian,",
+    "algorithms.0.kernel.factors.0.kind=laplac": "did you mean laplace? known: gaussian,",
 }
 """Setting -> what is said of it."""
 
@@ -175,8 +169,6 @@ def test_mistakes_name_them(elsewhere: Path) -> None:
 
 
 class OtherRing(BaseGraph):
-    """Has the name of one of coband's own."""
-
     kind: Literal["ring"]
 
     def draw(self, agents: int, rng: Any) -> Graph:

@@ -1,7 +1,5 @@
 """Entry points: what is taken in, what is left out, and what is said about it."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint, distribution
@@ -9,12 +7,7 @@ from importlib.metadata import EntryPoint, distribution
 import pytest
 from pydantic import BaseModel
 
-from coband.simulator.experiments.registry.registry import (
-    Registry,
-    checked_algorithm,
-    checked_problem,
-    collect,
-)
+from coband.simulator.experiments.registry.registry import Registry, checked_algorithm, checked_problem, collect
 from coband.simulator.plugins.entry_points import PluginError, load
 from coband.simulator.problems.world import ProblemEntry
 from tests.experiments.registry.plugins import ASYNC, PROBLEMS
@@ -27,7 +20,6 @@ def point(name: str, value: str, group: str = "coband.algorithms") -> EntryPoint
 
 
 def collected(points: list[EntryPoint], problems: list[EntryPoint]) -> Registry:
-    """The registry of these entry points alone."""
     found, offered = load(points, checked_algorithm), load(problems, checked_problem)
     return collect(found.found, offered.found, [found, offered])
 
@@ -63,7 +55,6 @@ def test_the_same_entry_point_twice_is_no_news() -> None:
 
 
 def own(name: str, value: str) -> EntryPoint:
-    """An entry point of coband itself."""
     made = point(name, value)
     vars(made).update(dist=distribution("coband"))
     return made

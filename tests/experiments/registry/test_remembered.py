@@ -1,7 +1,5 @@
 """Answers that are kept in the cache directory: they equal the truth, and are given up when anything changes."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -32,7 +30,6 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
 
 
 def kept() -> list[Path]:
-    """All files in the cache directory."""
     return [path for path in Path(os.environ["XDG_CACHE_HOME"]).rglob("*") if path.is_file()]
 
 
@@ -83,9 +80,7 @@ def test_nothing_is_kept_beside_other_packages(
     assert (len(asked), kept()) == (2, [])
 
 
-def test_answers_are_kept_where_python_keeps_no_compiled_code(
-    asked: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_are_kept_where_python_keeps_no_bytecode(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     for _ in range(2):
         remembered("list", answer(asked))
@@ -116,9 +111,7 @@ def test_the_cache_directory_is_that_of_the_system(
     assert (found and found.parent) == (folder and tmp_path / folder / "coband" / "answers")
 
 
-def test_each_installation_and_each_python_has_a_file_of_its_own(
-    asked: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_installation_and_python_has_a_file_of_its_own(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     remembered("list", answer(asked))
     monkeypatch.setattr(module, "PACKAGE", Path("/elsewhere/coband"))
     monkeypatch.setattr(module, "_files", lambda folder: [])
@@ -148,7 +141,6 @@ def test_nothing_is_kept_where_the_registry_is_loaded(asked: list[int], monkeypa
 @pytest.mark.parametrize("damaged", ["", "{", "[]", '{"state": 1}', '{"state": "other", "answers": {"list": 0}}'])
 def test_a_damaged_file_is_replaced(asked: list[int], damaged: str) -> None:
     place = module.file()
-    assert place is not None
     place.parent.mkdir(parents=True)
     place.write_text(damaged)
     assert remembered("list", answer(asked)) == [1, {"a": None}]

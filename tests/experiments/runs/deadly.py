@@ -1,7 +1,5 @@
 """An algorithm that can kill its process, wait or fail; for tests of what surrounds it."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

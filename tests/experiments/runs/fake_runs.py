@@ -1,7 +1,5 @@
 """Runs of fake scenarios, here and in a process of their own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -22,8 +20,6 @@ ROOT = Path(__file__).parents[3]
 
 
 class Notes:
-    """A listener that remembers."""
-
     def __init__(self) -> None:
         self.total = 0
         self.progress: list[float] = []
@@ -56,7 +52,6 @@ def perform(
     until: Until | None = None,
     **scenario: Any,
 ) -> Report:
-    """Run a fake scenario into ``out``."""
     fake: Any = FakeScenario(**scenario)
     study = study_of(fake, only, numbers, until)
     command = ["coband", "run", "my file.yaml"]
@@ -81,12 +76,10 @@ def python(code: str) -> Iterator[subprocess.Popen[str]]:
     finally:
         process.kill()
         process.wait()
-        assert process.stdout is not None
         process.stdout.close()  # not read to its end: workers that go on for a moment hold the other side open
 
 
 def started(out: Path, workers: int = 1, **scenario: Any) -> AbstractContextManager[subprocess.Popen[str]]:
-    """`perform` in a process of its own."""
     return python(
         f"from pathlib import Path; from tests.experiments.runs import fake_runs\n"
         f"report = fake_runs.perform(Path({str(out)!r}), {workers}, **{scenario!r})\n"

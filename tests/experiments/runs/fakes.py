@@ -1,14 +1,12 @@
 """A small algorithm, a small world and a scenario of both, for tests of what surrounds them; workers can import it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from pydantic import BaseModel
@@ -73,7 +71,6 @@ class FakeServer(Server):
     """Adds up and tells everyone."""
 
     def receive(self, message: Message, source: int) -> Outbox:
-        assert isinstance(message, Sums)
         self.applied += message.pulls
         self.rounds += 1
         self.note("model", version=self.rounds)
@@ -212,7 +209,7 @@ class FakeScenario:
     def resolved(self) -> dict[str, Any]:
         return {"name": self.name, "schedule": {"turns": self.turns}}
 
-    def overridden(self, overrides: tuple[str, ...]) -> FakeScenario:
+    def overridden(self, overrides: tuple[str, ...]) -> Self:
         changes: dict[str, Any] = {}
         for override in overrides:
             key, _, text = override.partition("=")

@@ -1,7 +1,5 @@
 """What is said of jobs that broke off: mistakes with their place in a plugin, else tracebacks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

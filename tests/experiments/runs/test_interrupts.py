@@ -1,7 +1,5 @@
 """Steps that Ctrl-C does not cut in two."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Arrays that a machine cannot hold are refused before they are made; memory that runs out is told in one sentence."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -24,6 +22,12 @@ from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.posteriors.finite_domain import Domain
+
+POOL = {"kind": "pool", "dimension": 100, "size": 50_000_000}
+LARGE = {"kind": "ball", "dimension": 100_000, "count": 1_000_000}
+BOX = {"kind": "box", "dimension": 100, "points": 50_000_000}
+EAGER = {"algorithm": "eager_kernel_ucb", "label": "E", "kernel": {"kind": "gaussian", "gamma": 1.0}}
+GRAPH = {"network": {"topology": {"kind": "erdos_renyi", "p": 0.7}}, "algorithms": [EAGER]}
 
 
 @pytest.fixture
@@ -83,14 +87,7 @@ def test_dense_arrays_that_grow_with_products_of_sizes_ask_for_room() -> None:
     ("changed", "words"),
     [
         (
-            {
-                "agents": {"count": 200},
-                "schedule": {"kind": "rounds", "turns": 100},
-                "network": {"topology": {"kind": "erdos_renyi", "p": 0.7}},
-                "algorithms": [
-                    {"algorithm": "eager_kernel_ucb", "label": "E", "kernel": {"kind": "gaussian", "gamma": 1.0}}
-                ],
-            },
+            {"agents": {"count": 200}, "schedule": {"kind": "rounds", "turns": 100}, **GRAPH},
             "E: there is no room for exact posteriors of 200 groups of agents with up to 1",
         ),
         (
@@ -98,37 +95,16 @@ def test_dense_arrays_that_grow_with_products_of_sizes_ask_for_room() -> None:
             "E: there is no room for a matrix for the gradients of 100,000 weights: about 75 GiB, and this machine",
         ),
         (
-            {
-                "problem": {
-                    "kind": "contextual",
-                    "arms": {"kind": "pool", "dimension": 100, "size": 50_000_000},
-                    "reward": {"kind": "cosine"},
-                }
-            },
+            {"problem": {"kind": "contextual", "arms": POOL, "reward": {"kind": "cosine"}}},
             "N: there is no room for a pool of 50,000,000 points of dimension 100: about 37 GiB, and this machine",
         ),
         (
-            {
-                "problem": {
-                    "kind": "contextual",
-                    "arms": {"kind": "ball", "dimension": 100_000, "count": 1_000_000},
-                    "reward": {"kind": "cosine"},
-                }
-            },
+            {"problem": {"kind": "contextual", "arms": LARGE, "reward": {"kind": "cosine"}}},
             "N: there is no room for the arms of one turn, 1,000,000 of dimension 100,000: about 745 GiB",
         ),
+        ({"schedule": {"kind": "rounds", "turns": 10**15}}, "N: there is no room for the curves of "),
         (
-            {"schedule": {"kind": "rounds", "turns": 10**15}},
-            "N: there is no room for the curves of ",
-        ),
-        (
-            {
-                "problem": {
-                    "kind": "fixed_domain",
-                    "domain": {"kind": "box", "dimension": 100, "points": 50_000_000},
-                    "reward": {"kind": "cosine"},
-                }
-            },
+            {"problem": {"kind": "fixed_domain", "domain": BOX, "reward": {"kind": "cosine"}}},
             "N: there is no room for 50,000,000 points of dimension 100: about 37 GiB, and this machine",
         ),
     ],

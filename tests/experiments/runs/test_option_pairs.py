@@ -1,7 +1,5 @@
 """Options that do not go together are refused before a run; what is not refused runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -121,16 +119,8 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 
 def written(place: Path, problem: dict[str, Any], entry: dict[str, Any], further: dict[str, Any]) -> Path:
     """A small scenario of one algorithm."""
-    document = {
-        "name": "pair",
-        "seed": 3,
-        "replications": 1,
-        "agents": {"count": 4},
-        "schedule": {"kind": "rounds", "turns": 4},
-        "problem": problem,
-        "algorithms": [entry],
-        **further,
-    }
+    document = {"name": "pair", "seed": 3, "replications": 1, "agents": {"count": 4}, "problem": problem}
+    document |= {"schedule": {"kind": "rounds", "turns": 4}, "algorithms": [entry], **further}
     file = place / "pair.yaml"
     file.write_text(yaml.safe_dump(document))
     return file

@@ -1,7 +1,5 @@
 """Real processes: Ctrl-C at any moment, drivers that are killed, limits of the system."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -101,7 +99,6 @@ time.sleep(60)
 
 def test_idle_workers_end_soon_after_their_driver_was_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", IDLE], text=True, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         worker = int(process.stdout.readline())
         process.kill()
     killed = time.monotonic()

@@ -1,7 +1,5 @@
 """A scenario of pure exploration from file to result: columns, intervals, a trace that agrees with the ledger."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How many replications are added."""
 
-from __future__ import annotations
-
 import pytest
 
 from coband.simulator.experiments.runs.planner import more, still_wide

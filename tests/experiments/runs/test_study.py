@@ -1,7 +1,5 @@
 """Scenario files as runs: what their sections for sweeps mean there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Algorithms at the same simulated times."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import numpy as np

@@ -1,12 +1,11 @@
 """What a user of agents on a graph gets to read for each mistake."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from coband.simulator.cli.main import main
+from tests.experiments.scenario.cases import cases
 
 SCENARIO = """\
 name: friends
@@ -22,112 +21,74 @@ problem:
 algorithms:
   - {algorithm: eager_kernel_ucb, label: Eager, kernel: {kind: gaussian, gamma: 1}}
 """
-DIST = "algorithms.0.algorithm=dist_kernel_ucb"
 KINDS = "erdos_renyi, barabasi_albert, watts_strogatz, grid, ring, line, star, complete, edge_list, given"
+EITHER = KINDS.replace(", ", " | ")
 
 
-def file_of(topology: str) -> str:
-    return f"network.topology={{kind: edge_list, file: {topology}}}"
+MISTAKES = """
+network.topology={kind: edge_list, file: nowhere.txt}
+    network.topology: the graph's file 'nowhere.txt' is missing. Looked for: HERE/nowhere.txt, and nowhere.txt in
+        HERE/data and its folders. Set `network.topology.file` to a file of links (on the command line: `--set
+        network.topology.file=FILE`).
+network.topology={kind: edge_list, file: small.txt}
+    network.topology: HERE/small.txt: the largest connected part has 3 nodes, fewer than the 6 agents; set agents.count
+        to at most 3
+network.topology={kind: edge_list, file: broken.txt}
+    network.topology: HERE/broken.txt:3: '7' is no link; two nodes are expected
+network.topology={kind: edge_list, file: empty.txt}
+    network.topology: HERE/empty.txt: the file has no links
+network.topology={kind: edge_list, file: small.txt, sample: snow}
+    --set network.topology={kind: edge_list, file: small.txt, sample: ...: network.topology.sample: 'snow' is not
+        allowed: must be one of breadth_first, random_walk, largest_component
+network.topology.p=1.5
+    <SET>: network.topology.p: 1.5 is not allowed: must be <= 1
+network.topology.p=0
+    <SET>: network.topology.p: 0 is not allowed: must be > 0
+network.topology.p=1e-9
+    network.topology: no connected graph in 1000 draws of erdos_renyi, p = 1e-09 with 6 agents; raise p, or set
+        connected: false
+network.topology.q=1
+    <SET>: network.topology.q: unknown key; allowed: seed, kind, p, connected
+network.topology=torus
+    <SET>: network.topology: 'torus' is not allowed: must be one of star, grid, ring, line, complete or {kind: <EITHER>,
+        ...}
+network.topology={kind: torus}
+    <SET>: network.topology.kind: 'torus' is not a known kind; known: <KINDS>
+network.topology={kind: grid, rows: 4}
+    network.topology: grid: rows(=4) must divide 6, the number of agents
+network.topology={kind: barabasi_albert, m: 6}
+    network.topology: barabasi_albert: m(=6) must be < 6, the number of agents
+network.topology=star
+    HERE/x.yaml:12:17: algorithms[0].algorithm: eager_kernel_ucb cannot run on network.topology star; it runs on: graph.
+        On star run: approx_dis_kernel_ucb, async_kernel_ucb, async_lin_ucb, async_lin_ucb_am, delb, dis_kernel_ucb,
+        dis_lin_ucb, discounted_dis_lin_ucb, dp_fts, dp_fts_de, fed_glb_ucb, fed_lin_ucb and 20 more
+algorithms.0.hops=0
+    <SET>: algorithms[0].hops: 0 is not allowed: must be >= 1
+algorithms.0.hops=half
+    <SET>: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or one of half_diameter, diameter
+algorithms.0.posterior=exakt
+    <SET>: algorithms[0].posterior: 'exakt' is not allowed: must be one of exact, nystrom or {kind: exact | nystrom,
+        ...}; did you mean exact?
+problem.contexts.kind=clusters
+    HERE/x.yaml:9:28: problem.contexts.dimension: unknown key; allowed: kind, hops, around
+algorithms.0.posterior={kind: exact, memory: 1e-4}
+    <SET>: algorithms[0].posterior.memory: this key is gone: a posterior that is larger than the memory of the machine
+        is refused
+algorithms.0.algorithm=dist_kernel_ucb
+    Eager: dist_kernel_ucb needs one arm set for all turns of all agents; this problem offers fresh arms each turn; give
+        problem.arms kind: pool without count, or problem.kind fixed_domain
+problem={kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: cosine}}
+=> & algorithms.0.network_kernel={kind: linear}
+    Eager: network_kernel needs a problem that tells agents their contexts (problem.kind: network); with others use
+        network_kernel: mmd, or null
+"""
+"""Settings, and what the program says of them, with its name of the last one where <SET> stands."""
 
 
-# (settings, what the program says)
-MISTAKES: list[tuple[list[str], str]] = [
-    (
-        [file_of("nowhere.txt")],
-        "network.topology: the graph's file 'nowhere.txt' is missing. Looked for: HERE/nowhere.txt, and nowhere.txt in "
-        "HERE/data and its folders. Set `network.topology.file` to a file of links (on the command line: `--set "
-        "network.topology.file=FILE`).",
-    ),
-    (
-        [file_of("small.txt")],
-        "network.topology: HERE/small.txt: the largest connected part has 3 nodes, fewer than the 6 agents; set "
-        "agents.count to at most 3",
-    ),
-    ([file_of("broken.txt")], "network.topology: HERE/broken.txt:3: '7' is no link; two nodes are expected"),
-    ([file_of("empty.txt")], "network.topology: HERE/empty.txt: the file has no links"),
-    (
-        ["network.topology={kind: edge_list, file: small.txt, sample: snow}"],
-        "--set network.topology={kind: edge_list, file: small.txt, sample: ...: network.topology.sample: 'snow' is not "
-        "allowed: must be one of breadth_first, random_walk, largest_component",
-    ),
-    (["network.topology.p=1.5"], "--set network.topology.p=1.5: network.topology.p: 1.5 is not allowed: must be <= 1"),
-    (["network.topology.p=0"], "--set network.topology.p=0: network.topology.p: 0 is not allowed: must be > 0"),
-    (
-        ["network.topology.p=1e-9"],
-        "network.topology: no connected graph in 1000 draws of erdos_renyi, p = 1e-09 with 6 agents; raise p, or set "
-        "connected: false",
-    ),
-    (
-        ["network.topology.q=1"],
-        "--set network.topology.q=1: network.topology.q: unknown key; allowed: seed, kind, p, connected",
-    ),
-    (
-        ["network.topology=torus"],
-        "--set network.topology=torus: network.topology: 'torus' is not allowed: must be one of star, grid, ring, "
-        f"line, complete or {{kind: {KINDS.replace(', ', ' | ')}, ...}}",
-    ),
-    (
-        ["network.topology={kind: torus}"],
-        "--set network.topology={kind: torus}: network.topology.kind: 'torus' is not a known kind; known: " + KINDS,
-    ),
-    (
-        ["network.topology={kind: grid, rows: 4}"],
-        "network.topology: grid: rows(=4) must divide 6, the number of agents",
-    ),
-    (
-        ["network.topology={kind: barabasi_albert, m: 6}"],
-        "network.topology: barabasi_albert: m(=6) must be < 6, the number of agents",
-    ),
-    (
-        ["network.topology=star"],
-        "HERE/x.yaml:12:17: algorithms[0].algorithm: eager_kernel_ucb cannot run on network.topology star; it runs "
-        "on: graph. On star run: approx_dis_kernel_ucb, async_kernel_ucb, async_lin_ucb, async_lin_ucb_am, delb, "
-        "dis_kernel_ucb, dis_lin_ucb, discounted_dis_lin_ucb, dp_fts, dp_fts_de, fed_glb_ucb, fed_lin_ucb and "
-        "20 more",
-    ),
-    (
-        ["algorithms.0.hops=0"],
-        "--set algorithms.0.hops=0: algorithms[0].hops: 0 is not allowed: must be >= 1",
-    ),
-    (
-        ["algorithms.0.hops=half"],
-        "--set algorithms.0.hops=half: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or "
-        "one of half_diameter, diameter",
-    ),
-    (
-        ["algorithms.0.posterior=exakt"],
-        "--set algorithms.0.posterior=exakt: algorithms[0].posterior: 'exakt' is not allowed: must be one of exact, "
-        "nystrom or {kind: exact | nystrom, ...}; did you mean exact?",
-    ),
-    (
-        ["problem.contexts.kind=clusters"],
-        "HERE/x.yaml:9:28: problem.contexts.dimension: unknown key; allowed: kind, hops, around",
-    ),
-    (
-        ["algorithms.0.posterior={kind: exact, memory: 1e-4}"],
-        "--set algorithms.0.posterior={kind: exact, memory: 1e-4}: algorithms[0].posterior.memory: "
-        "this key is gone: a posterior that is larger than the memory of the machine is refused",
-    ),
-    (
-        [DIST],
-        "Eager: dist_kernel_ucb needs one arm set for all turns of all agents; this problem offers fresh arms "
-        "each turn; give problem.arms kind: pool without count, or problem.kind fixed_domain",
-    ),
-    (
-        [
-            "problem={kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: cosine}}",
-            "algorithms.0.network_kernel={kind: linear}",
-        ],
-        "Eager: network_kernel needs a problem that tells agents their contexts (problem.kind: network); with others "
-        "use network_kernel: mmd, or null",
-    ),
-]
-
-
-@pytest.mark.parametrize(("settings", "message"), MISTAKES)
+@pytest.mark.parametrize(("settings", "messages"), cases(MISTAKES))
 def test_a_mistake_has_its_message(
-    settings: list[str],
-    message: str,
+    settings: str,
+    messages: list[str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -138,14 +99,16 @@ def test_a_mistake_has_its_message(
     (tmp_path / "broken.txt").write_text("# links\n0 1\n7\n")
     (tmp_path / "empty.txt").write_text("# links\n")
     (tmp_path / "x.yaml").write_text(SCENARIO)
-    chosen = [part for setting in settings for part in ("--set", setting)]
+    chosen = [part for setting in settings.replace(" => &", " &").split(" & ") for part in ("--set", setting)]
     with pytest.raises(SystemExit) as left:
         main(["run", str(tmp_path / "x.yaml"), "--workers", "1", "--out", str(tmp_path / "run"), *chosen])
     assert left.value.code == 2
-    said = (
-        capsys.readouterr().err.rstrip().removeprefix("30 turns × 6 agents × 1 algorithm × 1 replication = 180 pulls\n")
-    )
-    assert said == message.replace("HERE", str(tmp_path))
+    size = "30 turns × 6 agents × 1 algorithm × 1 replication = 180 pulls\n"
+    said = capsys.readouterr().err.rstrip().removeprefix(size)
+    (message,) = messages
+    for name, text in {"HERE": tmp_path, "<SET>": f"--set {settings}", "<KINDS>": KINDS, "<EITHER>": EITHER}.items():
+        message = message.replace(name, str(text))
+    assert said == message
 
 
 def test_the_scenario_itself_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,5 @@
 """Algorithms' parameters, taken out of validated entries: the same as if their own models had read them."""
 
-from __future__ import annotations
-
 import json
 
 from pydantic import field_validator

@@ -1,7 +1,5 @@
 """``schema_version`` at the top of scenario files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

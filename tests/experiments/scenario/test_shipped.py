@@ -1,7 +1,5 @@
 """Scenarios that come with coband: every file has a name, a header and a place in the package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

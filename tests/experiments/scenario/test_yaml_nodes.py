@@ -1,7 +1,5 @@
 """Scenario files are read by PyYAML's parser in C where that makes no difference to the one in Python."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

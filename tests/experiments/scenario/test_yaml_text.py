@@ -1,7 +1,5 @@
 """Documents as text: both parsers of YAML read it back, and it does not depend on the library that writes it."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 from typing import Any

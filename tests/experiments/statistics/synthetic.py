@@ -3,8 +3,6 @@
 ``python -m tests.experiments.statistics.synthetic 2000`` prints the table of docs/evidence.md.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 
@@ -77,8 +75,7 @@ SIGNS = np.array([[share_process(k, n, 0.5) if k <= n else -LARGEST for k in ran
 
 def signs(x: FloatArray) -> FloatArray:
     """Log e-values for a positive median after every replication."""
-    found: FloatArray = SIGNS[np.arange(1, MOST + 1), (x > 0).cumsum(axis=1)]
-    return found
+    return SIGNS[np.arange(1, MOST + 1), (x > 0).cumsum(axis=1)]
 
 
 def false_share(x: FloatArray, rng: np.random.Generator, process: Process) -> tuple[float, float]:

@@ -1,7 +1,5 @@
 """E-processes against numerical integration, exact enumeration and simulation."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import chain, combinations, product

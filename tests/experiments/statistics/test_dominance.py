@@ -1,7 +1,5 @@
 """Which points are not dominated: by means, and by paired tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """docs/store.md: its queries give the numbers of the results, and the tables hold what it says."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -46,16 +44,12 @@ class Made(NamedTuple):
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """The entries of results.json."""
-        found: list[dict[str, Any]] = json.loads((self.path / "results.json").read_text())["results"]
-        return found
+        return json.loads((self.path / "results.json").read_text())["results"]
 
     def ask(self, about: str) -> list[Row]:
-        """The answer to a query of the page."""
         return list(query(self.path / "run.sqlite", QUERIES[about], 60.0).rows)
 
     def events(self) -> Iterator[sqlite3.Row]:
-        """The rows of the table of events, with the label and the replication of their jobs."""
         with closing(sqlite3.connect(self.path / "run.sqlite")) as connection:
             connection.row_factory = sqlite3.Row
             yield from connection.execute(
@@ -358,16 +352,8 @@ def test_meta_and_manifest(made: dict[str, Made]) -> None:
 
 def test_the_folder_of_a_sweep(made: dict[str, Made]) -> None:
     names = {file.name for file in made["sweep"].path.iterdir()}
-    assert names == {
-        "done",
-        "lock",
-        "lock.owner",
-        "manifest.json",
-        "results.json",
-        "run.sqlite",
-        "scenario.yaml",
-        "status.json",
-    }
+    files = "manifest.json results.json run.sqlite scenario.yaml status.json"
+    assert names == {"done", "lock", "lock.owner", *files.split()}
     assert all(f"`{name}" in PAGE for name in names)
     with closing(sqlite3.connect(made["sweep"].path / "run.sqlite")) as connection:
         found = connection.execute("SELECT DISTINCT phase, chosen FROM variants").fetchall()

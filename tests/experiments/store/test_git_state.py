@@ -1,7 +1,5 @@
 """A run knows the commit of the repository in which it was started."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

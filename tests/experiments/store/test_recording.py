@@ -1,12 +1,10 @@
 """What a job has recorded comes into the run's store whole, whenever an interrupt comes."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -14,7 +12,6 @@ from coband.simulator.experiments.store import recording, schema
 
 
 def part_of_a_job(folder: Path) -> Path:
-    """A job's own file with one row."""
     file = folder / "part.sqlite"
     connection = schema.connect(str(file), collected=False)
     schema.insert(connection, "series", [(0, 1, 0.5, 2.0, 3)])
@@ -39,7 +36,7 @@ class Interrupt:
     def __init__(self, line: int) -> None:
         self.left = line
 
-    def __call__(self, frame: FrameType, event: str, argument: Any) -> Interrupt | None:
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Self | None:
         if frame.f_code.co_filename != recording.__file__:
             return None
         if event == "line":

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -34,19 +32,13 @@ def run(path: Path) -> Iterator[store.StoredRun]:
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """A run of one job, open for tampering."""
     perform(tmp_path / "run", replications=1, labels=("Often",))
     with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite", isolation_level=None)) as connection:
         yield connection
 
 
 def test_a_finished_run_is_one_file(path: Path) -> None:
-    assert sorted(entry.name for entry in path.iterdir()) == [
-        "manifest.json",
-        "results.json",
-        "run.sqlite",
-        "scenario.yaml",
-    ]
+    assert {entry.name for entry in path.iterdir()} == {"manifest.json", "results.json", "run.sqlite", "scenario.yaml"}
     with store.open_run(path) as whole, store.open_run(path / "run.sqlite") as alone:
         assert alone.results() == whole.results()
         assert alone.manifest == whole.manifest
@@ -142,17 +134,10 @@ def test_every_agent_by_itself(run: store.StoredRun) -> None:
 DOCUMENT = (ROOT / "docs" / "store.md").read_text()
 
 
-@pytest.mark.parametrize("query", re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL))
-def test_the_questions_of_the_document_have_answers(path: Path, query: str) -> None:
-    with closing(sqlite3.connect(path / "run.sqlite")) as connection:
-        assert connection.execute(query).fetchone() is not None
-
-
 def test_the_document_names_every_column(path: Path) -> None:
     with closing(sqlite3.connect(path / "run.sqlite")) as connection:
-        tables = [
-            name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
-        ]
+        found = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
+        tables = [name for (name,) in found]
         columns = {row[1] for table in tables for row in connection.execute(f"PRAGMA table_info({table})")}
     words = set(re.findall(r"\w+", DOCUMENT))
     assert len(tables) == 17
@@ -168,16 +153,6 @@ def test_tallies(run: store.StoredRun) -> None:
     assert (news.sends, news.messages, news.scalars, news.deliveries) == (200, 1000, 1000, 1000)
     for by in reading.GROUPS:
         assert sum(tally.events for tally in reading.tally(run.jobs, by)) == 2 * (1600 + 1250)
-
-
-def test_a_sound_trace_verifies(run: store.StoredRun) -> None:
-    verdicts = list(verification.verify(run))
-    assert [(score.events, score.remark, score.differences) for score in verdicts] == [
-        (1600, "", ()),
-        (1250, "", ()),
-        (1600, "", ()),
-        (1250, "", ()),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -196,10 +171,7 @@ def test_a_sound_trace_verifies(run: store.StoredRun) -> None:
         *[
             (f"UPDATE {table} SET {change} {where}", table)
             for table, change, where in (
-                *[
-                    ("jobs", f"{column} = 7", "")
-                    for column in ("regret", "fingerprint", "status", "seed", "wall_seconds")
-                ],
+                *[("jobs", f"{name} = 7", "") for name in ("regret", "fingerprint", "status", "seed", "wall_seconds")],
                 ("series", "regret = 1e9", "WHERE turn = 5"),
                 ("series", "regret = regret + 1", "WHERE turn = (SELECT max(turn) FROM series)"),
                 ("agents", "regret = regret + 1", "WHERE agent = 1"),
@@ -221,15 +193,6 @@ def test_damage_is_found(damaged: sqlite3.Connection, tmp_path: Path, change: st
     assert any(message in difference for difference in score.differences), score.differences
 
 
-def test_a_run_without_trace_verifies_with_a_remark(tmp_path: Path) -> None:
-    perform(tmp_path / "run", replications=1, trace="off")
-    with store.open_run(tmp_path / "run") as run:
-        verdicts = list(verification.verify(run))
-        assert [len(series.turns) for series in run.series("Often")] == [200]
-    assert [score.differences for score in verdicts] == [(), ()]
-    assert "kept no trace" in verdicts[0].remark
-
-
 def test_a_full_trace_keeps_contents(tmp_path: Path) -> None:
     perform(tmp_path / "run", replications=1, trace="full", labels=("Often",))
     with store.open_run(tmp_path / "run") as run:
@@ -247,17 +210,3 @@ def test_numpy_numbers_and_nan_can_be_stored(tmp_path: Path) -> None:
         assert connection.execute("SELECT time, value FROM events").fetchall() == [(0.5, 3.0), (0.5, None)]
         assert [line[1] for line in connection.execute("PRAGMA table_info(events)")] == ["job", *COLUMNS]
         assert connection.execute("SELECT text FROM names").fetchall() == [("x",)]
-
-
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(store.StoreError, match=r"is not a run: there is no .*run\.sqlite"):
-        store.open_run(tmp_path)
-    (tmp_path / "run.sqlite").write_text("not a database, but long enough to be read as the header of one" * 4)
-    with pytest.raises(store.StoreError, match="is not a run store of coband"):
-        store.open_run(tmp_path)
-
-
-def test_another_version_is_refused(damaged: sqlite3.Connection, tmp_path: Path) -> None:
-    damaged.execute("PRAGMA user_version = 99")
-    with pytest.raises(store.StoreError, match="was made by a newer version of coband"):
-        store.open_run(tmp_path / "run")

@@ -1,7 +1,5 @@
 """Small sweeps, here and in a process of their own; workers can import it."""
 
-from __future__ import annotations
-
 import subprocess
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -34,20 +32,17 @@ algorithms:
 
 
 def registry() -> Registry:
-    """What is installed, and the algorithm that misbehaves."""
     installed = Registry.installed()
     return Registry({**installed.algorithms, "deadly": deadly.ALGORITHM}, installed.problems)
 
 
 def study(folder: Path, more: str = "", *settings: str, trace: Level = "off") -> Sweep:
-    """The scenario :data:`TEXT` with ``more`` after it, from a file."""
     file = folder / "small.yaml"
     file.write_text(TEXT + more)
     return load_study(file, settings, trace=trace, registry=registry())
 
 
 def perform(what: Sweep, out: Path, pool: WorkerPool | None = None, listener: Any = None) -> Report:
-    """Run a study into ``out``."""
     out.mkdir(exist_ok=True)
     commands = Commands(["coband", "run", "small.yaml"], ["coband", "sweep", "small.yaml"], "coband sweep --resume")
     pool = pool or InProcess()
@@ -80,14 +75,12 @@ def gated(folder: Path) -> tuple[str, Path]:
 
 
 def two_workers(cluster: str | None = None) -> WorkerPool:
-    """Two processes, or those of a cluster."""
     from coband.simulator.experiments.sweep.cluster import Cluster
 
     return Local(2) if cluster is None else Cluster(cluster)
 
 
 def fingerprints(report: dict[str, Any]) -> dict[tuple[str, int], str]:
-    """(label, replication) -> fingerprint."""
     return {
         (entry["label"], record["replication"]): record["fingerprint"]
         for entry in report["results"]
@@ -96,5 +89,4 @@ def fingerprints(report: dict[str, Any]) -> dict[tuple[str, int], str]:
 
 
 def result_cache(out: Path) -> list[Path]:
-    """The done-files of a sweep."""
     return sorted(out.glob("done/*/*.json.gz"))

@@ -1,11 +1,9 @@
 """What makes one job another one: the code that it executes, the files that it reads, the BLAS of numpy and scipy."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -25,7 +23,7 @@ def controller(*libraries: tuple[str, str]) -> type:
     """Something that finds these (path, version)."""
 
     class Controller:
-        def select(self, user_api: str) -> Controller:
+        def select(self, user_api: str) -> Self:
             assert user_api == "blas"
             return self
 
@@ -131,9 +129,7 @@ def test_what_code_imports_counts_wherever_it_is(
         assert code_of("plug_in_of_a_test.agent") != before
 
 
-def test_of_an_installed_package_the_files_of_its_distribution_count(
-    plugin: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_an_installed_package_its_distribution_s_files_count(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = {**address.distributions(), "plug_in_of_a_test": ["plug-in"]}
     monkeypatch.setattr(address, "distributions", lambda: known)
     installed(plugin, *(f"plug_in_of_a_test/{name}.py" for name in ("__init__", "agent", "unused")), "data.csv")
@@ -145,9 +141,7 @@ def test_of_an_installed_package_the_files_of_its_distribution_count(
     assert digests[-1] == digests[-2], "another distribution, or none, has installed it"
 
 
-def test_a_package_that_is_used_where_its_sources_are_counts_by_its_folder(
-    plugin: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_used_from_its_sources_counts_by_its_folder(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = code_of("plug_in_of_a_test.agent")
     known = {**address.distributions(), "plug_in_of_a_test": ["plug-in"]}
     monkeypatch.setattr(address, "distributions", lambda: known)
@@ -225,9 +219,7 @@ algorithms: [{algorithm: n_kernel_ucb}]
 """
 
 
-def test_ratings_count_by_their_content_and_are_missed_where_they_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ratings_count_by_content_and_are_missed_if_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COBAND_DATA", str(tmp_path))
     scenario, digests = loads(RATINGS), []
     files = Files()

@@ -1,7 +1,5 @@
 """Every key of a scenario is part of the address of its jobs, or there is a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -81,7 +79,6 @@ WITHOUT = {"schedule.order": "weights"}
 
 
 def addresses(found: dict[str, Any], folder: Path) -> frozenset[str] | None:
-    """The digests of a scenario's variants; None if it is not valid."""
     try:
         study = load_study(ScenarioText(yaml.dump(found, Dumper=yaml.CSafeDumper, sort_keys=False), "x", folder))
     except ScenarioError:

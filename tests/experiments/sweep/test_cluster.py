@@ -1,7 +1,5 @@
 """Sweeps on a Dask cluster: a scheduler and two workers on this machine, started and ended here."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -40,16 +38,14 @@ def _end_with_parent() -> None:
 
 @dataclass
 class Processes:
-    """A scheduler and its workers."""
-
     folder: Path
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def dask(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def dask(self, command: str, *more: str) -> subprocess.Popen[bytes]:
         """Start one of them; what it says goes to a file."""
         with (self.folder / "dask.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "dask", *arguments],
+                [sys.executable, "-m", "dask", *command.split(), *more],
                 cwd=ROOT,
                 stdout=log,
                 stderr=log,
@@ -60,13 +56,11 @@ class Processes:
         return process
 
     def address(self) -> str:
-        """That of the scheduler, once it has written it down."""
         file = self.folder / "scheduler.json"
         wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         return str(json.loads(file.read_text())["address"])
 
     def end(self) -> None:
-        """End them all."""
         for process in reversed(self.running):
             process.terminate()
         for process in self.running:
@@ -86,31 +80,10 @@ def made(folder: Path, *more: str) -> Iterator[tuple[str, Processes]]:
     """
     processes = Processes(folder)
     try:
-        processes.dask(
-            "scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            "0",
-            "--no-dashboard",
-            "--scheduler-file",
-            str(folder / "scheduler.json"),
-            *more,
-        )
-        address = processes.address()
-        processes.dask(
-            "worker",
-            address,
-            "--nworkers",
-            "2",
-            "--nthreads",
-            "1",
-            "--no-dashboard",
-            "--preload-nanny",
-            "coband",
-            "--local-directory",
-            str(folder),
-        )
+        scheduler = "scheduler --host 127.0.0.1 --port 0 --no-dashboard --scheduler-file"
+        processes.dask(scheduler, str(folder / "scheduler.json"), *more)
+        worker = "worker --nworkers 2 --nthreads 1 --no-dashboard --preload-nanny coband --local-directory"
+        processes.dask(worker, str(folder), address := processes.address())
         wait_until(lambda: workers(address) == 2)
         yield address, processes
     finally:
@@ -119,7 +92,6 @@ def made(folder: Path, *more: str) -> Iterator[tuple[str, Processes]]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a scheduler with two workers."""
     with made(tmp_path_factory.mktemp("cluster")) as (address, _):
         yield address
 
@@ -133,7 +105,6 @@ def workers(address: str) -> int:
 
 
 def pids(address: str) -> list[int]:
-    """Process ids of the workers."""
     from distributed import Client
 
     with Client(address, set_as_default=False) as client:
@@ -219,9 +190,8 @@ def test_somebody_else_who_listens_is_one_clear_message(monkeypatch: pytest.Monk
 
 def test_no_scheduler_is_one_clear_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.CONNECT_SECONDS", 1.0)
-    with pytest.raises(
-        WorkerPoolError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*Start one with `dask sch"
-    ):
+    said = r"no Dask scheduler answers at tcp://127.0.0.1:9 .*Start one with `dask sch"
+    with pytest.raises(WorkerPoolError, match=said):
         Cluster("tcp://127.0.0.1:9")
 
 
@@ -233,9 +203,8 @@ def test_without_dask_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatc
 
 def test_workers_of_another_kind_are_refused(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.code_version", lambda: "another")
-    with pytest.raises(
-        WorkerPoolError, match=r"(\d) of \1 workers .* its code or its libraries are of another version"
-    ):
+    said = r"(\d) of \1 workers .* its code or its libraries are of another version"
+    with pytest.raises(WorkerPoolError, match=said):
         Cluster(cluster)
     monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.kernels", lambda: ("mkl 2025 avx2",))
     with pytest.raises(WorkerPoolError, match=r"in their last bits. Start it with `dask worker .*-nanny coband`"):

@@ -1,7 +1,5 @@
 """Sweeps in the queue of a cluster: jobs of dask-jobqueue on this machine, and a Slurm that is two small programs."""
 
-from __future__ import annotations
-
 import gc
 import os
 import re
@@ -160,20 +158,17 @@ def test_wrong_options_are_one_clear_message(slurm: Path, options: list[str], me
 
 
 def test_wrong_systems_are_one_clear_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(
-        WorkerPoolError, match=r"--cluster 'slrum' is no known system; did you mean slurm\? There is slu"
-    ):
+    said = r"--cluster 'slrum' is no known system; did you mean slurm\? There is slu"
+    with pytest.raises(WorkerPoolError, match=said):
         cluster_of("slrum")
-    with pytest.raises(
-        WorkerPoolError, match=r"--cluster-option goes with the queue of a cluster: --cluster slurm\|pbs"
-    ):
+    said = r"--cluster-option goes with the queue of a cluster: --cluster slurm\|pbs"
+    with pytest.raises(WorkerPoolError, match=said):
         cluster_of("tcp://127.0.0.1:9", ["cores=4"])
     with pytest.raises(WorkerPoolError, match="is no address of a Dask scheduler"):
         cluster_of("somewhere")
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(
-        WorkerPoolError, match=r"--cluster pbs submits jobs by `qsub`, which is not here: start the sweep"
-    ):
+    said = r"--cluster pbs submits jobs by `qsub`, which is not here: start the sweep"
+    with pytest.raises(WorkerPoolError, match=said):
         cluster_of("pbs", ["cores=1", "memory=1GB"])
     monkeypatch.setitem(sys.modules, "dask_jobqueue.lsf", None)
     with pytest.raises(WorkerPoolError, match=r"--cluster lsf needs dask-jobqueue, .*pip install 'coband\[jobqueue\]'"):
@@ -184,9 +179,8 @@ def test_a_queue_that_takes_no_jobs_is_one_clear_message(slurm: Path, tmp_path: 
     (tmp_path / "slurm" / "sbatch").write_text("#!/bin/sh\necho 'invalid partition specified: shrt' >&2\nexit 1\n")
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ResourceWarning)
-        with pytest.raises(
-            WorkerPoolError, match=r"--cluster slurm: no job could be started: .*invalid partition spec"
-        ):
+        said = r"--cluster slurm: no job could be started: .*invalid partition spec"
+        with pytest.raises(WorkerPoolError, match=said):
             cluster_of("slurm", [*HERE, "queue=shrt"])
         gc.collect()
     assert [str(one.message) for one in warned if "unclosed cluster" in str(one.message)] == []

@@ -1,7 +1,5 @@
 """What reports and comparisons say about sweeps."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -38,10 +36,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[store.StoredRun]:
 def test_variants_are_read_back(run: store.StoredRun) -> None:
     found = variants(run)["K [noise=0.2, alpha=50]"]
     assert (found.entry, found.phase, found.chosen) == ("K", "fresh", False)
-    assert [(one.key, one.name, one.text, one.number) for one in found.parameters] == [
-        ("algorithms.K.alpha", "alpha", "50", 50.0),
-        ("problem.noise", "noise", "0.2", 0.2),
-    ]
+    expected = [("algorithms.K.alpha", "alpha", "50", 50.0), ("problem.noise", "noise", "0.2", 0.2)]
+    assert [(one.key, one.name, one.text, one.number) for one in found.parameters] == expected
     assert found.scenario()["problem"]["noise"] == 0.2
 
 
@@ -56,10 +52,8 @@ def test_a_surface_has_the_best_choice_within_an_environment(run: store.StoredRu
         for alpha in ("0", "1", "50")
     }  # type: ignore[index, arg-type]
     found = surface.best("K", {"noise": "0.2"})
-    assert found is not None
     assert found.mean == min(means.values())
     one = surface.best("K", {"noise": "0.2"}, alpha="1")
-    assert one is not None
     assert one.mean == means["1"]
     assert surface.best("D", {"noise": "0.2"}, alpha="1") is None
     assert heat_maps(surface) == [], "one parameter to choose, and none of the environment beside it"
@@ -177,10 +171,8 @@ def test_a_sweep_is_compared_with_runs_by_what_its_points_ran(run: store.StoredR
         assert [one["label"] for one in data.parsed(noise)["algorithms"]] == ["D", "K"]
     differ = "out and {} met different worlds (they differ in {}), so their differences are unpaired"
     assert found["same"] == ()
-    assert [found[name][0].partition(":")[0] for name in ("other", "noise")] == [
-        differ.format("other", "seed, agents.count"),
-        differ.format("noise", "problem.noise"),
-    ]
+    expected = [differ.format("other", "seed, agents.count"), differ.format("noise", "problem.noise")]
+    assert [found[name][0].partition(":")[0] for name in ("other", "noise")] == expected
 
 
 def test_other_runs_share_an_environment_only_if_its_keys_agree(run: store.StoredRun, tmp_path: Path) -> None:
@@ -197,11 +189,8 @@ def test_other_runs_share_an_environment_only_if_its_keys_agree(run: store.Store
 
 def test_variants_that_an_environment_does_not_affect_belong_to_all_of_it() -> None:
     whole = [{"noise": "0.1", "loss": "0"}, {"noise": "0.1", "loss": "1"}, {"noise": "0.2", "loss": "0"}]
-    assert combinations([{"noise": "0.1"}, *whole]) == [
-        {"noise": "0.1", "loss": "0"},
-        {"noise": "0.1", "loss": "1"},
-        {"noise": "0.2", "loss": "0"},
-    ]
+    expected = [{"noise": "0.1", "loss": "0"}, {"noise": "0.1", "loss": "1"}, {"noise": "0.2", "loss": "0"}]
+    assert combinations([{"noise": "0.1"}, *whole]) == expected
     assert combinations([{}]) == [{}]
 
 
@@ -220,7 +209,6 @@ def test_variants_that_needed_more_replications_are_not_the_best_for_that(tmp_pa
         cells = [cell.estimate for cell in surface.cells if cell.variant.entry == "K"]
         assert len({one.count for one in cells}) == 2
         best = surface.best("K", {})
-        assert best is not None
         assert best.mean == min(one.mean for one in cells)
         assert best.count < max(one.count for one in cells)
         found = analysis.Analysis(data.load([run]))
