@@ -1,4 +1,4 @@
-"""What a stored run holds, as tables."""
+"""What a stored run holds, as tables, and every pull of its jobs."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A command has them in the order of its help: what is read, what is changed or selected in it, how it is computed, the
 command's own, and last what comes out: ``--out``, ``--force``, ``--json``. No option but ``-h`` has a second name.
+
+Types of values are here too: numbers that a store has room for, never NaN or infinite, and paths.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Tables on standard output, with frames (rich) on a terminal, as plain aligned text in a pipe; and JSON."""
+"""Tables on standard output, with frames on a terminal (as one, as several with fewer columns each, or as blocks of
+lines), as plain aligned text in a pipe; and JSON.
+"""
 
 from __future__ import annotations
 

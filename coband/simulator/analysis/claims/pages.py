@@ -1,4 +1,4 @@
-"""The pages about claims: a table of all of them, and one page for each paper with its figures."""
+"""The pages about claims: a table of all of them, one page for each paper with its figures, and verdicts in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``coband trace stats``: totals over a trace."""
+"""``coband trace stats`` prints totals over a trace, and ``coband trace hash`` fingerprints."""
 
 from __future__ import annotations
 
