@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coband.simulator.conformance import Vacuous, graphs, kit
-from coband.simulator.conformance import kit as coins
 from coband.simulator.conformance.runs import batches, registry, run
 from tests.every import every
 from tests.everyday import slow
@@ -107,9 +106,9 @@ def _one_look_at_memory() -> Iterator[None]:
     """Whoever looks for generators that nodes draw from goes through all objects once, not for each case."""
     for entry in registry().algorithms.values():
         import_module((entry.server or __name__).partition(":")[0])
-    generators = coins._generators()
+    generators = kit._generators()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coins, "_generators", lambda: generators)
+        patch.setattr(kit, "_generators", lambda: generators)
         yield
 
 

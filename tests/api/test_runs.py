@@ -15,7 +15,7 @@ import coband
 from coband.simulator.cli.main import main
 from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.scenario.overrides import to_yaml
-from coband.simulator.terminal import progress as bars
+from coband.simulator.terminal import progress
 from tests.api.conftest import STUDY
 
 ROOT = Path(__file__).parents[2]
@@ -244,7 +244,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_where(tmp_path: Path, monkeypatc
         if status.state == "running" and status.ended == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(bars.Bar, "changed", interrupt)
+    monkeypatch.setattr(progress.Bar, "changed", interrupt)
     with pytest.raises(KeyboardInterrupt, match=r"1 finished jobs are kept in .*; coband.load\('.*run'\) reads them"):
         coband.run(STUDY, workers=1, out=tmp_path / "run")
     run = coband.load(tmp_path / "run")

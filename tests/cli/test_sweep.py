@@ -7,8 +7,12 @@ from coband.simulator.cli import workers as command
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.terminal import progress
+<<<<<<< HEAD
 from coband.simulator.terminal import progress as bars
 from tests.cli.fake_cli import Program
+=======
+from coband.simulator.terminal.progress import duration
+>>>>>>> edge-62
 from tests.experiments.sweep.sweeps import TEXT
 
 PLAIN = TEXT.replace("  - {algorithm: deadly, label: D}\n", "").replace("replications: 2", "replications: 3")
@@ -199,4 +203,4 @@ def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     ("seconds", "text"), [(3.2, "3 s"), (61, "1 min 1 s"), (3700, "1 h 1 min"), (90_000, "1 d 1 h")]
 )
 def test_durations(seconds: float, text: str) -> None:
-    assert bars.duration(seconds) == text
+    assert duration(seconds) == text

@@ -15,7 +15,6 @@ from numpy.random import default_rng as early
 from coband.agents.kernel.one_kernel_ucb import ALGORITHM, OneKernelUCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import NonConformance, kit
-from coband.simulator.conformance import kit as coins
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.node import NodeContext
 
@@ -60,7 +59,7 @@ OTHERS: dict[str, tuple[Algorithm, str]] = {
 @pytest.fixture
 def new_ones_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Going through all objects in memory takes long, and shows only generators that were there before a run."""
-    monkeypatch.setattr(coins, "_generators", list)
+    monkeypatch.setattr(kit, "_generators", list)
 
 
 def check(algorithm: Algorithm, install: Callable[[Algorithm], str]) -> None:

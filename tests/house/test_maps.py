@@ -1,4 +1,7 @@
-"""The maps of the code, the list of decisions and the checks of each place agree with the tree."""
+"""The maps of the code, the list of decisions and the checks of each place agree with the tree.
+
+``python -m tests.house.test_maps`` draws the floors in docs/house.md again.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ import re
 import tomllib
 from pathlib import Path
 
+import networkx as nx
 import pytest
 import yaml
 
 import coband
+from tests.house.test_imports import EVERYWHERE, PACKAGE, module_graph
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("agents", "server", "simulator", "coband", "tests", "docs", "scenarios", "benchmarks")
-FLOORS = sorted(f"simulator/{path.parent.name}" for path in (ROOT / "simulator").glob("*/__init__.py"))
+ROOMS = sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.glob("*/**/__init__.py"))
+FLOORS = re.compile(r"(?<=tests.house.test_maps` writes this part. -->\n).*(?=<!-- end of floors)", re.DOTALL)
 A_PLACE = re.compile(r"`([\w.-]+(?:/[\w.-]+)*/?)`")
 MOST_LOOSE = {"simulator": 4, "simulator/core": 14}
 """Folder -> how many modules it may have beside its rooms."""
@@ -34,12 +40,36 @@ def test_a_map_names_what_there_is(page: str) -> None:
         for place in sorted(named)
         if "NAME" not in place and not any(one.endswith(f"/{place.rstrip('/')}") for one in there)
     ]
-    assert len(named) > 20
+    assert len(named) > 15
     assert missing == []
 
 
-def test_the_tour_has_every_folder() -> None:
-    assert [folder for folder in (*FLOORS, *FOLDERS) if f"`{folder}`" not in text("docs/house.md")] == []
+def floors() -> str:
+    """Draw the packages, each with what it imports, in such an order that it only imports what stands below it."""
+    tops = {"agents", "server", *(path.parent.name for path in (PACKAGE / "simulator").glob("*/__init__.py"))}
+    tops -= {name.removeprefix("simulator.") for name in EVERYWHERE}
+
+    def top(module: str) -> str:
+        name = module.removeprefix("coband.").removeprefix("simulator.").split(".")[0]
+        return name if name in tops else ""
+
+    edges = {(top(one), top(other)) for one, other in module_graph().edges}
+    graph = nx.DiGraph([(one, other) for one, other in edges if one and other and one != other])
+    levels = list(nx.topological_generations(graph.reverse()))
+    rows = [f"{room:<12} {' '.join(sorted(graph[room]))}".rstrip() for level in levels[::-1] for room in sorted(level)]
+    return "\n".join(["```text", *rows, "```", ""])
+
+
+def test_the_floors_are_drawn_as_they_are() -> None:
+    (drawn,) = FLOORS.findall(text("docs/house.md"))
+    assert drawn == floors(), "python -m tests.house.test_maps draws them again"
+
+
+def test_the_tour_has_every_room() -> None:
+    listed = re.findall(r"^\| `([\w/]+)` \|", text("docs/house.md").split("## Which check?")[0], re.MULTILINE)
+    short = {room if room.count("/") < 2 else room.removeprefix("simulator/") for room in ROOMS}
+    assert sorted(listed) == sorted(short)
+    assert [folder for folder in FOLDERS if f"`{folder}`" not in text("docs/house.md")] == []
 
 
 @pytest.mark.parametrize("folder", MOST_LOOSE)
@@ -99,3 +129,8 @@ def test_what_is_promised_can_be_imported() -> None:
     listed = re.findall(r"\b(\w+) as \1\b", text("coband/__init__.pyi"))
     assert [name for name in listed if not hasattr(coband, name)] == []
     assert len(listed) > 20
+
+
+if __name__ == "__main__":
+    page = ROOT / "docs" / "house.md"
+    page.write_text(FLOORS.sub(lambda _: floors(), page.read_text(encoding="utf-8")), encoding="utf-8")

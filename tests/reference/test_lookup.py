@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from coband.simulator.cli.main import cli
-from coband.simulator.core.populations import kinds as presets_module
+from coband.simulator.core.populations import kinds as population_kinds
 from coband.simulator.experiments.registry.catalogue import SOURCES
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.files import paths
@@ -36,7 +36,7 @@ def pages() -> dict[str, str]:
 
 def test_presets_say_where_each_number_is_from() -> None:
     """All sources of the file of presets, beside their numbers."""
-    file = (Path(presets_module.__file__).parent / "presets.yaml").read_text()
+    file = (Path(population_kinds.__file__).parent / "presets.yaml").read_text()
     named = {text.strip().strip('"') for text in re.findall(r"source: (.*)", file)}
     assert len(named) == 11
     assert {one["source"] for one in json.loads(describe("preset", "--json").output)["sources"]} == named

@@ -1,4 +1,5 @@
-"""Linear bandits that forget, for worlds that drift: SW-LinUCB (Cheung et al. 2019) and D-LinUCB (Russac et al. 2019).
+"""SW-LinUCB (Cheung et al. 2019) and D-LinUCB (Russac et al. 2019), algorithms 1: linear bandits that forget.
+As printed: `tests/oracles/single_agent.py`. Next: `lin_ucb.py`, `agent.py`.
 
 Every agent learns from its own pulls alone; t counts its own turns.
 """

@@ -1,4 +1,5 @@
 """GP-UCB over a fixed domain, every agent alone (Srinivas et al. 2010): N-KernelUCB of Pavlovic et al. 2024, section 5.
+As printed: `tests/oracles/gp_ucb.py`. Next: `n_kernel_ucb.py`.
 
 Mean and deviation are eq. 3 and eq. 4 of Pavlovic et al. 2024; its deviation is not divided by lambda, so that ``beta``
 here is ``alpha`` of ``n_kernel_ucb`` divided by sqrt(lam). ``beta: theory`` is that of IGP-UCB

@@ -1,5 +1,7 @@
 """Kernel UCB, IGP-UCB and kernel Thompson sampling, every agent alone (Dai et al. 2023 and Dubey and Pentland 2020,
-section 5; Valko et al. 2013; Chowdhury and Gopalan 2017)."""
+section 5; Valko et al. 2013; Chowdhury and Gopalan 2017).
+As printed: `tests/oracles/single_agent.py`. Next: `n_kernel_ucb.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Linear bandits of one agent: LinUCB (Li et al. 2010), OFUL (Abbasi-Yadkori et al. 2011), LinTS (Agrawal and
-Goyal 2013).
+"""LinUCB (Li et al. 2010), OFUL (Abbasi-Yadkori et al. 2011) and LinTS (Agrawal and Goyal 2013), by one agent.
+As printed: `tests/oracles/single_agent.py`. Next: `agent.py`.
 
 All keep V = lam I + sum x x^T and theta = V^(-1) sum y x.
 """

@@ -1,4 +1,6 @@
-"""NKernelUCB: every agent runs kernel UCB alone, without communication (baseline of Li et al. 2023, section 5)."""
+"""NKernelUCB: every agent runs kernel UCB alone, without communication (baseline of Li et al. 2023, section 5).
+As printed: `tests/oracles/n_kernel_ucb.py`. Next: `agent.py`.
+"""
 
 from __future__ import annotations
 

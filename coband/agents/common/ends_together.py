@@ -1,4 +1,4 @@
-"""Agents whose epochs or rounds end for all of them together or not at all; ``server.in_step`` is the server's side.
+"""Agents whose epochs or rounds end for all of them together or not at all (server: `coband.server.common`).
 
 Elimination needs the numbers of all agents. Where those of one cannot be had, exchanging ends for good and for
 everybody: each agent goes on alone with what it knows.

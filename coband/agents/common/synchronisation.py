@@ -1,4 +1,4 @@
-"""An agent that is synchronised with all others from time to time, and asks for it; see ``server.synchronisation``."""
+"""An agent that asks for synchronisations with all others; the server is in `server.common.synchronisation`."""
 
 from __future__ import annotations
 

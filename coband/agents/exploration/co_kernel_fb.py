@@ -1,7 +1,7 @@
-"""CoKernelFB: "Collaborative Pure Exploration in Kernel Bandit" (Du et al. 2023), Algorithm 2 (appendix C.4), fixed
-budget.
+"""CoKernelFB: "Collaborative Pure Exploration in Kernel Bandit" (Du et al. 2023), Algorithm 2, fixed budget.
+As printed: `tests/oracles/cope.py`. Next: `co_kernel.py`, `messages/exploration.py`, `server/exploration/co_kernel.py`.
 
-Deviations from the printed text: solver and ROUND as in ``agents.co_kernel_fc``; where arms are left after the R
+Deviations from the printed text: solver and ROUND as in `co_kernel_fc`; where arms are left after the R
 rounds (the paper's conditions exclude it) the one with the largest last estimate is the answer. With ``allocation:
 individual`` (CoKernelFB-IndAlloc) each agent spreads floor(T/R) samples over its own arms; R and the elimination stay.
 

@@ -1,4 +1,5 @@
 """CoKernelFC: "Collaborative Pure Exploration in Kernel Bandit" (Du et al. 2023), Algorithm 1, fixed confidence.
+As printed: `tests/oracles/cope.py`. Next: `co_kernel.py`, `messages/exploration.py`, `server/exploration/co_kernel.py`.
 
 Deviations from the printed text:
 

@@ -1,6 +1,7 @@
 """IndALBA and IndPolyALBA: every agent runs ALBA (Tao, Blanco, Zhou 2018, "Best Arm Identification in Linear Bandits
 with Linear Dimension Dependency") or PolyALBA (Du, Kuroki, Chen 2021, "Combinatorial Pure Exploration with Full-Bandit
 or Partial Linear Feedback") alone; baselines of Du et al. 2023, section 6.
+As printed: `tests/oracles/cope_alone.py`. Next: `pure_exploration.py`.
 
 ALBA eliminates in stages q = 0, 1, ...: stage q, with confidence 6 delta / (pi^2 (q + 1)^2), ends when at most
 floor(d/2^q) arms are left (at least one), so that the dimension halves. Round r of a stage, with the share

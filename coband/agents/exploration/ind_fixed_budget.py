@@ -1,11 +1,12 @@
 """IndPeaceFB and IndUniformFB: every agent spends its budget alone; baselines of Du et al. 2023, appendix A.
+As printed: `tests/oracles/cope_alone.py`. Next: `pure_exploration.py`.
 
 IndPeaceFB is fixed-budget Peace (Katz-Samuels, Jain, Karnin, Jamieson 2020, "An Empirical Process Approach to the Union
 Bound: Practical Algorithms for Combinatorial and Linear Bandits"): a number R of rounds known beforehand, floor(T/R)
 samples each; after each the arms are sorted by least squares and the longest prefix is kept whose complexity is at most
 half. The defaults are the logic of the authors' public code:
 
-* complexity: gamma, the square of the Gaussian width (``maths.exploration.gaussian_width``), and the design that makes
+* complexity: gamma, the square of the Gaussian width (``maths.exploration.pairs``), and the design that makes
   it small; R = ceil(max(log2 gamma, 2));
 * pooled: estimates use the samples of all rounds;
 * halving: rounded_up, the prefix is one of at most max(ceil(gamma/2), 1), and shorter than what there was;

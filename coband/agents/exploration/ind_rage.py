@@ -1,5 +1,6 @@
 """IndRAGE and IndRAGE/V: every agent runs RAGE alone (Fiez, Jain, Jamieson, Ratliff 2019, "Sequential Experimental
 Design for Transductive Linear Bandits", Algorithm 1); baselines of Du et al. 2023, section 6.
+As printed: `tests/oracles/cope_alone.py`. Next: `pure_exploration.py`.
 
 Rounds t = 1, 2, ... of an XY-optimal design over the agent's own arms Z, Pukelsheim rounding, ordinary least squares,
 elimination. With rho the value of the design, epsilon = 0.1, and delta shared out over the V agents (so that all are

@@ -1,7 +1,8 @@
 """CLUB: agents with close estimates make clusters that learn as one ("Online Clustering of Bandits", Gentile, Li and
 Zappella 2014, figure 1; discussed in Dubey and Pentland 2020, section 1).
+As printed: `tests/oracles/central.py`. Next: `central.py`, `tasks_posterior.py`, `messages/sharing.py`.
 
-The original is central; ``agents.central`` says how it runs on a graph. Here
+The original is central; `central` says how it runs on a graph. Here
 
 * links are tested with the estimates after the pull, and with the radii of the paper's experiments,
   alpha_2 sqrt((1 + log(1 + T_i)) / (1 + T_i)), as arms are chosen by the bounds of its experiments;

@@ -1,5 +1,6 @@
 """Coop-KernelUCB, Eager-KernelUCB and naive cooperation: "Kernel Methods for Cooperative Multi-Agent Contextual
 Bandits" (Dubey and Pentland 2020), Algorithms 1 and 2 and section 5.
+As printed: `tests/oracles/coop_kernel_ucb.py`. Next: `local_agent.py`, `tasks_posterior.py`, `messages/sharing.py`.
 
 Deviations from the printed text:
 

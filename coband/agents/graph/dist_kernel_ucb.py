@@ -1,5 +1,6 @@
-"""Dist-KernelUCB: "Kernel Methods for Cooperative Multi-Agent Contextual Bandits" (Dubey and Pentland 2020), Algorithm
-3.
+"""Dist-KernelUCB: "Kernel Methods for Cooperative Multi-Agent Contextual Bandits" (Dubey and Pentland 2020),
+Algorithm 3.
+As printed: `tests/oracles/coop_kernel_ucb.py`. Next: `coop_kernel_ucb.py`, `messages/sharing.py`.
 
 For one arm set at all turns. Central agents learn from all that reaches them; every other one pulls the arm that its
 centre pulled d trials earlier, d links away (d + 1 trials with ``delay: d``). Until it has heard of its centre it runs

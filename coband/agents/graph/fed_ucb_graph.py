@@ -1,16 +1,15 @@
-"""FedUCB on a graph, without a server (Dubey and Pentland 2020, "Differentially-Private Federated Linear Bandits",
-section 5): sums under differential privacy go gamma links far.
+"""FedUCB on a graph: "Differentially-Private Federated Linear Bandits" (Dubey and Pentland 2020), section 5, no server.
+As printed: `tests/oracles/fed_ucb.py`. Next: `linear/fed_ucb_estimator.py`, `messages/linear.py`.
 
-An agent has gamma estimators, of which each is used, and learns, at every gamma-th of its trials; so whatever is sent
-about one of them is everywhere within gamma links before it is used again. A pull is in one estimator's sums alone,
-with a tree of its own, so that all of them together are as private as one.
+Sums under differential privacy go gamma links far. An agent has gamma estimators, each of which is used, and learns, at
+every gamma-th of its trials; so whatever is sent about one of them is everywhere within
+gamma links before it is used again. A pull is in one estimator's sums only, with a tree of its own, so that all of them
+together are as private as one.
 
 Ours where the paper leaves it open: an agent whose estimator is due sends its sums and wants those of the others, who
 send theirs at their next trial of that estimator, together; what is sent at trial t is used from trial t + gamma on, by
 its sender as well. An agent that is behind, as it has joined later or is slow, counts from its own trial on at which it
 hears of them. Until an agent is heard its part of S is rho_min I.
-
-Longer than most, with `private_estimator`: several estimators for each agent, whose sums wait for their trial.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """GoB.Lin: linear bandits of agents whose tasks are alike where they are linked ("A Gang of Bandits", Cesa-Bianchi,
 Gentile and Zappella 2013, figure 2; discussed in Dubey and Pentland 2020, section 6).
+As printed: `tests/oracles/central.py`. Next: `central.py`, `tasks_posterior.py`, `messages/sharing.py`.
 
-The original is central; ``agents.central`` says how it runs on a graph. With the graph's Laplacian L and A = I + L, arm
+The original is central; `central` says how it runs on a graph. With the graph's Laplacian L and A = I + L, arm
 x of agent v becomes phi = (A kron I_d)^(-1/2) (e_v kron x) of V d coordinates, and all agents together run one LinUCB
 with M = I + sum phi phi^T and b = sum y phi. Since phi^T phi' = (A^(-1))_(v v') x^T x', this is ridge regression with
 K_z = A^(-1), the linear kernel and lambda = 1, and is computed so. The graph is that of the network, known to all.

@@ -1,4 +1,5 @@
 """Push gossip with kernel upper confidence bounds: agents on a graph send each pull to a few neighbours.
+As printed: `tests/oracles/push_gossip_kernel_ucb.py`. Next: `messages/sharing.py`.
 
 Ours, after "Epidemic Algorithms for Replicated Database Maintenance" (Demers et al. 1987) and "Gossip-based Distributed
 Stochastic Bandit Algorithms" (Szorenyi et al. 2013). In each turn agent v

@@ -1,5 +1,7 @@
-"""Approx-DisKernelUCB: kernel bandit with event-triggered synchronisation of embedded statistics (Li et al. 2022;
-baseline of Li et al. 2023, Pavlovic et al. 2024).
+"""Approx-DisKernelUCB: event-triggered synchronisation of embedded statistics (Li et al. 2022; baseline in Li et al.
+2023 and Pavlovic et al. 2024).
+As printed: `tests/oracles/approx_dis_kernel_ucb.py`. Next: `messages/synchronisation.py`,
+`server/kernel/approx_dis_kernel_ucb.py`.
 
 Between synchronisations an agent adds its own new points to its copy of the embedded statistics, the dictionary fixed.
 Once it has answered in a synchronisation it waits for the new model.

@@ -1,14 +1,16 @@
-"""Async-KernelUCB: "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment" (
-Li et al. 2023), Algorithm 1.
+"""Async-KernelUCB: "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment" (Li et al.
+2023), Algorithm 1.
+As printed: `tests/oracles/async_kernel_ucb.py`. Next: `messages/asynchronous.py`, `server/kernel/async_kernel_ucb.py`,
+`async_kernel_config.py`, `async_kernel_models.py`.
 
 Deviations from the printed text:
 
 * the embedding uses the Cholesky root of K_SS, with which equation 5 becomes zero padding
-(``maths.posteriors.nystrom``);
+  (``maths.posteriors.nystrom``);
 * with link delays the agent goes on with its old model while an exchange is under way (``blocking: false``); points
   pulled meanwhile belong to the next data set, and the trigger is not looked at again before the exchange has ended;
 * with delays the server answers requests at once (``server.exchanges``): one exchange at a time would make every agent
-wait for the slowest;
+  wait for the slowest;
 * ``repeats: drop`` (ours): a sampled point that the dictionary has already is not added again. The span is the same, so
   means and deviations are those of ``keep``; on a domain of few points messages become much smaller;
 * ``alpha: theory`` takes the information gain of the data behind the agent's model, 1/2 log det(I + A/(D beta lambda)),

@@ -1,5 +1,6 @@
 """Batched pure exploration (BPE): "Gaussian Process Bandit Optimization with Few Batches" (Li and Scarlett 2022),
 Algorithm 1; the centralised method that papers like Pavlovic et al. 2024 measure themselves against.
+As printed: `tests/oracles/bpe.py`. Next: `common/ends_together.py`, `messages/epochs.py`, `server/kernel/bpe.py`.
 
 In a batch each point is that of the largest posterior variance given the batch's points before it; after it, points
 that cannot be the best by the batch's own data are dropped: those with mu + beta sigma < max(mu - beta sigma).

@@ -1,5 +1,5 @@
-"""DisKernelUCB: exact kernel bandit with event-triggered synchronisation of raw points (Li et al. 2022; baseline of
-Pavlovic et al. 2024).
+"""DisKernelUCB: event-triggered synchronisation of raw points (Li et al. 2022; baseline of Pavlovic et al. 2024).
+As printed: `tests/oracles/dis_kernel_ucb.py`. Next: `messages/synchronisation.py`, `server/kernel/dis_kernel_ucb.py`.
 
 The data of all agents that has been synchronised is one log in an order that all agents know (synchronisation by
 synchronisation, agent by agent); an agent's newest points stand on top of it.

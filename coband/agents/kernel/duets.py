@@ -1,5 +1,6 @@
-"""DUETS (Pavlovic et al. 2024, "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared
-Randomness"), Algorithm 1.
+"""DUETS: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness" (Pavlovic
+et al. 2024), Algorithm 1.
+As printed: `tests/oracles/duets.py`. Next: `common/ends_together.py`, `messages/epochs.py`, `server/kernel/duets.py`.
 
 Deviations from the printed text:
 

@@ -1,4 +1,5 @@
 """Federated Thompson sampling: FTS (Dai et al. 2020), and FTS-DE, DP-FTS and DP-FTS-DE (Dai et al. 2021).
+As printed: `tests/oracles/fts.py`. Next: `messages/federated.py`, `server/kernel/fts.py`.
 
 After every turn an agent sends weights omega of M shared random features, drawn from its posterior. For each of P
 regions of the domain the server averages those of all agents, with large weights for agents that explore this region at

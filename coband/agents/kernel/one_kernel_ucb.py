@@ -1,5 +1,5 @@
-"""OneKernelUCB: every point is shared at once and all agents learn one exact model (baseline of Li et al. 2023, section
-5).
+"""OneKernelUCB: every point is shared at once, and all learn one exact model (baseline of Li et al. 2023, section 5).
+As printed: `tests/oracles/one_kernel_ucb.py`. Next: `messages/sharing.py`, `server/kernel/one_kernel_ucb.py`.
 
 With link delays an agent acts on what has reached it. The server numbers the points and says how many of each agent
 come before a point, so an agent knows which numbers are those of its own points. It knows the first part of the

@@ -1,12 +1,9 @@
-"""Async-LinUCB: an asynchronous linear bandit in which both sides decide what is worth sending.
+"""Async-LinUCB: "Asynchronous Upper Confidence Bound Algorithms for Federated Linear Bandits" (Li and Wang 2022).
+As printed: `tests/oracles/async_lin_ucb.py`. Next: `messages/linear.py`, `server/linear/async_lin_ucb.py`.
 
-Li and Wang 2022, "Asynchronous Upper Confidence Bound Algorithms for Federated Linear Bandits", homogeneous clients.
 An agent uploads its news when they have made the determinant of its V grow by gamma_u; the server then sends to every
 agent, unasked, what others have uploaded, if it makes the determinant of all data grow by gamma_d. Nobody waits, so
 that links with delays change nothing but when statistics arrive; they are sums, and may come in any order.
-
-Longer than most, with its server: nobody answers, so that both sides keep what the other knows and take back what is
-lost, and the server checks its sums.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Async-LinUCB-AM: as Async-LinUCB, where a part of theta is common to all agents and the rest is each agent's own.
+"""Async-LinUCB-AM: Async-LinUCB (Li and Wang 2022) for heterogeneous clients, who share only a part of theta.
+As printed: `tests/oracles/async_lin_ucb_am.py`. Next: `async_lin_ucb.py`, `messages/linear.py`,
+`server/linear/async_lin_ucb.py`.
 
-Li and Wang 2022, heterogeneous clients: x = (x_g, x_l), E y = x_g . theta_g + x_l . theta_l, theta_l the agent's. Arms
-are chosen by the sum of two upper bounds, one for each part. A pull's reward is divided into y_g + y_l once, by
-alternating minimisation that starts from y_g = y - x_l . theta_l:
+A context is x = (x_g, x_l), and E y = x_g . theta_g + x_l . theta_l, theta_l the agent's. Arms are chosen by the sum of
+two upper bounds, one for each part. A pull's reward is divided into y_g + y_l once, by alternating minimisation that
+starts from y_g = y - x_l . theta_l:
 
     theta_g = P (A_g + x_g x_g^T)^+ (b_g + y_g x_g),   y_l = y - x_g . theta_g,
     theta_l = P (A_l + x_l x_l^T)^+ (b_l + y_l x_l),   y_g = y - x_l . theta_l,
@@ -10,8 +12,7 @@ alternating minimisation that starts from y_g = y - x_l . theta_l:
 P shortens to length S. Then A_g, b_g take in x_g and y_g, which is what is exchanged, and A_l, b_l take in x_l and y_l.
 The text was not at hand: steps and constants are those of the authors' program, but that directions of less than 1e-9
 of the largest eigenvalue are no part of the pseudoinverse (there 1e-15, which rounding exceeds), and that both sides
-send when a determinant has grown by more than gamma (there also by just as much). Longer than most, with
-the server of Async-LinUCB: divided rewards, and two parts that are learnt apart.
+send when a determinant has grown by more than gamma (there also by just as much).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """DELB: distributed elimination for linear bandits (Wang et al. 2020), all agents on the same fixed arms.
+As printed: `tests/oracles/delb.py`. Next: `common/ends_together.py`, `messages/phases.py`, `server/linear/delb.py`.
 
 Phase l = 1, 2, ...: for a G-optimal design pi of the arms that are left, m(x) = ceil(C 4^l d^2 pi(x) ln(N T)) pulls of
 each arm are dealt out to the agents one after the other, as many to each. An agent sends the mean reward of each arm
@@ -8,8 +9,6 @@ that it was dealt; the server has theta = V^+ sum m(x) r(x) x with V = sum m(x) 
 The first phase needs no message, since everybody knows the arms. The last arm gets up to N - 1 pulls more, so that the
 agents' phases have one length. A last phase that is cut by the horizon sends nothing. The bounds are those of the
 paper's abstract.
-
-Longer than most, with its server: designs that both sides work out, the end of exchanging, a warning, checks of sums.
 """
 
 from __future__ import annotations

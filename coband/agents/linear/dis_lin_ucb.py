@@ -1,5 +1,6 @@
-"""DisLinUCB: linear bandit with event-triggered synchronisation of all agents (Wang et al. 2020; baseline of
-Li et al. 2023)."""
+"""DisLinUCB: event-triggered synchronisation of all agents (Wang et al. 2020; baseline of Li et al. 2023).
+As printed: `tests/oracles/dis_lin_ucb.py`. Next: `messages/linear.py`, `server/linear/dis_lin_ucb.py`.
+"""
 
 from __future__ import annotations
 

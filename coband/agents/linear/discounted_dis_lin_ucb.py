@@ -1,5 +1,7 @@
 """Discounted DisLinUCB (ours): D-LinUCB (Russac et al. 2019, algorithm 1) on the pulls of all agents, which exchange
 sums as in DisLinUCB (Wang et al. 2020), for worlds that drift.
+As printed: `tests/oracles/discounted_dis_lin_ucb.py`. Next: `dis_lin_ucb.py`, `messages/linear.py`,
+`server/linear/discounted_dis_lin_ucb.py`.
 
 Weights fade with rounds. A turn of an agent multiplies by gamma the weights of all that it holds, and a synchronisation
 by gamma^n those of all that the server holds, where n is the mean number of pulls in the uploads that it takes in. If

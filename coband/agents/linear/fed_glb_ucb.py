@@ -1,4 +1,5 @@
 """FedGLB-UCB: generalised linear bandit with a logistic link (Li and Wang 2022; baseline of Li et al. 2023).
+As printed: `tests/oracles/fed_glb_ucb.py`. Next: `messages/linear.py`, `server/linear/fed_glb_ucb.py`.
 
 Between synchronisations an agent takes an online Newton step per pull; in a synchronisation all agents fit one model to
 all their data by accelerated gradient descent, each gradient a round of messages.

@@ -1,4 +1,5 @@
 """FedLinUCB: asynchronous linear bandit (He et al. 2022; baseline of Li et al. 2023).
+As printed: `tests/oracles/fed_lin_ucb.py`. Next: `messages/linear.py`, `server/linear/fed_lin_ucb.py`.
 
 With link delays the agent goes on with its old model while an upload is under way (``blocking: false``); points pulled
 meanwhile belong to the next upload, and the trigger is not looked at before the answer has come.

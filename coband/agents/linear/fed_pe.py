@@ -1,4 +1,5 @@
 """Fed-PE: federated linear bandits by phased elimination (Huang et al. 2021, Algorithms 1 and 2).
+As printed: `tests/oracles/fed_pe.py`. Next: `common/ends_together.py`, `messages/phases.py`, `server/linear/fed_pe.py`.
 
 Every agent has K arms of its own; arm a of agent i has the mean x_(i,a) . theta_a (``parameters: per_arm``) or
 x_(i,a) . theta. Phase 0 pulls every arm once, phase p has f^p + K pulls with f^p = growth^p. The server spreads f^p
@@ -15,7 +16,6 @@ n = sum f^p and u = sigma sqrt(S (2 log(NK/delta) + log(S N/(d K)))) / n, S = d 
 The constants of the variants are those of the authors' program, which differs otherwise: it ends phases after the dealt
 pulls, takes sqrt(2 log(2 N K H / delta)) as the second part of alpha, and compares with arms that are eliminated.
 The bounds are those of the abstract, which gives their growth in T alone.
-Longer than most, with its server: three variants, intervals by theory, and least squares on directions alone.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""FedUCB: a linear bandit whose agents send sums under differential privacy (Dubey and Pentland 2020,
-"Differentially-Private Federated Linear Bandits", algorithm 1); ``fed_ucb_graph`` has the one without a server.
+"""FedUCB: "Differentially-Private Federated Linear Bandits" (Dubey and Pentland 2020), algorithm 1, with a server.
+As printed: `tests/oracles/fed_ucb.py`. Next: `fed_ucb_estimator.py`, `messages/linear.py`, `server/linear/fed_ucb.py`.
 
 DisLinUCB with a privatiser at every agent (`maths.private_sums`): in a synchronisation an agent sends the sums of all
 of its pulls with noise, and goes on with what the server has added up, M sums shifted by 2 Y I each. An agent asks for
@@ -9,8 +9,6 @@ and V = S + its pulls since then. One whose pulls have all been sent sends the s
 Only the sums are private. When an agent asks depends on its pulls, which the paper's proof leaves out (Zhou and
 Chowdhury 2024, who also dispute its bounds on regret and communication; none is declared here for that reason).
 The authors' public code shifts every entry in place of the diagonal, takes b for V^(-1) b, and has no agents that talk.
-
-Longer than most, with its server and `private_estimator`: noise by a tree, its account, and what is sent once more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """PLS: progressive learning and sharing, a linear bandit at few bits (Salgia and Zhao 2022).
+As printed: `tests/oracles/pls.py`. Next: `common/ends_together.py`, `messages/phases.py`, `server/linear/pls.py`.
 
 All agents have one parameter and arms that stay, the same or their own. In epoch k = 1, 2, ... an agent spreads d s_k
 pulls, s_k = ceil(C 4^k d ln(N log2 T)), over its arms by a G-optimal design. Of its estimate theta_i it
@@ -15,8 +16,6 @@ The text of the paper was not at hand: constants and stages are those of the aut
 of the abstract. alpha_0 = 1/2 is that of an older version, which sends about the published bits where arms are few
 (decision 47); the newest has 2, so that rounding may cost twice the noise of an estimate. Ours: a design in place of
 d + 2 arms in equal parts, unbiased rounding, and a norm that agents know without a message.
-
-Longer than most, with its server: pulls of two kinds, each with its state, and grids that both sides work out.
 """
 
 from __future__ import annotations

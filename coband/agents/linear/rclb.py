@@ -1,4 +1,5 @@
-"""RCLB: robust collaborative linear bandit by phased elimination (Mitra et al. 2022), where some agents lie.
+"""RCLB: robust collaborative linear bandit by phased elimination (Mitra et al. 2022), where some agents are Byzantine.
+As printed: `tests/oracles/rclb.py`. Next: `delb.py`, `messages/phases.py`, `server/linear/rclb.py`.
 
 All N agents have the same fixed arms. In phase l = 1, 2, ... every agent pulls each arm x of a G-optimal design pi of
 the arms that are left ceil(pi(x) n_l) times, n_l = C sigma^2 4^l d ln(1/delta_l), and sends theta_i by least squares.
@@ -20,8 +21,6 @@ By Hoeffding's inequality
 so that the threshold grows with the share of liars and shrinks with the number of agents as the abstract's regret does.
 An agent of which nothing comes counts as one of the floor(liars N); the others go on without it (ours).
 With C = 4 an agent alone would err by 2^(-l) at most, in each arm and phase with probability 1 - 2 delta_l.
-
-Longer than most, with its server: the derivation of the threshold, and checks of what the server keeps.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""FN-UCB: "Federated Neural Bandits" (Dai et al. 2023), algorithm 1; the server's side (algorithm 2) is
-``server.fn_ucb``.
+"""FN-UCB: "Federated Neural Bandits" (Dai et al. 2023), algorithm 1; algorithm 2 is the server's.
+As printed: `tests/oracles/fn_ucb.py`. Next: `fn_ucb_network.py`, `messages/neural.py`, `server/neural/fn_ucb.py`.
 
 What the text and the published code say, and what is ours:
 
@@ -15,7 +15,7 @@ What the text and the published code say, and what is ours:
 * The published code trains only once alpha > 0 (``train_when: alpha``), has alpha = 0 for three rounds
   (``alpha_start: 3``) and takes a point into the training set only in rounds that communicate and train
   (``training_points: communicated``): n, and with it the decay of the weights lam/n, begins at the first training.
-* A training that diverges is undone (``agents.restarts``).
+* A training that diverges is undone (`networks`).
 * With diagonal matrices the predicted means are rescaled to [0, 1] over the arms of a turn (footnote 4; ``rescale``).
 """
 

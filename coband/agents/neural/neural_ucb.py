@@ -1,9 +1,9 @@
-"""Neural bandits of one agent: NeuralUCB (Zhou et al. 2020) and NeuralTS (Zhang et al. 2021); baselines of Dai et al.
-2023.
+"""NeuralUCB (Zhou et al. 2020) and NeuralTS (Zhang et al. 2021), by one agent; baselines of Dai et al. 2023.
+As printed: `tests/oracles/single_agent.py`. Next: `networks.py`, `alone/agent.py`.
 
 U = lam I + sum g g^T with features g = grad f / sqrt(m) (``init: normal``: grad f) at the weights of the turn; the
 network is trained on all data after every turn, from the last weights. A training that diverges is undone
-(``agents.restarts``).
+(`networks`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Servers of agents whose epochs or rounds end for all of them together or not at all; see ``agents.in_step``."""
+"""Servers of agents whose epochs or rounds end for all together or not at all; see `agents.common.ends_together`."""
 
 from __future__ import annotations
 

@@ -11,14 +11,21 @@ import coband
 from coband.simulator.api.callbacks import Callback, Following
 from coband.simulator.api.errors import RunError, RunWarning, fits
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import workers as executors
 from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
 from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPool
+from coband.simulator.experiments.runs.workers import (
+    InProcess,
+    Local,
+    WorkerPool,
+    cores,
+    interrupts_held,
+    processes,
+    stop,
+)
 from coband.simulator.experiments.store.directory import RunDirectory
-from coband.simulator.terminal import progress as sentences
+from coband.simulator.terminal import progress
 from coband.simulator.terminal.progress import Bar
 
 
@@ -34,18 +41,18 @@ def drive_study(
     for sentence in Registry.installed().warnings:
         warnings.warn(sentence, RunWarning, stacklevel=3)
     if bar is not None and bar.visible():
-        sentences.announce(study)
+        progress.announce(study)
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
     with shown as listener:
         told = list(callbacks)
         following = Following(listener, told) if told else listener
         report = drive(study, place, workers=pool, commands=commands, listener=following)
-    if (early := sentences.early_end(report)) is not None and report.status.called_off:
+    if (early := progress.early_end(report)) is not None and report.status.called_off:
         warnings.warn(early, RunWarning, stacklevel=3)
     elif early is not None:
         text = early if report.gone else f"{early}; coband.load({str(report.directory)!r}) reads them"
         raise KeyboardInterrupt(text) if report.interrupted else RunError(text)
-    for sentence in sentences.warnings(report):
+    for sentence in progress.warnings(report):
         warnings.warn(sentence, RunWarning, stacklevel=3)
     if report.failures:
         count = f"{len(report.failures)} of {report.status.total} jobs broke off"
@@ -61,7 +68,7 @@ def count_of(workers: int | None, most: int) -> int:
     """
     if workers is not None and not (fits(workers, int) and workers >= 1):
         raise RunError(f"workers={workers!r}: at least one is needed, a whole number.")
-    return max(1, min(most, executors.cores())) if workers is None else int(workers)
+    return max(1, min(most, cores())) if workers is None else int(workers)
 
 
 def pool_of(workers: int | None, most: int) -> WorkerPool:
@@ -71,11 +78,11 @@ def pool_of(workers: int | None, most: int) -> WorkerPool:
         return InProcess()
     if coband.BLAS_IS_PINNED:
         return InProcess() if count == 1 else Local(count)
-    with executors.interrupts_held(first=True):
-        executor = executors.processes(1)
+    with interrupts_held(first=True):
+        executor = processes(1)
         found = executor.submit(kernels)
     try:
         jobs_run_on(found.result())
     finally:
-        executors.stop(executor)
+        stop(executor)
     return Local(count)

@@ -1,4 +1,4 @@
-"""Errors and warnings of the Python interface."""
+"""Errors and warnings of the Python interface, and whether arguments are of the types that annotations say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stored run holds, as tables."""
+"""What a stored run holds, as tables, and every pull of its jobs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from coband.simulator.analysis.traces.reading import spelled, traced
 from coband.simulator.api.driving import count_of
 from coband.simulator.api.errors import RunError, check, translated
 from coband.simulator.api.table import Table
-from coband.simulator.experiments.runs import workers as executors
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.runs.repeating import PULL
 from coband.simulator.experiments.runs.repeating import pulls as repeated
 from coband.simulator.experiments.runs.results import AGENT_KEYS
 from coband.simulator.experiments.runs.work import PickledScenario
+from coband.simulator.experiments.runs.workers import Serial, processes, stop
 from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
 from coband.simulator.experiments.store.files import called
@@ -259,10 +259,10 @@ def pulls(run: StoredRun, label: str | None, replication: int | None, workers: i
     jobs = list(_jobs(run, label, replication))
     count = count_of(workers, len(jobs))
     with ExitStack() as stack:
-        executor: Executor = executors.Serial()
+        executor: Executor = Serial()
         if count > 1 or not coband.BLAS_IS_PINNED:
-            executor = executors.processes(count)
-            stack.callback(executors.stop, executor)
+            executor = processes(count)
+            stack.callback(stop, executor)
         found = [(job, executor.submit(_pulls, job, scenario, fingerprint)) for job, scenario, fingerprint in jobs]
         rows = chain.from_iterable(((job.label, job.replication, *pull) for pull in one.result()) for job, one in found)
         return Table.from_rows(("label", "replication", *PULL), rows, ("label",))

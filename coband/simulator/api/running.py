@@ -17,11 +17,10 @@ from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import RunWarning, check, several, translated
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
-from coband.simulator.experiments.runs import workers as executors
 from coband.simulator.experiments.runs.repeating import Repeated, repeated
 from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.runs.study import Study, load_run
-from coband.simulator.experiments.runs.workers import WorkerPool
+from coband.simulator.experiments.runs.workers import WorkerPool, cores
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import SCENARIO
@@ -183,7 +182,7 @@ class Place:
         """Who runs the jobs."""
         require_one_place(self.workers, self.cluster, self.cluster_options)
         if self.cluster is None:
-            return pool_of(self.workers, executors.cores())
+            return pool_of(self.workers, cores())
         return cluster_of(self.cluster, self.cluster_options or {})
 
 

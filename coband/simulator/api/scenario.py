@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from coband.simulator.api.errors import fits, translated
 from coband.simulator.experiments.registry.registry import ALGORITHMS, Registry, ensure
 from coband.simulator.experiments.runs.preflight import preflight
-from coband.simulator.experiments.scenario import files as attachments
+from coband.simulator.experiments.scenario import files
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.loading import read_document
@@ -135,7 +135,7 @@ class Scenario:
         text = to_yaml(self.to_dict()) if self.settings else self._text
         if path is not None:
             with self.errors(), writing_to(Path(path), "Give another path."):
-                attachments.write(attachments.problems_in(self.to_dict(), self._base), Path(path).parent)
+                files.write(files.problems_in(self.to_dict(), self._base), Path(path).parent)
                 replace_text(Path(path), text)
         return text
 

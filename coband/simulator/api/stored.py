@@ -1,4 +1,4 @@
-"""A run or a sweep on disk, as tables, figures and explanations."""
+"""A run or a sweep on disk, as tables, figures, comparisons and explanations."""
 
 from __future__ import annotations
 

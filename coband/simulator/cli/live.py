@@ -100,7 +100,7 @@ def live(
     """
     request = Request(**options)
     with extra("live", "msgpack"):
-        from coband.simulator.live import deployment as pool  # noqa: F401, needs the extra
+        from coband.simulator.live import deployment  # noqa: F401, needs the extra
     from coband.simulator.experiments.runs.workers import cores
     from coband.simulator.live.config import Terms, refuse
     from coband.simulator.live.deployment import check_journals

@@ -2,6 +2,8 @@
 
 A command has them in the order of its help: what is read, what is changed or selected in it, how it is computed, the
 command's own, and last what comes out: ``--out``, ``--force``, ``--json``. No option but ``-h`` has a second name.
+
+Types of values are here too: numbers that a store has room for, never NaN or infinite, and paths.
 """
 
 from __future__ import annotations
@@ -237,13 +239,12 @@ class Request:
         return load_run(self.file, self.overrides(), self.only, self.numbers)
 
     def execute(self, study: Study, out: Path | None, listener: Listener) -> Report:
-        from coband.simulator.experiments.runs import workers as executors
         from coband.simulator.experiments.runs.driver import drive
         from coband.simulator.experiments.runs.reporting import Commands
-        from coband.simulator.experiments.runs.workers import check_open_files
+        from coband.simulator.experiments.runs.workers import check_open_files, cores
         from coband.simulator.experiments.store import directory
 
-        workers = self.workers or max(1, min(study.jobs, executors.cores()))
+        workers = self.workers or max(1, min(study.jobs, cores()))
         if workers > 1:
             check_open_files(workers)  # before there is a directory
         place = directory.create(study.name, out)

@@ -165,9 +165,9 @@ def _run(
     as_json: bool,
 ) -> int:
     from coband.simulator.analysis.claims import figures, results
-    from coband.simulator.analysis.claims import results as origin
     from coband.simulator.analysis.claims.jobs import Stopped
     from coband.simulator.analysis.claims.reproduction import Reproduction
+    from coband.simulator.analysis.claims.results import origin
 
     interrupted = False
     reproduction = Reproduction(
@@ -176,7 +176,7 @@ def _run(
         workers,
         size=size,
         budget=budget,
-        origin=origin.origin(seed),
+        origin=origin(seed),
         listener=progress.View,
         earlier=results.read(where) if resume else None,
     )

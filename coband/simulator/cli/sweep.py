@@ -26,7 +26,7 @@ from coband.simulator.cli.options import (
 from coband.simulator.cli.runs import RunPath
 from coband.simulator.cli.workers import RESUME, placed, pool
 from coband.simulator.terminal import progress, tables
-from coband.simulator.terminal import progress as bars
+from coband.simulator.terminal.progress import announce, exit_code, warn_of_end
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.job import Level
@@ -81,7 +81,7 @@ def sweep(
     if not study.gridded and place["cluster"] is None and not (resume or again):
         raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
     with pool(**place) as workers_found:
-        bars.announce(study)
+        announce(study)
         report = driven(request, study, workers_found, resume, out, again=again)
     if as_json:
         tables.show_json(report.object)
@@ -89,11 +89,11 @@ def sweep(
     else:
         sizes = {variant.scenario.agents.count for variant in study.variants}
         results.show_sweep(report.object, report.directory, several_sizes=len(sizes) > 1)
-    bars.warn_of_end(report)
+    warn_of_end(report)
     if report.status.state == "failed":
         failed, total = report.status.failed, report.status.total
         click.echo(f"{failed:,} of {total:,} jobs broke off; --resume tries them again", err=True)
-    context.exit(bars.exit_code(report))
+    context.exit(exit_code(report))
 
 
 def _load(request: Request, trace: Level) -> Sweep:
@@ -142,9 +142,9 @@ def _resume(where: Path) -> str:
 def _show_status(path: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from coband.simulator.experiments.sweep import directory as status
+    from coband.simulator.experiments.sweep import directory
 
-    found = status.read(path)
+    found = directory.read(path)
     if as_json:
         tables.show_json({**asdict(found), "rate": found.rate, "seconds_left": found.seconds_left})
     else:

@@ -1,4 +1,4 @@
-"""``coband validate``: check scenario files for mistakes."""
+"""``coband validate`` checks scenario files for mistakes; ``coband schema`` prints their JSON Schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whether a run sends what the algorithm declares: the size of every message, closed forms, and names of metrics."""
+"""Whether a run sends what the algorithm declares (sizes of messages, closed forms, names of metrics), whether payloads
+are finite numbers and headers hold nothing learnt, and whether everything has come to an end.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,10 @@ lost or counted twice; payloads are what the ledger counts; sizes of messages, c
 algorithm declares; after faults everybody goes on; nobody draws random numbers from anything but its own stream.
 
 A case that would say nothing, since nothing is sent or lost, is skipped with the reason.
+
+Random numbers are watched because ``np.random.default_rng(0)`` in an agent passes every comparison of a run with
+itself: the run can be repeated. But all replications and agents draw the same numbers, so a mean says nothing about
+chance. So nobody may make a generator while a node is at work, or draw from one that was there before the run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What determines a run: the plan of agents, schedule, network and levels."""
+"""What determines a run: the plan of agents, schedule, network and levels; what devices say of them."""
 
 from __future__ import annotations
 

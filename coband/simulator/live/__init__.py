@@ -4,14 +4,14 @@ Nodes, hosts, schedule, links and ledger are those of the simulator. What is dif
 one queue of events there is one for each process, run by the clock on the wall, and what leaves a link is written to a
 socket. Here alone are sockets, and clocks that decide anything.
 
-* ``machine``: the nodes of one process and all that is around them, up to the socket; a function of what it is given;
+* ``machine``: the nodes of one process and all that is around them, up to the socket; a function of what it is given.
+  Its ``Pump`` gives it what its clock and its sessions bring;
 * ``transport``: links and retransmission, with the two ends in two processes;
 * ``schema``: everything that hub and stations say to each other; ``frames``, ``codec``: how it is written, and what of
-  it is accepted; ``session``: frames exactly once over connections that break;
-* ``greeting``, ``door``: who may say anything at all; ``failures``: nodes that fail over what they were sent;
-* ``pump``: gives a machine what its clock and its sessions bring, and keeps a journal of it;
+  it is accepted, exactly once over connections that break;
+* ``listener``: who may say anything at all; ``config``: terms of a run, refusals, nodes that fail;
 * ``station``: a process with agents; ``hub``: the process with the server, to which all stations are connected, and
-  ``course``: what it does, again a function of what it is given;
-* ``deployment``: starts all processes of a run; ``reports``, ``merging``: one trace, ledger and result of them all;
-* ``pool``: jobs of a study that run so.
+  ``hub_state``: what it does, again a function of what it is given; ``journal``: what happened, to do it again;
+* ``deployment``: starts all processes of a run, and jobs of a study; ``reports``, ``merging``: one trace, ledger and
+  result of them all.
 """

@@ -1,4 +1,4 @@
-"""What cannot run live, in one sentence each."""
+"""How a live run is made, what cannot run live, and what goes wrong with one, each in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Starts the processes of a run on this machine, starts them again when they are killed, and ends them."""
+"""Starts the processes of a run on this machine, starts them again when they are killed, and ends them; `LivePool` runs
+the jobs of a study so, one after the other.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """Frames as bytes, and bytes as frames: a length of four bytes, then (kind, fields ...), checked against the schema.
 
 In a session it is (``NUMBERED``, number, kind, fields ...). Other frames are about the connection, and not repeated.
+
+A session carries frames in order and exactly once, over connections that may break and come again: frames are numbered
+and kept until the other end has said that it has them. After a break each end says how many it has.
 """
 
 from __future__ import annotations

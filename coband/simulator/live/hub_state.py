@@ -2,6 +2,8 @@
 
 Connections come and go, and processes say how far they are; what follows from that is a sequence of actions, which the
 hub writes to its journal. Done again, they lead to the same nodes, and to the same frames under the same numbers.
+
+`Peers` are the stations of a run, as the hub knows them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The hub's port, and who comes in: whoever knows the token. Of anybody else nothing is decoded."""
+"""The hub's port, and who comes in: whoever knows the token. Of anybody else nothing is decoded.
+
+Both ends send a text of a fixed size and a random number, and answer the other's number with a digest of both and the
+token. So a recorded handshake is worth nothing, and the token never goes over the wire. The station answers first: the
+hub tells nothing to anybody who does not know the token.
+"""
 
 from __future__ import annotations
 

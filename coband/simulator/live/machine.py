@@ -2,6 +2,10 @@
 
 A machine knows neither sockets nor clocks. Given the same frames at the same times, and its events run at the same
 times, it does the same and sends the same; so a process that was killed is made again from its journal.
+
+The pump drives a machine: it hands over frames as they come, and runs events when the clock on the wall says so.
+Simulated time is the time since the start in units of ``speed`` seconds. With a speed of 0 time is virtual: it stands
+still until the hub lets it go on, which it does when nothing is left to do at that time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Functions of the user's that scenarios name: of a module, of a file, or given in a session of Python."""
+"""Functions of the user's that scenarios name: of a module, of a file, or given in a session of Python.
+
+What a cell of a notebook defines cannot be imported by workers. It goes to them by value, pickled by cloudpickle.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 A list such as the topologies is one `Kinds`. Its members come from three places, in this order: modules of coband
 (`Kinds.own`, or entry points), entry points ``coband.<list>`` of installed packages, and `Kinds.register` at run time.
 A field of a scenario looks a kind up when it is validated, so that a class registered later counts at once.
+
+The docstrings below the fields of a class say what each field is; they are read from the source when somebody asks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Public datasets in their original files: names, origins, licences, and readers.
+"""Public datasets and graphs in their original files: names, origins, licences, and readers.
 
 This module does not download anything; `coband data fetch` does.
 """

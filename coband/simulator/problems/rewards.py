@@ -1,4 +1,4 @@
-"""Reward functions and noise: what `problem.reward` and `problem.noise` say.
+"""Reward functions, also Python functions of the user's, and noise: what `problem.reward` and `problem.noise` say.
 
 Rewards are found through the entry-point group ``coband.rewards``, ours and those of other packages alike.
 

@@ -1,4 +1,5 @@
-"""What the worlds of problems are made of: noise, blocks of turns, and arms that stay the same.
+"""What the worlds of problems are made of: noise, blocks of turns, arms that stay the same, and positions of random
+streams (a generator that waits takes 700 bytes, and in a large population most of them wait).
 
 All draws of a turn depend on (agent, the agent's own turn number) only, so that two algorithms compared on one
 replication meet the same arms and the same noise, whatever they send and in whatever order their agents act.

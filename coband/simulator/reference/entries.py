@@ -1,4 +1,6 @@
-"""What scenario files are made of, each with a name of its own: keys (``network.topology``) and kinds (``pareto``)."""
+"""What scenario files are made of, each with a name of its own: keys (``network.topology``) and kinds (``pareto``),
+read from the models of the JSON Schema.
+"""
 
 from __future__ import annotations
 

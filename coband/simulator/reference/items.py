@@ -1,4 +1,4 @@
-"""Keys and kinds as items: what there is to say of them, in JSON types."""
+"""Keys and kinds as items: what there is to say of them, in JSON types, and which algorithms they matter to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sheets: what is said of an item, in blocks that a terminal and a page show alike."""
+"""Sheets: what is said of an item, in blocks that a terminal and a page show alike; types and defaults in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Standard output and error: closed or full ones, names that no encoding has, and characters that deceive a reader."""
+"""Standard output and error: closed or full ones, names that no encoding has, characters that deceive a reader;
+warnings about plugins that could not be loaded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a sweep looks on a terminal while it runs, in a log, and from another terminal."""
+"""Progress of a run or a sweep: a bar on a terminal or in a notebook, lines in a log, or a table elsewhere."""
 
 from __future__ import annotations
 

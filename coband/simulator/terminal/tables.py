@@ -1,4 +1,6 @@
-"""Tables on standard output, with frames (rich) on a terminal, as plain aligned text in a pipe; and JSON."""
+"""Tables on standard output, with frames on a terminal (as one, as several with fewer columns each, or as blocks of
+lines), as plain aligned text in a pipe; and JSON.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import click
 from coband.simulator.experiments.safe_text import visible
 from coband.simulator.experiments.statistics.numerals import between as between
 from coband.simulator.experiments.statistics.numerals import number as number
-from coband.simulator.terminal import output as terminal
+from coband.simulator.terminal import output
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -142,7 +144,7 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, ke
 
     from coband.simulator.terminal.tables import framed
 
-    console = Console(file=terminal.raw(sys.stdout))
+    console = Console(file=output.raw(sys.stdout))
     shown = [[visible(cell) for cell in row] for row in rows]
     for part in framed(
         [visible(title) for title in header], shown, left, left if keys is None else keys, console.width

@@ -1,4 +1,6 @@
-"""All runs and sweeps below a directory: found anew at each look, read again only when their files have changed."""
+"""All runs and sweeps below a directory, each as a list shows it: found again at each look, read again only when their
+files have changed.
+"""
 
 from __future__ import annotations
 

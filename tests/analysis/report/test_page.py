@@ -13,7 +13,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report import analysis, data, diagram, sections
-from coband.simulator.analysis.report import sections as provenance
 from coband.simulator.analysis.report.drawing import styled, svg
 from coband.simulator.analysis.report.page import page
 from coband.simulator.experiments.store.manifest import Manifest
@@ -122,11 +121,11 @@ def test_only_what_repeats_is_said_to_repeat(made: Path, text: str, monkeypatch:
     assert "the same fingerprints again" in text
     monkeypatch.setattr(sections.contents, "figures", lambda *_, **__: ())
     with open_run(made) as one:
-        assert provenance.of(one).repeats
+        assert sections.of(one).repeats
         manifest = one.manifest
         for key in ("live", "not_installed"):
             one.manifest = cast(Manifest, {**manifest, key: {}})
-            assert not provenance.of(one).repeats, key
+            assert not sections.of(one).repeats, key
         text = page(analysis.Analysis(data.load([one])))
         assert "The run was made by <code>" in text
         assert "the same fingerprints again" not in text

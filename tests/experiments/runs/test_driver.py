@@ -15,8 +15,7 @@ import pytest
 from coband.simulator.conformance.runs import PROBLEM
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire import accounting
-from coband.simulator.experiments.runs import driver, job, results, work
-from coband.simulator.experiments.runs import workers as executors
+from coband.simulator.experiments.runs import driver, job, results, work, workers
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
 from coband.simulator.experiments.runs.job import DriverGone, Job, Outcome, attempt, check_driver
 from coband.simulator.experiments.runs.reporting import Report
@@ -85,13 +84,13 @@ def test_workers_change_nothing(tmp_path: Path) -> None:
 
 def test_there_are_no_more_processes_than_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    processes = executors.processes
+    processes = workers.processes
 
     def noted(count: int) -> Executor:
         asked.append(count)
         return processes(1)
 
-    monkeypatch.setattr(executors, "processes", noted)
+    monkeypatch.setattr(workers, "processes", noted)
     assert len(fingerprints(perform(tmp_path / "few", workers=40, replications=2))) == 4
     assert asked == [4]
 

@@ -9,7 +9,6 @@ import pytest
 
 from coband.simulator.core.nodes.node import Server
 from coband.simulator.experiments.runs import code_version
-from coband.simulator.experiments.runs import code_version as blas
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep import address
 from coband.simulator.experiments.sweep.address import Files, ForeignCode, _modules, configuration_digest
@@ -43,7 +42,7 @@ def controller(*libraries: tuple[str, str]) -> type:
     ids=["another package's is left out", "the system's counts where numpy brings none"],
 )
 def test_kernels(loaded: list[tuple[str, str]], found: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blas.threadpoolctl, "ThreadpoolController", controller(*loaded))
+    monkeypatch.setattr(code_version.threadpoolctl, "ThreadpoolController", controller(*loaded))
     assert code_version.kernels.__wrapped__() == found
 
 

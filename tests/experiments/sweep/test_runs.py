@@ -18,9 +18,8 @@ from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.runs.workers import Local
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.sweep import directory as files_module
-from coband.simulator.experiments.sweep import directory as status
 from coband.simulator.experiments.sweep import lock
-from coband.simulator.experiments.sweep.directory import ResultCache
+from coband.simulator.experiments.sweep.directory import ResultCache, read
 from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, wait_until
@@ -129,7 +128,7 @@ def test_a_killed_driver_loses_nothing_finished_and_resume_runs_the_rest(tmp_pat
         wait_until(lambda: len(result_cache(out)) == 4, process)
         with pytest.raises(lock.LockedError, match=f"another sweep is running in {out} .process {process.pid} on "):
             perform(study(tmp_path, more), out)
-    assert status.read(out).state == "killed"
+    assert read(out).state == "killed"
     gate.unlink()
     report = perform(study(tmp_path, more), out)
     assert [entry.kept for entry in report.status.entries.values()] == [2, 2]

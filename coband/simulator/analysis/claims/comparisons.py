@@ -1,4 +1,6 @@
-"""Conditions on means of metrics: differences, ratios, orders, ranges, shares of replications."""
+"""Conditions on means of metrics (differences, ratios, orders, ranges, shares of replications) and on curves (exponents
+of growth, one curve below another).
+"""
 
 from __future__ import annotations
 

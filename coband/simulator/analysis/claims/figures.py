@@ -1,4 +1,4 @@
-"""The papers' figures as numbers: curves and means with intervals, from finished jobs alone."""
+"""The papers' figures: curves and means with intervals, from finished jobs only, and their panels drawn as SVG."""
 
 from __future__ import annotations
 

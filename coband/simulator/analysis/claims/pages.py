@@ -1,4 +1,4 @@
-"""The pages about claims: a table of all of them, and one page for each paper with its figures."""
+"""The pages about claims: a table of all of them, one page for each paper with its figures, and verdicts in words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.analysis.claims import figures as drawing
 from coband.simulator.analysis.claims import reading, results, trials
 from coband.simulator.analysis.claims.claim import Claim, OpenSpace, Paper, PlacedClaim
 from coband.simulator.analysis.claims.condition import Finding
+from coband.simulator.analysis.claims.figures import svgs
 from coband.simulator.analysis.claims.outcome import LEVEL, Outcome, Verdict, fails_of, holds_of, verdicts
 from coband.simulator.analysis.claims.results import is_of_other_settings
 from coband.simulator.experiments.statistics import numerals
@@ -159,7 +159,7 @@ def texts(where: Path) -> Iterator[tuple[str, str]]:
         claims = [one for one in placed if one.paper == name]
         yield f"{name}.md", _paper(name, paper, claims, outcomes, found, figures)
         for number, figure in enumerate(figures, start=1):
-            yield from zip(_pictures(name, number, figure), drawing.svgs(figure), strict=True)
+            yield from zip(_pictures(name, number, figure), svgs(figure), strict=True)
 
 
 def _pictures(name: str, number: int, figure: Mapping[str, Any]) -> list[str]:

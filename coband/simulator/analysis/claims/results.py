@@ -1,4 +1,6 @@
-"""Results files: what every claim of a paper came to, with its numbers, its origin and the fingerprints of all jobs."""
+"""Results files: what every claim of a paper came to, with its numbers, its origin (versions, commit, machine), a
+digest of its settings, and the fingerprints of all jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A claim at one setting of what its paper leaves open: how far its conditions are, and what they say."""
+"""A claim at one setting of what its paper leaves open: how far its conditions are, and what they say. Labels are
+compared at equal values of a metric, each between two neighbouring points of its frontier.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which candidates of a search are evaluated again: those that no other of their algorithm dominates, well spread."""
+"""Which candidates of a search are evaluated again (those that no other of their algorithm dominates, well spread), and
+which point of a frontier to choose: ranked by the search's replications, confirmed and reported on fresh ones.
+"""
 
 from __future__ import annotations
 

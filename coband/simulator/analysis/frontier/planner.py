@@ -1,4 +1,6 @@
-"""What a search has to run: candidates generation by generation, the best of them again, and then on fresh seeds."""
+"""What a search has to run: candidates generation by generation, the best of them again, and then on fresh seeds; and
+how many jobs each part may cost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search may try: the parameters of each algorithm of a scenario, and scenarios with chosen values."""
+"""What a search may try: the parameters of each algorithm of a scenario; its points as validated scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The analysis behind a report, computed once for the HTML page, the figures and the terminal."""
+"""The analysis behind a report, computed once for the HTML page, the figures and the terminal.
+
+The keys of a grid are of two kinds. Those under ``algorithms.`` are parameters of algorithms, which one chooses. All
+others are the environment, which one faces. Algorithms are compared only within one environment: a lower regret under
+less noise is no merit of an algorithm. A single run has one environment without a name.
+"""
 
 from __future__ import annotations
 

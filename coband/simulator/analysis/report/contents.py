@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report import figures as curves
 from coband.simulator.analysis.report import frontier, rows, sweeps
-from coband.simulator.analysis.report import frontier as frontier_figure
 from coband.simulator.analysis.report.adversity import adversity_figure
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import REGRET
@@ -122,7 +121,7 @@ def entry_styles(analysis: Analysis) -> dict[str, LineStyle]:
 
 def _trade_off(analysis: Analysis) -> Figure | None:
     panels = frontier.trade_offs(analysis)
-    return frontier_figure.trade_off_figure(panels, entry_styles(analysis)) if panels else None
+    return frontier.trade_off_figure(panels, entry_styles(analysis)) if panels else None
 
 
 DRAWINGS = (

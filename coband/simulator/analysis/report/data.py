@@ -1,4 +1,4 @@
-"""The data of a report: the finished jobs of one or several runs, by label."""
+"""The data of a report: the finished jobs of one or several runs, by label; the events of a job as numpy columns."""
 
 from __future__ import annotations
 

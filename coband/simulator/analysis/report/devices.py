@@ -1,5 +1,6 @@
-"""The figure of a population: turns, links and availability of the devices of the first replication, and what became of
-them."""
+"""Figures about devices: turns, links and availability in the first replication; what became of slow, absent and
+exhausted ones; and the age of information, which says what decisions did not know of.
+"""
 
 from __future__ import annotations
 

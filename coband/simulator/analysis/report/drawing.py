@@ -1,4 +1,8 @@
-"""The common style of all figures: fonts, sizes, legends, and numbers at axes."""
+"""The common style of all figures: fonts, sizes, legends, numbers at axes, colours, markers, and inline SVG.
+
+Colours are distinguishable with colour blindness, and markers, dashes and hatches without colour. A colour means one
+thing in all figures of a page: an algorithm (Okabe and Ito 2008), a kind of message, or a state of an agent.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Figures with curves: regret and turns against turns, scalars, simulated time and energy."""
+"""Figures with curves: regret and turns against turns, scalars, simulated time and energy; means over replications on a
+common grid. Between two stored turns a curve keeps the earlier value (a step function), so it contains no interpolated
+value. A curve ends where the shortest replication ends.
+"""
 
 from __future__ import annotations
 

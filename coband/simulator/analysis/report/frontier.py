@@ -1,4 +1,6 @@
-"""The trade-off of a report: regret against what it costs, a point per label, and which of them are not dominated."""
+"""The trade-off of a report: regret against what it costs, a point per label with intervals in both directions, curves
+of parameters, and which points are not dominated.
+"""
 
 from __future__ import annotations
 

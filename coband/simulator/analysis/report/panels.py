@@ -11,7 +11,6 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from coband.simulator.analysis.report import contents, figures, frontier, multiples, rows
-from coband.simulator.analysis.report import frontier as frontier_figure
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.contents import NamedFigure
 from coband.simulator.analysis.report.data import REGRET, ReportError
@@ -131,5 +130,5 @@ def _curves(analysis: Analysis) -> Iterator[NamedPanel]:
     styles = contents.entry_styles(analysis)
     for found in frontier.trade_offs(analysis):
         name = "trade_off" if found[0].name == "scalars" else f"trade_off-{found[0].name}"
-        draw = partial(frontier_figure.draw, panel=found, styles=styles)
-        yield NamedPanel(name, draw, legend=frontier_figure.handles([found], styles))
+        draw = partial(frontier.draw, panel=found, styles=styles)
+        yield NamedPanel(name, draw, legend=frontier.handles([found], styles))

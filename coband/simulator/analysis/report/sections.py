@@ -2,6 +2,8 @@
 
 A further section is one more function in :data:`SECTIONS`. It gets figures by ``sheet.figures[name]`` (the drawings of
 ``contents.py``) and fills a template of ``templates/sections`` by ``sheet.fill``; see :func:`section`.
+
+How a run was made and the critical path of a round, in words, are such sections.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from coband.simulator.analysis.report import rounds, times
-from coband.simulator.analysis.report import times as communication_of
 from coband.simulator.analysis.report.adversity import lies
 from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP, Difference, Ranking
@@ -186,7 +185,7 @@ def fields(analysis: Analysis) -> ReportTable:
     rows = tuple(
         (one.label, kind, ARROWS[direction], field, meaning, *(number(round(value, 1)) for value in (scalars, bits)))
         for one in analysis.contenders
-        for kind, direction, field, meaning, scalars, bits in communication_of.fields(one)
+        for kind, direction, field, meaning, scalars, bits in times.fields(one)
     )
     header = ("label", "kind", "direction", "field", "holds", "scalars", "bits")
     return ReportTable("Means of a replication, without headers.", header, rows, texts=5)

@@ -16,6 +16,8 @@ At each moment of [0, simulated time of the job] an agent is in exactly one cate
 * finished: it is free after its last turn, while other agents continue.
 
 If several categories apply, the first in this list counts.
+
+`flows` is the communication of a label: scalars and messages by kind and direction, as means over replications.
 """
 
 from __future__ import annotations

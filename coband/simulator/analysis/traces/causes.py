@@ -1,4 +1,6 @@
-"""The causal chain of an event: from each event to its cause, back to the turn that started the chain."""
+"""Questions to a trace: the causal chain of an event, back to the turn that started it; the history of a message, with
+its copies, hops and effects; and what the number of an event means, in words.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Exports traces for other tools. A file appears only when it is complete, and replaces another one only on demand."""
+"""Exports traces for other tools: Perfetto, CSV, JSON lines or Parquet, with the columns of the view ``trace``. A file
+appears only when it is complete, and replaces another one only on demand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the trace of one job, event by event, from a finished run or from the file of a job that was killed."""
+"""Reads the trace of one job, event by event, from a finished run or from the file of a killed job; totals of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``coband trace show``: events, in order."""
+"""``coband trace show`` prints events, ``why`` the causes of one, and ``follow`` the history of a message."""
 
 from __future__ import annotations
 

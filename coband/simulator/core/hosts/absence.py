@@ -1,4 +1,4 @@
-"""Which nodes are down now, where that is worked out when somebody asks."""
+"""Which nodes are down now, which is worked out when somebody asks: away, or with a battery below its reserve."""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""Making the nodes of a run and the hosts around them; `core.assembly` makes the rest."""
+"""Making the parts of a run from its plan: nodes, the hosts around them, and everything else.
+
+What may come in: code that runs once, before the first event.
+"""

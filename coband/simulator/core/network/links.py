@@ -1,4 +1,6 @@
-"""One link: latency, bandwidth with FIFO serialisation, loss, duplication, order."""
+"""Links: latency, bandwidth with FIFO serialisation, duplication, order, and copies that are lost, independently or in
+bursts.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ turns. A copy that reaches a node which has seen the message is a duplicate and 
 deg(v) + sum of (deg(u) - 1) over the u at distance 1 .. gamma - 1, and |N_gamma(v)| - 1 per message of agent v.
 
 A message to one neighbour makes one hop over their link: one transmission and, when it arrives, one delivery.
+
+LOCAL messages of which copies travel one by one, over links that delay, lose or limit them, are at the end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What a node may know when it is made."""
+"""What a node may know when it is made: facts of the scenario, how long to wait for messages that were given up, and
+work that nodes would do alike and share, which is no way for information to pass between them.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A message is a frozen dataclass. Fields marked with :func:`payload` are the real numbers that a link has to carry and
 that the ledger counts; everything else (versions, positions, counts of pulls) is header.
+
+Mistakes of those who write algorithms are errors here: they say where the code is wrong, and what to write instead.
 """
 
 from __future__ import annotations

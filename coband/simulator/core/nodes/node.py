@@ -201,7 +201,7 @@ class Agent(Client):
         """Pulls, of all agents, whose statistics are in the model by which it chooses; None: nobody counts them.
 
         It is asked for between ``choose`` and ``observe``. The age of information follows from it
-        (``core.records.age``); nothing else may depend on it.
+        (``core.records.progress``); nothing else may depend on it.
         """
         return None
 

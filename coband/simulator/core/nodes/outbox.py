@@ -1,4 +1,4 @@
-"""Where nodes send messages: addresses, several recipients at once, the node itself later, the outbox."""
+"""Where nodes send messages: addresses, several recipients at once, the node itself later (timers), the outbox."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def refuse_outbox(outbox: object, node: object, method: str) -> None:
 
 
 class Timer(Message):
-    """Base of what a node has itself reminded of (``core.node.Later``): it costs nothing, and no other node sees it.
+    """Base of what a node has itself reminded of (`Later`): it costs nothing, and no other node sees it.
 
     Attributes:
         about: the node at the other end; None where there is none.

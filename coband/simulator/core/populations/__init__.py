@@ -1,4 +1,4 @@
-"""Fleets: tables of devices, from which agents get their speed, links and availability together.
+"""Populations: tables of devices, from which agents get their speed, links and availability together.
 
 What may come in: other sources of devices. `core.plan.settled` gives agents their devices.
 """

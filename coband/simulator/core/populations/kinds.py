@@ -1,4 +1,4 @@
-"""The populations that scenarios can name."""
+"""The populations that scenarios can name: tables, presets whose numbers have sources, and measurements of phones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit: ledger, trace, invariants, and what a run counts.
+"""Records: ledger, trace, invariants, and what a run counts.
 
 What lives here: records of what happened, and checks of them.
 What may come in: code that observes a run and never changes its course.

@@ -1,4 +1,10 @@
-"""Notes of every pull while a run goes on."""
+"""Notes of every pull while a run goes on, and the age of information: what the decision of a pull did not know of.
+
+At the decision of a pull, with n pulls of all agents made before it and k of them in the model that chose the arm
+(`Agent.pulls_in_model`), the age is n - k (the version age of information, as in Kaul, Yates and Gruteser 2012, with
+pulls in the place of time). The age in time is the simulated time since the newest message from which the model has
+learnt was sent by its origin: for so long nothing newer has come from other agents.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 A message says of its fields whether their sums over agents are what the server wants (``payload(adds=...)``). The
 server hears of each such upload the change of n times a robust mean of the agents' statistics, over the n agents that
 have sent any; so what its protocol sums is that robust sum, and the protocol itself stays what it is.
+
+On a graph each pull is passed on by itself. There an agent compares those that it hears of, itself among them, by the
+mean of y (1, x) over the pulls (x, y) that each has told. A defence says how much of a pull the agent takes: it scales
+the reward down to that share, and a pull with the share 0 is ignored.
 """
 
 from __future__ import annotations

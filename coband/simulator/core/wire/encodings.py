@@ -1,4 +1,4 @@
-"""Encodings: real numbers as whole numbers of fixed widths, and back.
+"""Encodings: real numbers as whole numbers of fixed widths, and back; values of payloads as arrays.
 
 An encoding turns n numbers into parts; a part is so many codes of so many bits each, which depend on n alone. So the
 bits of a field are known exactly, and the parts one after the other are what a link carries.

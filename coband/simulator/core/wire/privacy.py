@@ -1,4 +1,4 @@
-"""Privacy: what a scenario asks for, what noise protects, and what is sent without."""
+"""Privacy: what a scenario asks for, the mechanisms whose noise hides single pulls, and what is sent without noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Worlds whose pulls are bounded, so that noise can hide them, and noised if that is done at agents."""
+"""Worlds that the wire changes: those that lie about rewards to some agents, within a budget, and those whose pulls are
+bounded, so that noise can hide them, and noised if agents add the noise.
+"""
 
 from __future__ import annotations
 

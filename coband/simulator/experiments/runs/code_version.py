@@ -1,4 +1,4 @@
-"""Which code and which libraries results depend on, to the last bit."""
+"""Which code and which libraries results depend on, to the last bit, including the BLAS of numpy."""
 
 from __future__ import annotations
 

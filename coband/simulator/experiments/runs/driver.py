@@ -1,4 +1,6 @@
-"""The driver of runs and sweeps: finds what is done, has the rest run, keeps what comes back, and reports."""
+"""The driver of runs and sweeps: finds what is done, has the rest run, keeps what comes back, and reports. Ctrl-C does
+not cut a step of it in two.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job is one algorithm on one replication; this is how it runs, wherever that is."""
+"""A job is one algorithm on one replication; how it runs, wherever that is, and what is said if it breaks off."""
 
 from __future__ import annotations
 

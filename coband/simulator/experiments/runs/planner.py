@@ -1,4 +1,4 @@
-"""Which jobs there are to run: the replications of every variant, and more of them where a mean is not known yet."""
+"""Which jobs there are to run: the replications of every variant, and more of them while an interval is too wide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A stored run as something to run again, with changes: on the same arms and noise, with the same draws of links."""
+"""A stored run as something to run again, with changes: on the same arms and noise, with the same draws of links.
+
+`pulls` runs a stored job again to get every arm and reward: a store keeps the regret after at most 1000 turns, and
+neither arms nor rewards without a trace. The fingerprint shows that the repeated run equals the stored one bit by bit.
+"""
 
 from __future__ import annotations
 

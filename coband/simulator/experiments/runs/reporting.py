@@ -1,4 +1,4 @@
-"""What a driver is told before it begins, and what it tells while it runs and at its end."""
+"""What a driver is told before it begins (how much there is to run), and what it tells while it runs and at its end."""
 
 from __future__ import annotations
 

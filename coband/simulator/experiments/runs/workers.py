@@ -1,4 +1,4 @@
-"""Worker pools: who runs the jobs, in this process or in others."""
+"""Where jobs run: in this process, or in worker processes with one BLAS thread each; one interface for both."""
 
 from __future__ import annotations
 

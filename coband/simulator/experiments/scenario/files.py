@@ -1,4 +1,6 @@
-"""Reading scenario files, and resolving the file names in them."""
+"""Scenario files: reading them, resolving the file names in them, those that are installed with coband
+(``quickstart``), and files that must lie beside a stored scenario.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading scenario files: text, overrides, validation; every mistake is reported with its place in the file."""
+"""Reads and validates scenario files, section by section: every mistake is reported with its place in the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``--set key.path=value``: values from the command line replace values of a document."""
+"""``--set key.path=value``: values from the command line replace values of a document. Documents are written as YAML
+that YAML 1.1 and YAML 1.2 parsers read back unchanged.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads YAML into a tree of nodes.
+"""Reads YAML into a tree of nodes, each with its position in the file.
 
 Plain scalars follow the core schema of YAML 1.2 (chapter 10.3): ``1e-3`` is a number, ``010`` is ten, and ``no`` and
 ``off`` are text. The depth, and the number of values after expanding aliases, are limited.

@@ -1,4 +1,9 @@
-"""Evidence for and against a condition on means or shares, and several of them together."""
+"""Evidence for and against a condition on means or shares, and several of them together, by tests that may look at any
+time: e-processes, confidence sequences, closed e-BH.
+
+An e-value of a hypothesis has an expectation of at most 1 where the hypothesis is true. An e-process is one at every
+stopping time, so that the chance that it ever reaches 1/a is at most a (Ville 1939). All values here are logarithms.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a run directory: their names, and writing them whole or not at all."""
+"""The files of a run directory: their names, writing them whole or not at all, making and finding directories."""
 
 from __future__ import annotations
 

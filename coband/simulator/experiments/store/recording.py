@@ -1,4 +1,6 @@
-"""A job's own file: it fills while the job runs, so that a killed run leaves a readable trace."""
+"""A job's own file, which fills while the job runs, so that a killed run leaves a readable trace; and a finished job as
+bytes: what a worker sends back, and what a done-file holds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The directory of a sweep: that of a run, and what lets a later driver go on."""
+"""The directory of a sweep: that of a run, what lets a later driver go on, its status (written by the driver, readable
+after the driver's death), and its summary: means of every variant, and the best parameters of every algorithm.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ For one client and one block that is the G-optimal design of Kiefer and Wolfowit
 over all clients is the sum of the ranks of all V_b, G is never less; that certifies a design, and equality holds for
 the weights that maximise sum_b log det V_b. They are found by vertex exchange (Boehning 1986): each client in turn
 moves weight from its least to its most informative arm, as far as the determinants grow. Few arms keep weight.
+
+`deal` spreads the pulls of one design over agents: DELB (Wang et al. 2020), RCLB (Mitra et al. 2022).
 """
 
 from __future__ import annotations

@@ -1,4 +1,15 @@
-"""What pure exploration with a kernel computes: designs over task-arm pairs, samples per pair, estimated rewards."""
+"""What pure exploration with a kernel computes: designs over task-arm pairs, samples per pair, estimated rewards; and
+the Gaussian width of a set of arms with the design that makes it small.
+
+For directions z in Z, features phi_i of the arms that may be pulled and A(lambda) = sum_i lambda_i phi_i phi_i^T
+(Katz-Samuels, Jain, Karnin, Jamieson 2020, "An Empirical Process Approach to the Union Bound"):
+
+    gamma(Z) = min_lambda ( E max_{z in Z} (z - z0)^T A(lambda)^(-1/2) eta )^2,   eta ~ N(0, I)
+
+Any z0 gives the same value. The expectation is a fixed sum instead of random draws, so that equal runs are equal in
+every process: eta = +-radius * point on the sphere, with the points of a Kronecker sequence; the maximum is homogeneous
+in eta, so only the mean of the radius enters.
+"""
 
 from __future__ import annotations
 

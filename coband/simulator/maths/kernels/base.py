@@ -1,4 +1,5 @@
-"""What kernels share: how base kernels are bound to points, accurate distances for stationary ones, composites.
+"""What kernels share: binding to points (what depends on those points is computed once), accurate distances for
+stationary ones, composites.
 
 A base kernel lifts its arguments so that one matrix product carries all the arithmetic between two points,
 ``G = left(X) right(Y)^T``, followed by an elementwise function in place: ``k(X, Y) = finish(G)``.

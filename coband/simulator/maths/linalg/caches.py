@@ -1,4 +1,4 @@
-"""Results by what they were made from, so that nodes that would compute the same share one."""
+"""Results by what they were made from, so that nodes that would compute the same share one; triangular solves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Sharing(Protocol):
-    """Where nodes find the caches that they have in common (``core.node.Sharing``)."""
+    """Where nodes find the caches that they have in common (``core.nodes.context.Sharing``)."""
 
     on: bool
     """False: every node gets objects of its own."""

@@ -1,4 +1,6 @@
-"""Updates of square matrices without temporaries: at m of some hundreds, allocating costs as much as computing."""
+"""Updates of square matrices without temporaries: at m of some hundreds, allocating costs as much as computing. The
+LAPACK and BLAS routines that coband uses are here too.
+"""
 
 from __future__ import annotations
 

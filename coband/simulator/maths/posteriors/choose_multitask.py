@@ -1,4 +1,6 @@
-"""Which posterior on the tasks of several agents when (`maths.posteriors.choose` has the table of all)."""
+"""Which posterior on the tasks of several agents when (`maths.posteriors.choose` has the table of all); posteriors of
+several tasks as posteriors of augmented points [task | x | place] (``maths.kernels.multitask``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nystrom dictionaries and the embedding they define.
+"""Nystrom dictionaries, the embedding they define, and sufficient statistics of embedded data.
 
 For an ordered list of points S with kernel matrix K_SS = L L^T, the embedding of a point is z(x) = L^(-1) k_S(x).
 Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment") writes

@@ -6,8 +6,13 @@ With embeddings z over the dictionary (``maths.posteriors.dictionary``), A = sum
 
 (Li et al. 2023, "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", eq. 2). As long
 as there are not more observations than places all are in the dictionary, and the posterior is exact. With m places the
-dictionary is chosen (``maths.posteriors.nystrom_choice``) among the first 2 m observations when there are so many, then
-among the first 4 m, 8 m and so on; A and b are then computed anew. So n observations cost O(n m^2 + m^3 log n).
+dictionary is chosen among the first 2 m observations when there are so many, then among the first 4 m, 8 m and so on; A
+and b are then computed again. So n observations cost O(n m^2 + m^3 log n).
+
+The choice is greedy: each time the point with the largest rho(p)^2 r(p) is taken, where r(p) = k(p, p) - ||z(p)||^2 is
+what the dictionary leaves unexplained and rho(p) in [-1, 1] (the *relevance*) says how much p tells about the task that
+the posterior is asked about. With rho = 1 this is Cholesky factorisation with complete pivoting ("Low-rank kernel
+learning", Fine and Scheinberg 2001, JMLR 2); with other rho it is the same for D K D, D the diagonal matrix of rho.
 """
 
 from __future__ import annotations

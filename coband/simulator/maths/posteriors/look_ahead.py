@@ -12,6 +12,8 @@ right-hand side or for thirty. Three facts save most of the reading and of the a
 
 Weights serve only to leave arms out, with a margin for rounding; the scores of the others come from v.
 ``prepared_solves`` keeps solves and weights.
+
+`OwnPoints` are the points that an agent knows beside the prefix of a shared log: a small factor on top of the log's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nystrom posteriors over a dictionary.
+"""Nystrom posteriors over a dictionary, and the part of such a model that predicts.
 
 Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 2: with
 embeddings z(x) = L^(-1) k_S(x), statistics A = sum z z^T and b = sum z y, and P = (A + lam I)^(-1),

@@ -1,4 +1,4 @@
-"""The interface of every posterior: what it learns from, and what it says about arms."""
+"""The interface of every posterior: what it learns from, and what it says about arms; several asked at one moment."""
 
 from __future__ import annotations
 

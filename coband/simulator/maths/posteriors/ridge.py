@@ -4,6 +4,8 @@
 
 which for features with k(x, y) = g(x)^T g(y) is the exact posterior of Li et al. 2023, eq. 1, at a cost that does not
 grow with the data. V is a precision matrix, V^(-1) the covariance of theta up to the noise.
+
+`DiagonalRidge` keeps only the diagonal of V, as for the large networks of Dai et al. 2023 (figures 2(c) and 5).
 """
 
 from __future__ import annotations
