@@ -7,12 +7,8 @@ from coband.simulator.cli import workers as command
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.terminal import progress
-<<<<<<< HEAD
-from coband.simulator.terminal import progress as bars
-from tests.cli.fake_cli import Program
-=======
 from coband.simulator.terminal.progress import duration
->>>>>>> edge-62
+from tests.cli.fake_cli import Program
 from tests.experiments.sweep.sweeps import TEXT
 
 PLAIN = TEXT.replace("  - {algorithm: deadly, label: D}\n", "").replace("replications: 2", "replications: 3")
