@@ -229,3 +229,19 @@ def test_objects_that_no_scenario_can_have(given: Any, message: str) -> None:
 def test_a_graph_must_have_as_many_nodes_as_there_are_agents() -> None:
     with pytest.raises(coband.ScenarioError, match="given: the graph has 4 nodes: must have 3, the number of agents"):
         coband.Scenario.of(SCENARIO).with_({"network.topology": nx.path_graph(4)}).validate()
+
+
+def _exit(*given: Any) -> Any:
+    sys.exit(0)
+
+
+@pytest.mark.usefixtures("_forgotten")
+@pytest.mark.parametrize(("method", "workers"), [("choose", 1), ("choose", 2), ("observe", 1), ("report", 1)])
+def test_an_exit_fails_its_job_and_no_other(method: str, workers: int, tmp_path: Path) -> None:
+    own = replace(ALGORITHM, name="leaves", agent=type("Leaves", (ALGORITHM.agent,), {method: _exit}))
+    algorithms = [{"algorithm": own}, {"algorithm": "lin_ucb"}]
+    with pytest.warns(coband.RunWarning, match="1 of 2 jobs broke off"):
+        run = coband.run(SCENARIO, algorithms=algorithms, workers=workers, out=tmp_path / "run", progress=False)
+    assert run.results["label"].tolist() == ["lin_ucb"]
+    line = _exit.__code__.co_firstlineno + 1
+    assert f"test_objects.py:{line}: sys.exit(0) was called; return" in str(run.failures["error"].tolist())

@@ -15,6 +15,8 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import BatchAgent, Client, NodeContext, Server, UnsupportedScenario
 from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.metrics import Metric
+from coband.simulator.plugins.entry_points import called_without_words, exception_told
+from coband.simulator.scenario_errors import RAISED
 
 Direction = Literal["up", "down", "peer"]
 COMMON_QUANTITIES: Mapping[str, str] = {
@@ -209,10 +211,13 @@ class Algorithm:
             return self.server
         module, _, name = self.server.partition(":")
         try:
-            found: type[Server] = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
+            with called_without_words(module):
+                found: type[Server] = getattr(importlib.import_module(module), name)
+        except RAISED as error:
             wanted = 'give Algorithm.server "module:Class", or the class itself'
-            raise UnsupportedScenario(f"server={self.server!r} cannot be imported: {error}; {wanted}") from error
+            raise UnsupportedScenario(
+                f"server={self.server!r} cannot be imported: {exception_told(error, place=True)}; {wanted}"
+            ) from error
         return found
 
     @staticmethod
