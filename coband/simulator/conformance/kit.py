@@ -38,10 +38,12 @@ from coband.simulator.conformance.graphs import on_graph as on_graph
 from coband.simulator.conformance.graphs import problem_of as problem_of
 from coband.simulator.conformance.liveness import KINDS, check_liveness
 from coband.simulator.conformance.runs import Run, Section, algorithm, batches
+from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.formulas import FormulaError, evaluate
 from coband.simulator.core.nodes.node import Node
 from coband.simulator.core.randomness import streams
 from coband.simulator.core.records import trace as tr
+from coband.simulator.experiments.registry.registry import ensure
 
 ADVICE = (
     "other replications, or other agents, draw the same numbers from it, or no run can be repeated. Draw from "
@@ -285,9 +287,17 @@ class GoesOn(Case):
         return f"{super().__str__()}-goes_on-{self.fault}"
 
 
-def cases(name: str, *variants: Mapping[str, Any]) -> list[Case]:
-    """All cases of a registered algorithm, for each of some variants of its parameters (its defaults if none)."""
+def cases(given: str | Algorithm, *variants: Mapping[str, Any]) -> list[Case]:
+    """All cases of an algorithm, for each of some variants of its parameters (its defaults if none).
+
+    Args:
+        given: its name, or the object, which need not be installed.
+        variants: of its parameters.
+    """
     found: list[Case] = []
+    name = given if isinstance(given, str) else given.name
+    if not isinstance(given, str):
+        ensure(given)
     for config in variants or ({},):
         quiet = sends_nothing(name, config)
         networks = SILENT_NETWORKS if quiet else NETWORKS

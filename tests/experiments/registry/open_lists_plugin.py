@@ -28,6 +28,7 @@ from coband import (
     BaseLatency,
     BaseLoss,
     BaseMechanism,
+    BaseNoise,
     BaseOutage,
     BasePartition,
     BasePopulation,
@@ -63,6 +64,8 @@ ladder = open_lists_plugin:PROBLEM
 laplace = open_lists_plugin:Laplace
 [coband.rewards]
 total = open_lists_plugin:Total
+[coband.noises]
+coin = open_lists_plugin:Coin
 [coband.topologies]
 wheel = open_lists_plugin:Wheel
 [coband.distributions]
@@ -419,6 +422,19 @@ class Daylight(BaseRecharge):
         while True:
             yield 0.0 if half % 2 else self.power, 4.0 * (half + 1)
             half += 1
+
+
+class Coin(BaseNoise):
+    """Up or down by as much."""
+
+    kind: Literal["coin"]
+    step: float = 0.5
+
+    def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
+        return [float(step) for step in rng.choice((-self.step, self.step), size=turns)]
+
+    def reward(self, mean: float, draw: float) -> float:
+        return mean + draw
 
 
 class Flip(BaseDrift):
