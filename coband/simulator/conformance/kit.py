@@ -311,14 +311,15 @@ def cases(given: str | Algorithm, *variants: Mapping[str, Any]) -> list[Case]:
 
 
 def sends_nothing(name: str, config: Mapping[str, Any]) -> bool:
-    """Whether an algorithm says that it sends nothing: it declares no messages, or the closed form 0 of its scalars."""
+    """Whether an algorithm says that it sends nothing: it has no messages and no server, or the closed form 0 of its
+    scalars."""
     entry = algorithm(name)
     values = entry.parameters(entry.config.model_validate(config))
     for form in entry.counts:
         with suppress(FormulaError):
             if (form.count, form.formula) == ("scalars", "0") and (not form.when or evaluate(form.when, values)):
                 return True
-    return not entry.messages
+    return not entry.messages and entry.server is None
 
 
 def demand_talk(name: str, config: Mapping[str, Any], result: Run) -> None:
