@@ -170,7 +170,7 @@ ALGORITHM = Algorithm(
     config=AsyncConfig,
     summary="Asynchronous kernel bandit: an agent that has learnt enough exchanges statistics with the server.",
     reference="Li et al. 2023 (Learning Kernelized Contextual Bandits, asynchronous), Algorithm 1",
-    needs=Needs(waits_for_all="server.exchanges == 'serial'"),
+    needs=Needs(waits_for_all="server.exchanges == 'serial'", exact=("points",), exact_if="repeats == 'drop'"),
     knows=("delays", "total_turns", "horizon"),
     messages=(
         MessageSize(Request, "up", "0"),

@@ -125,7 +125,7 @@ ALGORITHM = Algorithm(
     config=DisConfig,
     summary="Exact kernel bandit; all agents exchange their new raw points when one of them has learnt enough.",
     reference="Li et al. 2022, DisKernelUCB; baseline of Pavlovic et al. 2024",
-    needs=Needs(waits_for_all="wait == 'all'"),
+    needs=Needs(waits_for_all="wait == 'all'", exact=("points",), exact_if="fixed_arms"),
     messages=(
         *OPENING,
         MessageSize(NewPoints, "up", "n*(d + 1)", "from each agent", due=True),

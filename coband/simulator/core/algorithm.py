@@ -52,6 +52,7 @@ class Needs:
         schedules: kinds of schedule it can run on.
         exact: what must arrive as it was sent, since nodes look arms up by it or conclude the same from it: classes of
             messages, or what fields hold.
+        exact_if: condition on the parameters, and on ``fixed_arms`` of the problem, under which ``exact`` matters.
         prompt_rewards: the reward of a pull must come before the agent's next turn.
         ends_together: it ends for all of its agents when one of them is lost, since it cannot do without any.
         waits_for_all: condition on the parameters under which nodes wait, without an end, for an agent that has their
@@ -68,6 +69,7 @@ class Needs:
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")
     ends_together: bool = False
     exact: tuple[str, ...] = ()
+    exact_if: str = "1"
     prompt_rewards: bool = False
     waits_for_all: str = ""
 
