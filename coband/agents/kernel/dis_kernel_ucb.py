@@ -17,6 +17,7 @@ from coband.agents.common.synchronisation import ABANDONED, OPENING, Synchronous
 from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncStart
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
 from coband.simulator.maths.posteriors.choose import shared_log
 from coband.simulator.maths.posteriors.look_ahead import ComingTurns
@@ -64,7 +65,7 @@ class DisKernelUCB(SynchronousAgent):
         self._new.append(arms.features[arm], reward)
         self.unshared += 1
         gain = self._new.size * self.posterior.log_det_gain
-        if self._requested or not gain > self.config.threshold:
+        if self._requested or not exceeds(gain, self.config.threshold):
             return []
         return self.request(gain)
 
