@@ -33,7 +33,7 @@ def written(code: Any) -> str:
         return ""
 
 
-def in_words(value: object, begins: bool = False) -> str:
+def in_words(value: object, begins: bool = False, depth: int = 0) -> str:
     """A value that should not be where it is, in a few words; of an array the shape, and how it begins."""
     if value is None or isinstance(value, (bool, int, float, np.number)):
         return str(value)
@@ -43,8 +43,9 @@ def in_words(value: object, begins: bool = False) -> str:
     if isinstance(value, CoroutineType):
         value.close()
         return f"{value.cr_code.co_qualname}(...), a conversation that nobody has begun"
-    if isinstance(value, (list, tuple)):
-        return f"a {type(value).__name__} of {', '.join(map(in_words, value[:MOST])) or 'nothing'}"
+    if isinstance(value, (list, tuple)) and depth < MOST:
+        items = ", ".join(in_words(one, depth=depth + 1) for one in value[:MOST])
+        return f"a {type(value).__name__} of {items or 'nothing'}"
     return f"a {type(value).__name__}"
 
 
