@@ -283,3 +283,5 @@ def test_an_exit_fails_its_job_and_no_other(method: str, workers: int, tmp_path:
     assert run.results["label"].tolist() == ["lin_ucb"]
     line = _exit.__code__.co_firstlineno + 1
     assert f"test_objects.py:{line}: sys.exit(0) was called; return" in str(run.failures["error"].tolist())
+    told = (tmp_path / "run" / "results.json").read_text()
+    assert "coband.run(..., only='leaves', trace='full') where leaves is defined" in told
