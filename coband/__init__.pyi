@@ -88,7 +88,7 @@ from coband.simulator.plugins.entry_points import PluginError as PluginError
 from coband.simulator.problems.arms import ArmSource as ArmSource
 from coband.simulator.problems.problem import Problem as Problem, ProblemEntry as ProblemEntry
 from coband.simulator.problems.drift import BaseDrift as BaseDrift
-from coband.simulator.problems.rewards import Reward as Reward, RewardFunction as RewardFunction
+from coband.simulator.problems.rewards import BaseNoise as BaseNoise, Reward as Reward, RewardFunction as RewardFunction
 from coband.simulator.scenario_errors import ScenarioError as ScenarioError
 
 __version__: str

@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+RAISED: tuple[type[BaseException], ...] = (Exception, SystemExit)
+"""What the code of users may raise: an exit of theirs ends what it is called for, not the program."""
+
 
 class RequestError(ValueError):
     """What the user asks for cannot be done; the text says why, and what to do."""

@@ -1,6 +1,7 @@
 """Callbacks, pulls and exporters, from Python."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,21 @@ def test_pulls_are_those_of_the_run_with_and_without_a_trace(tmp_path: Path) -> 
     assert tables["off"].where(label="Async", replication=1)["arm"].tolist() == chosen.tolist()
     with pytest.raises(coband.RunError, match="no label"):
         runs["off"].pulls_of("Asynch")
+
+
+@pytest.mark.parametrize("delay", [1, {"kind": "exponential", "rate": 0.5}])
+def test_pulls_whose_rewards_come_late_or_never_are_those_of_the_run(delay: Any, tmp_path: Path) -> None:
+    """Agent 0 leaves before its last reward comes; rewards may overtake each other."""
+    agents = {"count": 3, "reward_delay": delay, "leaves": {"kind": "times", "times": [[0, 3.5]]}}
+    study = {**STUDY, "agents": agents, "schedule": {"kind": "rounds", "turns": 6}, "replications": 1}
+    run = coband.run({**study, "algorithms": [{"algorithm": "lin_ucb"}]}, workers=1, out=tmp_path / "run")
+    (row,) = run.results
+    pulls = run.pulls_of(workers=1)
+    assert (len(pulls), row["outstanding"] > 0) == (row["turns"], True)
+    for key in ("reward", "regret"):
+        assert pulls[key].sum() == pytest.approx(row[key])
+    by_turn = sorted(zip(pulls["agent"], pulls["turn"], pulls["regret"], strict=True))
+    assert len({(agent, turn) for agent, turn, _ in by_turn}) == row["turns"]
 
 
 def test_pulls_in_batches_have_the_regret_of_their_arms(tmp_path: Path) -> None:

@@ -15,10 +15,13 @@ import pytest
 
 import coband
 from coband.simulator.api.scenario import simple
+from coband.simulator.conformance import cases
+from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.plugins.entry_points import Loaded
 from coband.simulator.plugins.kinds import LISTS
 from coband.simulator.plugins.promises import written
-from tests.experiments.registry.open_lists_plugin import ALGORITHM, METRIC, Laplace, Wheel
+from tests.experiments.registry.open_lists_plugin import ALGORITHM, METRIC, Coin, Ladder, Laplace, Total, Wheel
 
 SESSION = '''
 from typing import Literal
@@ -149,7 +152,7 @@ def test_a_cell_may_be_run_again() -> None:
     ("given", "message"),
     [
         (3, "nothing can be done with an object of type int; give a coband.Algorithm, a ProblemEntry, a RunMetric, or"),
-        (replace(ALGORITHM, name="lin_ucb"), "algorithms: 'lin_ucb' is installed already; give yours another name"),
+        (replace(ALGORITHM, name="lin_ucb"), "algorithms: 'lin_ucb' is coband's own; give yours another name"),
         (
             type("Kindless", (Wheel,), {"__annotations__": {"kind": str}, "kind": "x"}),
             "the class Kindless must have a field `kind: Literal['NAME']`, the name in scenarios",
@@ -225,3 +228,56 @@ def test_objects_that_no_scenario_can_have(given: Any, message: str) -> None:
 def test_a_graph_must_have_as_many_nodes_as_there_are_agents() -> None:
     with pytest.raises(coband.ScenarioError, match="given: the graph has 4 nodes: must have 3, the number of agents"):
         coband.Scenario.of(SCENARIO).with_({"network.topology": nx.path_graph(4)}).validate()
+
+
+@pytest.mark.usefixtures("_forgotten")
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        ({**SCENARIO["problem"], "reward": Total(kind="total"), "noise": Coin(kind="coin", step=0.2)}, "coin"),
+        (coband.Problem.from_arrays(np.eye(3), [0.1, 0.5, 0.9], noise=Coin(kind="coin")), "coin"),
+        (coband.Problem.from_arrays(np.eye(3), [0.1, 0.5, 0.9], noise={"kind": "bernoulli"}), "bernoulli"),
+        (Ladder(kind="ladder", steps=4), "ladder"),
+    ],
+)
+def test_problems_and_their_parts_may_be_objects(problem: Any, said: str, tmp_path: Path) -> None:
+    run = coband.run(SCENARIO, algorithms=[ALGORITHM], problem=problem, workers=1, out=tmp_path / "run", progress=False)
+    assert run.results["turns"].tolist() == [6]
+    assert f"kind: {said}" in (tmp_path / "run" / "scenario.yaml").read_text()
+
+
+@pytest.mark.usefixtures("_forgotten")
+def test_an_object_takes_the_place_of_an_installed_plugin_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    offered = Loaded({**LISTS["topologies"].offered().found, "hub": type("Hub", (Hub,), {})})
+    monkeypatch.setattr(LISTS["topologies"], "_installed", offered)
+    with pytest.warns(RuntimeWarning, match="topologies: 'hub' is installed, too; what was given in Python takes its"):
+        coband.Scenario.of(SCENARIO).with_({"network.topology": Hub(kind="hub")})
+    assert LISTS["topologies"].get("hub") is Hub
+
+
+@pytest.mark.usefixtures("_forgotten")
+def test_the_kit_takes_an_algorithm_as_an_object() -> None:
+    cases(ALGORITHM)[0].check()
+    forgetful = replace(ALGORITHM, agent=type("Mine", (ALGORITHM.agent,), {"observe": lambda *given: []}))
+    with pytest.raises(InvariantViolation, match=r"an agent writes `self\.unshared \+= 1` in observe"):
+        cases(forgetful)[0].check()
+    with pytest.raises(ValueError, match="'unknown' is not an algorithm that is installed; give the coband.Algorithm"):
+        cases("unknown")
+
+
+def _exit(*given: Any) -> Any:
+    sys.exit(0)
+
+
+@pytest.mark.usefixtures("_forgotten")
+@pytest.mark.parametrize(("method", "workers"), [("choose", 1), ("choose", 2), ("observe", 1), ("report", 1)])
+def test_an_exit_fails_its_job_and_no_other(method: str, workers: int, tmp_path: Path) -> None:
+    own = replace(ALGORITHM, name="leaves", agent=type("Leaves", (ALGORITHM.agent,), {method: _exit}))
+    algorithms = [{"algorithm": own}, {"algorithm": "lin_ucb"}]
+    with pytest.warns(coband.RunWarning, match="1 of 2 jobs broke off"):
+        run = coband.run(SCENARIO, algorithms=algorithms, workers=workers, out=tmp_path / "run", progress=False)
+    assert run.results["label"].tolist() == ["lin_ucb"]
+    line = _exit.__code__.co_firstlineno + 1
+    assert f"test_objects.py:{line}: sys.exit(0) was called; return" in str(run.failures["error"].tolist())
+    told = (tmp_path / "run" / "results.json").read_text()
+    assert "coband.run(..., only='leaves', trace='full') where leaves is defined" in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -208,8 +209,9 @@ def vacuous(found: list[Case]) -> dict[str, str]:
     return reasons
 
 
-def test_cases_without_a_message_say_nothing(install: Callable[[Algorithm], str]) -> None:
-    found = cases(install(toy()), {"period": 10_000})
+@pytest.mark.parametrize("declared", [toy().messages, ()])
+def test_cases_without_a_message_say_nothing(declared: Any, install: Callable[[Algorithm], str]) -> None:
+    found = cases(install(replace(toy(), messages=declared)), {"period": 10_000})
     reasons = vacuous(found)
     assert reasons.keys() == {str(case).removeprefix("broken-period-") for case in found} - {"deterministic"}
     assert reasons["rounds-heavy"] == (

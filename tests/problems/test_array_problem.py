@@ -115,7 +115,7 @@ NAN = np.where(np.arange(8).reshape(4, 2) == 3, np.nan, 1.0)
             [1, 2],
             {},
             "arms has shape (2,), but must be (M, d), one row of d features for each of M arms (a single feature: "
-            "arms[:, None]), or (T, K, d) or (N, T, K, d) for logged turns of K arms.",
+            "arms[:, None]; no features: np.eye(2)), or (T, K, d) or (N, T, K, d) for logged turns of K arms.",
         ),
         (ARMS[:1], [1], {}, "arms has shape (1, 2), a single arm at every turn; at least 2 are needed to choose."),
         (ARMS[:0], [], {}, "arms has shape (0, 2), which holds no number; it must be (M, d)."),

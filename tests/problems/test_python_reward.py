@@ -1,5 +1,6 @@
 """Rewards that are Python functions of the user's."""
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -75,11 +76,19 @@ def test_the_function_gives_the_means(place: Path, function: str) -> None:
         ("own_rewards:CONSTANT", "own_rewards has no function 'CONSTANT'"),
         ("missing.py:f", "there is no file "),
         ("broken.py:f", "cannot be executed: ZeroDivisionError: division by zero"),
+        ("broken.py:f", f"{os.sep}broken.py:1)"),
+        ("leaves.py:f", "cannot be executed: sys.exit(3) was called; return, or raise an exception that says what is"),
+        ("leaves:f", f"{os.sep}leaves.py:2)"),
+        ("asks.py:f", "cannot be executed: sys.exit(2) was called"),
         ("needs_more:f", "needs_more cannot be imported: No module named 'nothing_of_that_name'"),
     ],
 )
 def test_a_function_that_is_not_there(place: Path, function: str, message: str) -> None:
     (place / "broken.py").write_text("1 / 0\n")
+    (place / "leaves.py").write_text("import sys\nsys.exit(3)\n")
+    (place / "asks.py").write_text(
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('x')\np.parse_args()\n"
+    )
     (place / "needs_more.py").write_text("import nothing_of_that_name\n")
     with pytest.raises(ScenarioError, match=re.escape(message)):
         loads(SCENARIO.replace("FUNCTION", function))

@@ -105,7 +105,7 @@ def test_noise_drawn_together_or_apart_is_equal(noise: GaussianNoise | UniformNo
         (float("nan"), "greater than or equal to 0|finite"),
         ("loud", "valid number"),
         ([0.1], "Write a number"),
-        ({"kind": "gausian", "sd": 1}, "Write a number"),
+        ({"kind": "gausian", "sd": 1}, "does not match any of the expected tags: 'gaussian', 'uniform', 'bernoulli'"),
         ({"kind": "gaussian", "sd": -1}, "greater than or equal to 0"),
         ({"kind": "gaussian", "half_width": 1}, "Field required"),
     ],

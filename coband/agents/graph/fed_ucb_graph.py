@@ -23,6 +23,7 @@ from coband.agents.linear.fed_ucb_estimator import Estimator, PrivateConfig, Sta
 from coband.agents.messages.linear import FloodedSums
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, NodeContext, Outbox
 from coband.simulator.core.nodes.own_noise import OwnNoise
@@ -108,7 +109,7 @@ class FedUcbGraph(Agent):
         self.unshared += 1
         cell = self._cell
         gain = cell.estimator.learn(arms.features[arm], reward)
-        wants = gain >= self._threshold
+        wants = not exceeds(self._threshold, gain)
         if not (wants or cell.wanted):
             return []
         W, b = cell.estimator.release()

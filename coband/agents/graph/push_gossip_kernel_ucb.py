@@ -85,7 +85,7 @@ ALGORITHM = Algorithm(
     config=PushGossip,
     summary="Kernel UCB on a graph: agents tell each pull to a few neighbours, drawn by their own coins.",
     reference="push gossip: Demers et al. 1987; with bandits: Szorenyi et al. 2013",
-    needs=Needs(topologies=("graph",), reliable=False),
+    needs=Needs(topologies=("graph",), reliable=False, exact=("points",), exact_if="fixed_arms"),
     messages=(MessageSize(Point, "peer", "d + 1", "to each drawn neighbour", due=True),),
     counts=(
         ClosedForm("transmissions", "linked", "fanout == 1"),

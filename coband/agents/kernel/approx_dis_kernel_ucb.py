@@ -25,6 +25,7 @@ from coband.agents.messages.synchronisation import (
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.conversations import on
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.caches import VersionCache
@@ -81,7 +82,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
         self._data.append(arms.features[arm], reward)
         self.unshared += 1
         self._own += 1
-        if self._requested or not self._new_variance > self.config.threshold:
+        if self._requested or not exceeds(self._new_variance, self.config.threshold):
             return []
         return self.request(self._new_variance)
 

@@ -32,6 +32,7 @@ from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, 
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.conversations import Talks
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
@@ -82,7 +83,7 @@ class AsyncKernelUCB(Talks, Agent):
         self._latest_variance = float(self._variance[arm])
         self._new_variance += self._latest_variance
         self.unshared += 1
-        if self._exchanging or not self._new_variance > self._due:
+        if self._exchanging or not exceeds(self._new_variance, self._due):
             return []
         return self.begin(self._exchange(), blocking=self.config.blocking)
 
@@ -172,7 +173,7 @@ ALGORITHM = Algorithm(
     config=AsyncConfig,
     summary="Asynchronous kernel bandit: an agent that has learnt enough exchanges statistics with the server.",
     reference="Li et al. 2023 (Learning Kernelized Contextual Bandits, asynchronous), Algorithm 1",
-    needs=Needs(waits_for_all="server.exchanges == 'serial'"),
+    needs=Needs(waits_for_all="server.exchanges == 'serial'", exact=("points",), exact_if="repeats == 'drop'"),
     knows=("delays", "total_turns", "horizon"),
     messages=(
         MessageSize(Request, "up", "0"),

@@ -17,6 +17,7 @@ from coband.agents.common.synchronisation import ABANDONED, OPENING, Synchronous
 from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncStart
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
 from coband.simulator.maths.posteriors.choose import shared_log
 from coband.simulator.maths.posteriors.look_ahead import ComingTurns
@@ -64,7 +65,7 @@ class DisKernelUCB(SynchronousAgent):
         self._new.append(arms.features[arm], reward)
         self.unshared += 1
         gain = self._new.size * self.posterior.log_det_gain
-        if self._requested or not gain > self.config.threshold:
+        if self._requested or not exceeds(gain, self.config.threshold):
             return []
         return self.request(gain)
 
@@ -125,7 +126,7 @@ ALGORITHM = Algorithm(
     config=DisConfig,
     summary="Exact kernel bandit; all agents exchange their new raw points when one of them has learnt enough.",
     reference="Li et al. 2022, DisKernelUCB; baseline of Pavlovic et al. 2024",
-    needs=Needs(waits_for_all="wait == 'all'"),
+    needs=Needs(waits_for_all="wait == 'all'", exact=("points",), exact_if="fixed_arms"),
     messages=(
         *OPENING,
         MessageSize(NewPoints, "up", "n*(d + 1)", "from each agent", due=True),

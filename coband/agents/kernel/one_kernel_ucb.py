@@ -157,7 +157,7 @@ ALGORITHM = Algorithm(
     config=KernelBandit,
     summary="Every point is sent to everybody at once; all agents act on one exact kernel model.",
     reference="Li et al. 2023, section 5 (OneKernelUCB); Valko et al. 2013",
-    needs=Needs(ordered=True),
+    needs=Needs(ordered=True, exact=("points",), exact_if="fixed_arms"),
     messages=(
         MessageSize(Point, "up", "d + 1", due=True),
         MessageSize(Point, "down", "d + 1", "to each of the other agents", due=True),

@@ -21,6 +21,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.conversations import Talks, lost, on
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
@@ -100,7 +101,7 @@ class AsyncLinUCB(Talks, Agent):
         self._fresh += 1
         self._known += 1
         gain = self.ridge.gain("full")
-        if not gain > self._growth:
+        if not exceeds(gain, self._growth):
             return []
         self.note("trigger", value=gain)
         W, b = self.ridge.news(0)

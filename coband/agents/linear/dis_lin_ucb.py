@@ -14,6 +14,7 @@ from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.agents.messages.synchronisation import SyncStart
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
@@ -54,7 +55,7 @@ class DisLinUCB(SynchronousAgent):
         """W_new += x x^T, b_new += y x; ask for a synchronisation when (t - t_last) * log(det V / det V_last) > D."""
         self.ridge.update(Observations.pull(arms, arm, reward))
         self.unshared += 1
-        if self._requested or not (gain := self.ridge.size * self.ridge.gain("full")) > self.config.threshold:
+        if self._requested or not exceeds(gain := self.ridge.size * self.ridge.gain("full"), self.config.threshold):
             return []
         return self.request(gain)
 

@@ -20,6 +20,7 @@ from coband.agents.messages.linear import DiscountedModel, DiscountedUpload
 from coband.agents.messages.synchronisation import SyncStart
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.posteriors.discounted import DiscountedSums
 
@@ -83,7 +84,7 @@ class DiscountedDisLinUCB(SynchronousAgent):
             return []
         lam = self.config.lam
         gain = self._new * (self._all().log_det(lam) - self._old().log_det(lam))
-        return self.request(gain) if gain > self.config.threshold else []
+        return self.request(gain) if exceeds(gain, self.config.threshold) else []
 
     def upload(self, start: SyncStart) -> DiscountedUpload:
         """W_new, W~_new, b_new, and how many pulls are in them."""

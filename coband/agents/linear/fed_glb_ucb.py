@@ -33,6 +33,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.conversations import Unanswered, on
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
@@ -116,7 +117,7 @@ class FedGlbUCB(SynchronousAgent):
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Take an online Newton step; ask for a synchronisation when n_new * log(det A / det A_last) >= D."""
         self._learn(arms.features[arm], (reward - self._low) / self._spread)
-        if self._requested or not (gain := self.ridge.size * self.ridge.gain("full")) >= self.config.threshold:
+        if self._requested or exceeds(self.config.threshold, gain := self.ridge.size * self.ridge.gain("full")):
             return []
         return self.request(gain)
 

@@ -21,6 +21,7 @@ from coband.simulator.arms import ArmSet, ComingArms
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.conversations import Talks, late
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
@@ -165,7 +166,7 @@ class FedLinUCB(Talks, Agent):
         """V_loc += x x^T, b_loc += y x; upload them when det(V_i + V_loc) > (1 + C) det(V_i)."""
         self._episode.pull(arms, arm, reward)
         self.unshared += 1
-        if self._uploading or not (gain := self._episode.gain(self._growth)) > self._growth:
+        if self._uploading or not exceeds(gain := self._episode.gain(self._growth), self._growth):
             return []
         return self.begin(self._upload(gain), blocking=self.config.blocking)
 

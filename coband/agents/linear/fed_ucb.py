@@ -22,6 +22,7 @@ from coband.agents.messages.linear import PrivateModel, PrivateSums
 from coband.agents.messages.synchronisation import SyncStart
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.metrics import CLIPPED
@@ -56,7 +57,7 @@ class FedUCB(SynchronousAgent):
         """Add the pull; ask for a synchronisation when the gain reaches D."""
         self.unshared += 1
         gain = self.estimator.learn(arms.features[arm], reward)
-        return [] if self._requested or gain < self.config.threshold else self.request(gain)
+        return [] if self._requested or exceeds(self.config.threshold, gain) else self.request(gain)
 
     def upload(self, start: SyncStart) -> PrivateSums:
         """All own pulls so far, with noise."""

@@ -35,6 +35,7 @@ from coband.agents.neural.networks import METRICS, enter
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
@@ -151,7 +152,7 @@ class FnUcb(SynchronousAgent):
         if self.config.alpha == "schedule":
             self.nets.announce(self._turn, self._own_alpha())
         gain = (self._turn - self._last_turn) * self._ridge.gain(self.config.trigger)
-        if self._requested or not (gain > self.config.threshold or self.config.threshold == 0.0):
+        if self._requested or not (exceeds(gain, self.config.threshold) or self.config.threshold == 0.0):
             return []
         return self.request(gain)
 

@@ -17,6 +17,7 @@ from coband.agents.messages.linear import CountedUpload, Download, PartialDownlo
 from coband.server.common.sums import LinearSums
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.conversations import Talks, lost, on
+from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext, Server
 from coband.simulator.maths.linalg.gram import Gram
@@ -55,7 +56,7 @@ class AsyncLinUCBServer(Talks, Server):
         self._set(agent, (W + upload.W.dense(), b + upload.b, count + upload.count))
         everything: Known = self.sums.gram.dense(), self.sums.b, self._pulls
         log_det = self._log_det(everything[0])
-        lacks = (self._counts < self._pulls) & (log_det - self._log_dets > self._growth)
+        lacks = (self._counts < self._pulls) & exceeds(log_det - self._log_dets, self._growth)
         lacking: dict[int, dict[str, Any]] = {}  # computed once for all agents that know the same
         for other in lacks.nonzero()[0].tolist():
             if not self.context.is_there(other):

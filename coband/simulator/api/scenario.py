@@ -261,6 +261,9 @@ def simple(value: Any, key: str) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: simple(getattr(value, one.name), f"{key}.{one.name}") for one in fields(value) if one.init}
     if isinstance(value, BaseModel):
+        for name, item in value:
+            if isinstance(item, BaseModel):
+                simple(item, f"{key}.{name}")  # for what has to be registered
         dumped = value.model_dump(mode="json", by_alias=True)
         given = {type(value).model_fields[name].alias or name for name in value.model_fields_set}
         return {name: item for name, item in dumped.items() if item is not None or name in given}

@@ -13,7 +13,7 @@ from coband.simulator.terminal import tables
 from coband.simulator.terminal.output import warn_of_plugins
 
 KINDS = (
-    *("algorithms", "problems", "kernels", "rewards", "topologies", "distributions", "latencies", "losses"),
+    *("algorithms", "problems", "kernels", "rewards", "noises", "topologies", "distributions", "latencies", "losses"),
     *("bandwidths", "schedules", "availabilities", "stragglers", "partitions", "outages"),
     *("encodings", "adversaries", "defences", "mechanisms", "populations", "recharges", "drifts"),
     *("datasets", "metrics", "scenarios"),
@@ -26,9 +26,10 @@ KINDS = (
 def list_(kind: str | None, as_json: bool) -> None:
     """List algorithms, problems, all kinds that scenarios can name, datasets, metrics and shipped scenarios.
 
-    KIND is one of: algorithms, problems, kernels, rewards, topologies, distributions, latencies, losses, bandwidths,
-    schedules, availabilities, stragglers, partitions, outages, encodings, adversaries, defences, mechanisms,
-    populations, recharges, drifts, datasets, metrics, scenarios. By default all are listed of which there are any.
+    KIND is one of: algorithms, problems, kernels, rewards, noises, topologies, distributions, latencies, losses,
+    bandwidths, schedules, availabilities, stragglers, partitions, outages, encodings, adversaries, defences,
+    mechanisms, populations, recharges, drifts, datasets, metrics, scenarios. By default all are listed of which
+    there are any.
 
     Every command that takes a scenario FILE takes the name of a shipped scenario too.
     """

@@ -148,11 +148,11 @@ def _status(arguments: Sequence[str] | None) -> int:
     except output.OutputLostError as error:
         output.discard(sys.stdout)
         return _complain(str(error), BAD_INPUT)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return _explain(error)
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: BaseException) -> int:
     """Print a message for errors in the input and for unusable files, and a traceback for defects of coband."""
     from coband.simulator.scenario_errors import RequestError
 

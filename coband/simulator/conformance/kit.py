@@ -42,10 +42,12 @@ from coband.simulator.conformance.graphs import on_graph as on_graph
 from coband.simulator.conformance.graphs import problem_of as problem_of
 from coband.simulator.conformance.liveness import KINDS, check_liveness
 from coband.simulator.conformance.runs import Run, Section, algorithm, batches
+from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.formulas import FormulaError, evaluate
 from coband.simulator.core.nodes.node import Node
 from coband.simulator.core.randomness import streams
 from coband.simulator.core.records import trace as tr
+from coband.simulator.experiments.registry.registry import ensure
 
 ADVICE = (
     "other replications, or other agents, draw the same numbers from it, or no run can be repeated. Draw from "
@@ -289,9 +291,17 @@ class GoesOn(Case):
         return f"{super().__str__()}-goes_on-{self.fault}"
 
 
-def cases(name: str, *variants: Mapping[str, Any]) -> list[Case]:
-    """All cases of a registered algorithm, for each of some variants of its parameters (its defaults if none)."""
+def cases(given: str | Algorithm, *variants: Mapping[str, Any]) -> list[Case]:
+    """All cases of an algorithm, for each of some variants of its parameters (its defaults if none).
+
+    Args:
+        given: its name, or the object, which need not be installed.
+        variants: of its parameters.
+    """
     found: list[Case] = []
+    name = given if isinstance(given, str) else given.name
+    if not isinstance(given, str):
+        ensure(given)
     for config in variants or ({},):
         quiet = sends_nothing(name, config)
         networks = SILENT_NETWORKS if quiet else NETWORKS
@@ -305,14 +315,15 @@ def cases(name: str, *variants: Mapping[str, Any]) -> list[Case]:
 
 
 def sends_nothing(name: str, config: Mapping[str, Any]) -> bool:
-    """Whether an algorithm says that it sends nothing: it declares no messages, or the closed form 0 of its scalars."""
+    """Whether an algorithm says that it sends nothing: it has no messages and no server, or the closed form 0 of its
+    scalars."""
     entry = algorithm(name)
     values = entry.parameters(entry.config.model_validate(config))
     for form in entry.counts:
         with suppress(FormulaError):
             if (form.count, form.formula) == ("scalars", "0") and (not form.when or evaluate(form.when, values)):
                 return True
-    return not entry.messages
+    return not entry.messages and entry.server is None
 
 
 def demand_talk(name: str, config: Mapping[str, Any], result: Run) -> None:

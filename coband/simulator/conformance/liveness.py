@@ -35,6 +35,7 @@ from coband.simulator.core.formulas import evaluate
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.ledger import DOWN, PEER, UP
+from coband.simulator.scenario_errors import RAISED
 
 AGENTS = 3
 VICTIM = AGENTS - 1
@@ -307,7 +308,7 @@ def consequences(subject: Subject, usual: Run, fault: Fault, pairs: Mapping[Pair
     """One sentence for each thing that is wrong in the run with a fault."""
     try:
         run = subject.run(fault)
-    except Exception as error:
+    except RAISED as error:
         place = extract_tb(error.__traceback__)[-1]
         what = "\n".join(format_exception_only(error)).splitlines()[0]
         yield f"the run fails with {what} ({Path(place.filename).name}:{place.lineno}, in {place.name})"

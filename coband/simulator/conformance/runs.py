@@ -21,6 +21,7 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.trace import Row, keep
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.scenario_errors import RequestError
 
 PROBLEM = {
     "kind": "contextual",
@@ -50,7 +51,6 @@ Delays = Mapping[Key, float]
 NO_DELAYS: Delays = MappingProxyType({})
 
 
-@lru_cache(maxsize=1)
 def registry() -> Registry:
     """The installed algorithms and problems."""
     return Registry.installed()
@@ -68,8 +68,14 @@ def plan_of(given: Section) -> Plan:
 
 
 def algorithm(name: str) -> Algorithm:
-    """A registered algorithm."""
-    return registry().algorithms[name]
+    """A registered algorithm.
+
+    Raises:
+        RequestError: there is none of that name.
+    """
+    if name not in (known := registry().algorithms):
+        raise RequestError(f"{name!r} is not an algorithm that is installed; give the coband.Algorithm itself")
+    return known[name]
 
 
 class Leaving(NamedTuple):

@@ -15,6 +15,8 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import BatchAgent, Client, NodeContext, Server, UnsupportedScenario
 from coband.simulator.core.nodes.own_noise import OwnNoise
 from coband.simulator.metrics import Metric
+from coband.simulator.plugins.entry_points import called_without_words, exception_told
+from coband.simulator.scenario_errors import RAISED
 
 Direction = Literal["up", "down", "peer"]
 COMMON_QUANTITIES: Mapping[str, str] = {
@@ -50,6 +52,7 @@ class Needs:
         schedules: kinds of schedule it can run on.
         exact: what must arrive as it was sent, since nodes look arms up by it or conclude the same from it: classes of
             messages, or what fields hold.
+        exact_if: condition on the parameters, and on ``fixed_arms`` of the problem, under which ``exact`` matters.
         prompt_rewards: the reward of a pull must come before the agent's next turn.
         ends_together: it ends for all of its agents when one of them is lost, since it cannot do without any.
         waits_for_all: condition on the parameters under which nodes wait, without an end, for an agent that has their
@@ -66,6 +69,7 @@ class Needs:
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")
     ends_together: bool = False
     exact: tuple[str, ...] = ()
+    exact_if: str = "1"
     prompt_rewards: bool = False
     waits_for_all: str = ""
 
@@ -209,10 +213,13 @@ class Algorithm:
             return self.server
         module, _, name = self.server.partition(":")
         try:
-            found: type[Server] = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
+            with called_without_words(module):
+                found: type[Server] = getattr(importlib.import_module(module), name)
+        except RAISED as error:
             wanted = 'give Algorithm.server "module:Class", or the class itself'
-            raise UnsupportedScenario(f"server={self.server!r} cannot be imported: {error}; {wanted}") from error
+            raise UnsupportedScenario(
+                f"server={self.server!r} cannot be imported: {exception_told(error, place=True)}; {wanted}"
+            ) from error
         return found
 
     @staticmethod

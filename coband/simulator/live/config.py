@@ -21,14 +21,14 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live import frames
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.payloads import EXACT_BITS
-from coband.simulator.scenario_errors import BrokenOff, RequestError
+from coband.simulator.scenario_errors import RAISED, BrokenOff, RequestError
 
 TELLING: tuple[type[Exception], ...] = (InvariantViolation, JobFailure, BrokenOff, TooLarge, WireError, *BAD_INPUT)
 """Errors whose text says all that a user needs."""
 LIBRARIES = {"numpy", "scipy"}
 
 
-def explain(error: Exception, what: str) -> NoReturn:
+def explain(error: BaseException, what: str) -> NoReturn:
     """Raise an error again, or, if a user would need a traceback to understand it, another one that tells it.
 
     Args:
@@ -50,7 +50,7 @@ def guard(node: Node) -> None:
     def guarded(message: Message, source: Address) -> Outbox:
         try:
             return receive(message, source)
-        except Exception as error:
+        except RAISED as error:
             explain(error, f"{own} cannot take the {message.kind} of {called(source)}")
 
     node.receive = guarded  # type: ignore[method-assign]

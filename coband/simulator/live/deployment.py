@@ -55,7 +55,7 @@ class Stations:
         token: str,
         journals: Path,
         say: Callable[[str], None],
-        fail: Callable[[Exception], None],
+        fail: Callable[[BaseException], None],
     ) -> None:
         self._arguments, self._journals, self._say, self._fail = arguments, journals, say, fail
         self._environment = {**os.environ, **ONE_THREAD, TOKEN: token}

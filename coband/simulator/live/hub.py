@@ -171,7 +171,7 @@ class Hub:
         if self._journal is not None:
             self._journal.close()
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """End the run with an error, and tell stations from elsewhere."""
         if not self._ended.done():
             self._ended.set_exception(error)

@@ -84,7 +84,9 @@ class Door:
         fail: called with an exception of ``serve``.
     """
 
-    def __init__(self, token: str, serve: Serve, say: Callable[[str], None], fail: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, token: str, serve: Serve, say: Callable[[str], None], fail: Callable[[BaseException], None]
+    ) -> None:
         self._token, self._serve, self._say, self._fail = token, serve, say, fail
         self._strangers: dict[asyncio.StreamWriter, None] = {}  # in the order in which they came
         self._connections: set[asyncio.StreamWriter] = set()

@@ -42,6 +42,7 @@ from coband.simulator.live.journal import Journal
 from coband.simulator.live.payloads import PayloadCodec
 from coband.simulator.live.schema import Ack, Advance, Copy, Kinds, Passing, Silence, Skipped, Start
 from coband.simulator.live.transport import LiveAudit, LiveReliable, LocalRouter, OverSockets, Post
+from coband.simulator.scenario_errors import RAISED
 
 NUMBERS = 1 << 40
 """Events and messages of process p are numbered from p times this."""
@@ -202,7 +203,7 @@ class Machine:
         """
         try:
             self.clock.run_due(now)
-        except Exception as error:
+        except RAISED as error:
             explain(error, self._who)
 
     def check(self, frame: Passing | Start | Advance) -> Packet | None:
@@ -233,7 +234,7 @@ class Machine:
         self.clock.advance(max(now, sent, self.clock.now))
         try:
             self._take(now, frame, packet)
-        except Exception as error:
+        except RAISED as error:
             explain(error, self._who)
 
     def _take(self, now: float, frame: Passing | Start | Advance, packet: Packet | None) -> None:
@@ -300,7 +301,7 @@ class Pump:
         machine: Machine,
         speed: float,
         after: Callable[[], None],
-        fail: Callable[[Exception], None],
+        fail: Callable[[BaseException], None],
         journal: Journal | None = None,
     ) -> None:
         self._machine, self._speed, self._after, self._fail, self._journal = machine, speed, after, fail, journal
@@ -327,7 +328,7 @@ class Pump:
             self._journal.write(now, pack(parts(frame)))
         try:
             self._machine.take(now, frame, packet)
-        except Exception as error:
+        except RAISED as error:
             self._fail(error)
         self.drain()
 
@@ -335,7 +336,7 @@ class Pump:
         """Run all events that are due, and come back when the next one is."""
         try:
             self._run()
-        except Exception as error:
+        except RAISED as error:
             self._fail(error)
 
     def _run(self) -> None:

@@ -255,7 +255,7 @@ class Station:
             self._pump.epoch = frame.epoch - ahead
         self._pump.frame(frame)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         """An event has raised an exception: the run is over."""
         if isinstance(error, InvariantViolation):
             self._session.post(schema.Failed("violated", str(error)[: schema.LONGEST_TEXT]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.metadata import (
@@ -19,9 +20,11 @@ from importlib.metadata import (
     packages_distributions,
 )
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
 from coband.simulator.plugins.offers import offers
+from coband.simulator.scenario_errors import RAISED
 
 OWN_DISTRIBUTION = "coband"
 T = TypeVar("T")
@@ -52,9 +55,10 @@ class OnDemand(Mapping[str, T]):
         if name not in self._loaded:
             point = self._points[name]
             try:
-                self._loaded[name] = self._check(name, point.load())
-            except (Exception, SystemExit) as error:  # whatever a plugin raises, coband goes on without it
-                self._broken[name] = f"{type(error).__name__}: {error}"
+                with called_without_words(point.module):
+                    self._loaded[name] = self._check(name, point.load())
+            except RAISED as error:  # whatever a plugin raises, coband goes on without it
+                self._broken[name] = exception_told(error, place=True)
                 del self._points[name]
                 raise KeyError(name) from error
         return self._loaded[name]
@@ -101,6 +105,34 @@ def of_a_plugin(module: str) -> bool:
     """Whether a module is of a plugin, or of the user's, and not of a library that is installed."""
     top = module.partition(".")[0]
     return foreign(module) and (top not in distributions() or top in offering())
+
+
+def frames_of_plugins(error: BaseException) -> list[TracebackType]:
+    """What of a traceback is in the code of plugins, or of the user."""
+    frames, frame = list[TracebackType](), error.__traceback__
+    while frame is not None:
+        frames += [frame] if of_a_plugin(str(frame.tb_frame.f_globals.get("__name__", ""))) else []
+        frame = frame.tb_next
+    return frames
+
+
+def exception_told(error: BaseException, place: bool = False) -> str:
+    """An exception in words; with its last ``place`` in the code of plugins, if that is asked for."""
+    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    if isinstance(error, SystemExit):
+        text = f"sys.exit({error.code!r}) was called; return, or raise an exception that says what is wrong"
+    frames = frames_of_plugins(error) if place else []
+    return f"{text} ({frames[-1].tb_frame.f_code.co_filename}:{frames[-1].tb_lineno})" if frames else text
+
+
+@contextmanager
+def called_without_words(place: str) -> Iterator[None]:
+    """Import code of users as a program without arguments: those that coband was called with are not meant for it."""
+    before, sys.argv = sys.argv, [place]
+    try:
+        yield
+    finally:
+        sys.argv = before
 
 
 @lru_cache(maxsize=1)

@@ -15,8 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.plugins.entry_points import PluginError, kind_of
+from coband.simulator.plugins.entry_points import PluginError, called_without_words, exception_told, kind_of
 from coband.simulator.plugins.kinds import LISTS, Kinds, adopt, registered
+from coband.simulator.scenario_errors import RAISED
 
 
 def pickled(content: object) -> bytes:
@@ -145,7 +146,8 @@ def _module(place: str) -> Any:
         return _executed(file, file.stat().st_mtime_ns)
     _findable(Path.cwd())
     try:
-        return importlib.import_module(place)
+        with called_without_words(place):
+            return importlib.import_module(place)
     except ModuleNotFoundError as error:
         if error.name is not None and not f"{place}.".startswith(f"{error.name}."):
             raise ValueError(f"{place} cannot be imported: {error}.") from None
@@ -153,8 +155,8 @@ def _module(place: str) -> Any:
             f"there is no module {place!r}, neither installed nor in {Path.cwd()}; write module:function or "
             "path/to/file.py:function."
         ) from None
-    except Exception as error:  # whatever the user's module raises
-        raise ValueError(f"{place} cannot be imported: {type(error).__name__}: {error}.") from None
+    except RAISED as error:  # whatever the user's module raises
+        raise ValueError(f"{place} cannot be imported: {exception_told(error, place=True)}.") from None
 
 
 @lru_cache(maxsize=16)
@@ -166,9 +168,10 @@ def _executed(file: Path, changed: int) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # whatever the user's file raises
-        raise ValueError(f"{file} cannot be executed: {type(error).__name__}: {error}.") from None
+        with called_without_words(str(file)):
+            spec.loader.exec_module(module)
+    except RAISED as error:  # whatever the user's file raises
+        raise ValueError(f"{file} cannot be executed: {exception_told(error, place=True)}.") from None
     return module
 
 

@@ -13,13 +13,23 @@ import ast
 import inspect
 import json
 import sys
+import warnings
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from coband.simulator.plugins.entry_points import Loaded, PluginError, installed, is_subclass, kind_of, load
+from coband.simulator.plugins.entry_points import (
+    OWN_DISTRIBUTION,
+    Loaded,
+    PluginError,
+    distribution,
+    installed,
+    is_subclass,
+    kind_of,
+    load,
+)
 from coband.simulator.plugins.promises import hold_to
 
 if TYPE_CHECKING:
@@ -123,9 +133,9 @@ class Kinds(Generic[T]):
         if self._installed is None:
             found = load(installed(self.group), self._check)
             taken = [name for name in found.found if name in self._own] if self._own else []
-            warnings = tuple(f"{self.group}: {name!r} is ignored: coband has a kind of that name" for name in taken)
+            said = tuple(f"{self.group}: {name!r} is ignored: coband has a kind of that name" for name in taken)
             kept = {name: one for name, one in found.found.items() if name not in taken} if taken else found.found
-            self._installed = Loaded(kept, found.broken, (*found.warnings, *warnings))
+            self._installed = Loaded(kept, found.broken, (*found.warnings, *said))
         return self._installed
 
     def lasting(self) -> Mapping[str, T]:
@@ -156,12 +166,15 @@ class Kinds(Generic[T]):
         """Put a member into the list of this process; one that was registered under its name before is replaced.
 
         Raises:
-            PluginError: it is not what the list asks for, or has the name of one that is installed.
+            PluginError: it is not what the list asks for, or has the name of one of coband's own.
         """
         name = self.name_of(found)
         checked = self._check(name, found)
-        if name in self.lasting():
-            raise PluginError(f"{self.name}: {name!r} is installed already; give yours another name")
+        if name in self._own or OWN_DISTRIBUTION in map(distribution, installed(self.group).select(name=name)):
+            raise PluginError(f"{self.name}: {name!r} is coband's own; give yours another name")
+        if name in self.lasting() and name not in self.registered:
+            said = f"{self.name}: {name!r} is installed, too; what was given in Python takes its place"
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
         self.registered[name] = checked
         _REGISTRATIONS.append(name)
         return found
@@ -260,10 +273,12 @@ class ByKind:
             """The name of the choice that reads a value."""
             if not isinstance(value, dict) and not hasattr(value, "kind") and not self._is_default(value):
                 return _LATER  # which reads words, and says that it is no mapping
+            if any(one.accepts(type(value)) and type(value) not in one.lasting().values() for one in self._lists):
+                return _LATER
             kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
             if kind is None and self._default is not None:
                 return _WITHOUT
-            return _LATER if isinstance(kind, str) and kind not in choices and kind in self._registered() else kind
+            return _LATER if isinstance(kind, str) and kind in self._registered() else kind
 
         later = {"type": "function-plain", "function": {"type": "no-info", "function": self._read}}
         return {

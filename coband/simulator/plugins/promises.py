@@ -33,7 +33,7 @@ def written(code: Any) -> str:
         return ""
 
 
-def in_words(value: object, begins: bool = False) -> str:
+def in_words(value: object, begins: bool = False, depth: int = 0) -> str:
     """A value that should not be where it is, in a few words; of an array the shape, and how it begins."""
     if value is None or isinstance(value, (bool, int, float, np.number)):
         return str(value)
@@ -43,8 +43,9 @@ def in_words(value: object, begins: bool = False) -> str:
     if isinstance(value, CoroutineType):
         value.close()
         return f"{value.cr_code.co_qualname}(...), a conversation that nobody has begun"
-    if isinstance(value, (list, tuple)):
-        return f"a {type(value).__name__} of {', '.join(map(in_words, value[:MOST])) or 'nothing'}"
+    if isinstance(value, (list, tuple)) and depth < MOST:
+        items = ", ".join(in_words(one, depth=depth + 1) for one in value[:MOST])
+        return f"a {type(value).__name__} of {items or 'nothing'}"
     return f"a {type(value).__name__}"
 
 
@@ -68,7 +69,7 @@ def hold_to(found: type, base: type) -> None:
             raise PluginError(f"{found.__name__}.{name}: {do}, as coband.{base.__name__} has it")
         if why := other_parameters(f"{found.__name__}.{name}", method, asked):
             raise PluginError(why)
-        says = _promised(asked) is not None or hasattr(asked, "promise")
+        says = _promised(asked) is not None or hasattr(asked, "promise") or hasattr(asked, "later")
         if says and inspect.isfunction(method) and not hasattr(method, "__wrapped__"):
             setattr(found, name, _held(method, asked, f"coband.{base.__name__}.{name}"))
 
@@ -150,17 +151,84 @@ def returns(what: str, holds: Callable[..., Any]) -> Callable[[F], F]:
     return decorated
 
 
+def gives(what: str, holds: Callable[..., Any], by: str = "__next__") -> Callable[[F], F]:
+    """Decorate a method of a base that returns an iterator, or an object with a method: what comes of these.
+
+    Args:
+        what: in words; ``{name}`` is the value of a parameter of the method, ``{last}`` the answer before, if any.
+        holds: whether an answer is that; it is given the answer, the one before, what the method was given, and what
+            was given to what it returned.
+        by: the method of what is returned.
+    """
+
+    def decorated(method: F) -> F:
+        method.__dict__["later"] = what, holds, by
+        return method
+
+    return decorated
+
+
+class _Looked:
+    """What a plugin's method has returned, whose answers are looked at."""
+
+    def __init__(self, found: Any, method: Any, by: str, refused: Callable[..., None]) -> None:
+        self._found, self._refused, self._last = found, refused, None
+        self._call = getattr(found, by, None)
+        if self._call is None:
+            refused(found, None, ())
+        setattr(self, by, self._answer)
+
+    def _answer(self, *given: Any) -> Any:
+        answer = self._call(*given)  # type: ignore[misc]
+        self._refused(answer, self._last, given)
+        self._last = answer
+        return answer
+
+    __call__ = _answer
+
+    def __iter__(self) -> _Looked:
+        return self
+
+    __next__ = _answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._found, name)
+
+
+def _looked(found: Any, method: Any, later: Any, place: str, arguments: dict[str, Any]) -> Any:
+    """The same, after which each answer that is not what it should be ends the run."""
+    what, holds, by = later
+    given = tuple(arguments.values())[1:]
+
+    def refused(answer: Any, last: Any, more: tuple[Any, ...]) -> None:
+        try:
+            right = holds(answer, last, *given, *more)
+        except (TypeError, ValueError, IndexError, AttributeError):
+            right = False
+        if not right:
+            said = what.format_map({**arguments, "last": last, **{f"_{place}": one for place, one in enumerate(more)}})
+            verb = {"__next__": "yielded", "__call__": "returned what gave"}.get(by, f"returned what gave, by {by}(),")
+            name = f"{written(method)}{method.__qualname__}"
+            raise BrokenOff(f"{name} {verb} {in_words(answer, begins=True)}; {place} gives {said}")
+
+    return _Looked(iter(found) if by == "__next__" else found, method, by, refused)
+
+
 def _held(method: Callable[..., Any], asked: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The method, whose answers are compared with what another one promises."""
     wanted = _promised(asked) or object
     accepted = WIDER.get(wanted, (wanted,))
     what, holds = getattr(asked, "promise", ("", lambda *_: True))
+    later = getattr(asked, "later", None)
 
     @wraps(method)
     def held(node: Any, *given: Any, **named: Any) -> Any:
         answer = method(node, *given, **named)
         if isinstance(answer, accepted) and holds(answer, *given, **named):
-            return answer
+            if later is None or answer is None:
+                return answer
+            arguments = inspect.signature(asked).bind(node, *given, **named).arguments
+            return _looked(answer, method, later, name, dict(arguments))
         right = what.format_map(inspect.signature(asked).bind(node, *given, **named).arguments) or wanted.__name__
         raise BrokenOff(
             f"{written(method)}{method.__qualname__} returned {in_words(answer, begins=True)}; {name} returns {right}"

@@ -86,7 +86,8 @@ def arms_of(given: Any) -> FloatArray:
     """
     arms = _finite("arms", given)
     if arms.ndim not in SHAPES:
-        column = " (a single feature: arms[:, None])" if arms.ndim == 1 else ""
+        own = f" (a single feature: arms[:, None]; no features: np.eye({arms.size}))"
+        column = own if arms.ndim == 1 else ""
         raise ValueError(
             f"arms has shape {arms.shape}, but must be (M, d), one row of d features for each of M arms{column}, or "
             "(T, K, d) or (N, T, K, d) for logged turns of K arms."

@@ -26,7 +26,7 @@ from coband.simulator.problems.problem import InstanceError, Problem, ProblemEnt
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
 from coband.simulator.problems.world import FixedArmsWorld, OwnArmsWorld, longest_block
-from coband.simulator.scenario_errors import InputProblem, ScenarioError
+from coband.simulator.scenario_errors import RAISED, InputProblem, ScenarioError
 
 MOST_INLINE = 500
 """Numbers that a scenario's text holds at most; more are in a file beside it."""
@@ -234,7 +234,7 @@ def _values(function: Callable[..., Any], arms: FloatArray, *agent: int) -> Floa
 def _called(function: Callable[..., Any], arms: FloatArray, *agent: int) -> FloatArray:
     try:
         return real(function(arms.copy(), *agent))
-    except Exception as error:  # whatever the user's function raises
+    except RAISED as error:  # whatever the user's function raises
         given = f"an array of shape {arms.shape}, an arm per row{f', and agent {agent[0]}' if agent else ''}"
         raise ValueError(f"f raised {type(error).__name__} for {given}: {error}") from error
 

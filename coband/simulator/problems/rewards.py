@@ -205,7 +205,21 @@ REWARDS: Kinds[type[Reward]] = Kinds.of("rewards", Reward)
 AnyReward = Annotated[Reward, REWARDS.field()]
 
 
-class _AdditiveNoise(Config):
+class BaseNoise(Config):
+    """How a reward scatters around its mean: one draw per turn, the same for every arm (common random numbers)."""
+
+    @abc.abstractmethod
+    @returns("{turns} finite numbers", lambda found, rng, turns: finite(np.asarray(found), turns))
+    def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
+        """The next draws of a stream, one per turn."""
+
+    @abc.abstractmethod
+    @returns("a finite number", lambda found, mean, draw: np.isfinite(found))
+    def reward(self, mean: float, draw: float) -> float:
+        """The reward of an arm with this mean in the turn with this draw."""
+
+
+class _AdditiveNoise(BaseNoise):
     """Noise added to the mean."""
 
     def reward(self, mean: float, draw: float) -> float:
@@ -238,18 +252,37 @@ class UniformNoise(_AdditiveNoise):
         return values
 
 
+class BernoulliNoise(BaseNoise):
+    """Rewards 0 and 1; the mean, from 0 to 1, is the probability of 1."""
+
+    kind: Literal["bernoulli"]
+    """0 or 1, of the mean."""
+
+    def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
+        values: list[float] = rng.random(turns).tolist()
+        return values
+
+    def reward(self, mean: float, draw: float) -> float:
+        if not 0.0 <= mean <= 1.0:
+            raise BrokenOff(
+                f"noise: bernoulli: an arm has the mean reward {mean:g}, which is no probability; give rewards whose "
+                "means are from 0 to 1, such as kind: logistic or python, or gaussian noise"
+            )
+        return float(draw < mean)
+
+
+NOISES: Kinds[type[BaseNoise]] = Kinds.of("noises", BaseNoise, (GaussianNoise, UniformNoise, BernoulliNoise))
+
+
 def _noise_kind(value: object) -> str | None:
-    """The tag of a noise section: a bare number, or what `kind` says."""
+    """How a noise section is read: as a bare number, or by its kind."""
     if isinstance(value, int | float | str):
         return "number"
-    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
-    return kind if isinstance(kind, str) else None
+    return "kind" if isinstance(value, (dict, BaseNoise)) else None
 
 
 NoiseSpec = Annotated[
-    Annotated[float, Field(ge=0), Tag("number")]
-    | Annotated[GaussianNoise, Tag("gaussian")]
-    | Annotated[UniformNoise, Tag("uniform")],
+    Annotated[float, Field(ge=0), Tag("number")] | Annotated[Annotated[BaseNoise, NOISES.field()], Tag("kind")],
     REWARD,
     Discriminator(
         _noise_kind,
@@ -261,9 +294,9 @@ NoiseSpec = Annotated[
 """Any `problem.noise` section; a bare number is the standard deviation of Gaussian noise."""
 
 
-def as_noise(spec: float | GaussianNoise | UniformNoise) -> Noise:
+def as_noise(spec: float | BaseNoise) -> Noise:
     """The noise that a section describes."""
-    return spec if isinstance(spec, GaussianNoise | UniformNoise) else GaussianNoise(kind="gaussian", sd=spec)
+    return spec if isinstance(spec, BaseNoise) else GaussianNoise(kind="gaussian", sd=spec)
 
 
 class PythonReward(Reward):

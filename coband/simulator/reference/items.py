@@ -56,7 +56,12 @@ _BUT: tuple[tuple[list[Path], str, Callable[[Algorithm], bool]], ...] = (
     (
         [("messages", "encoding")],
         "some of what is sent must be float64, as arms are looked up by it",
-        lambda one: bool(one.needs.exact),
+        lambda one: bool(one.needs.exact) and one.needs.exact_if == "1",
+    ),
+    (
+        [("messages", "encoding")],
+        "the same, where arms are fixed or `repeats: drop` is asked for",
+        lambda one: bool(one.needs.exact) and one.needs.exact_if != "1",
     ),
     (
         [("agents", "reward_delay")],

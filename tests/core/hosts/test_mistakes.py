@@ -19,6 +19,8 @@ from tests.core.toys import TOY, News, Report, ToyAgent, ToyConfig, ToyServer, r
 HERE = r"test_mistakes\.py:\d+: "
 ROUNDS: dict[str, Any] = {"kind": "rounds", "turns": 3}
 REPORT = Report(values=np.ones(2))
+LOOP: list[Any] = []
+LOOP.append(LOOP)
 PLANS: list[dict[str, Any]] = [
     {},
     {"schedule": {"kind": "one_at_a_time", "turns": 3}},
@@ -40,7 +42,15 @@ def _with(base: type[Any], **methods: Callable[..., Any]) -> type[Any]:
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize(
     ("arm", "words"),
-    [(None, "None"), (1.0, r"1\.0"), (np.array([0, 1]), r"an array of shape \(2,\)"), (-1, "-1"), (2, "2")],
+    [
+        (None, "None"),
+        (True, "True"),
+        (np.True_, "a bool_?"),
+        (1.0, r"1\.0"),
+        (np.array([0, 1]), r"an array of shape \(2,\)"),
+        (-1, "-1"),
+        (2, "2"),
+    ],
 )
 def test_what_is_no_arm(arm: Any, words: str, plan: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.core.toys.ToyWorld.pull", lambda world, agent, turn, arm: (range(2)[_checked(arm)], 0.0))
@@ -65,6 +75,10 @@ def test_numbers_of_numpy_are_arms() -> None:
         (REPORT, r"a Report; return a list of"),
         ((SERVER, REPORT), r"a tuple of -1, a Report; return a list of"),
         ([REPORT], r"a list of a Report; each entry is \(recipient, message\), .* and not a Report$"),
+        ([(99, REPORT)], r"a list of a tuple of 99, a Report; there is no node 99: write to SERVER, or to an agent 0"),
+        ([(-2, REPORT)], r"a list of a tuple of -2, a Report; there is no node -2: "),
+        ((item for item in ()), r"a generator; return a list of"),
+        (LOOP, r"a list of a list of a list of a list; each entry is"),
         ([(REPORT, SERVER)], r"a list of .*; each entry is \(recipient, message\), such as \(SERVER, message\)"),
     ],
 )

@@ -376,3 +376,14 @@ def test_everyday_checks_make_no_twins(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(made) == 4
     toys.run(plan(agents=3, turns=2, checks="full"))
     assert len(made) == 12
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("name", ["async_kernel_ucb", "approx_dis_kernel_ucb", "dis_kernel_ucb"])
+def test_a_trigger_that_ties_is_decided_alike_alone_and_together(name: str, threshold: float) -> None:
+    """The variances of a table of independent arms are short fractions, whose sums meet thresholds exactly."""
+    arms: dict[str, Any] = {"kind": "arrays", "arms": np.eye(3).tolist(), "rewards": [0.1, 0.5, 0.9], "noise": 0.1}
+    more: dict[str, Any] = {"problem": arms, "agents": 4, "schedule": {"kind": "rounds", "turns": 40}}
+    config = {"threshold": threshold, "kernel": {"kind": "linear"}}
+    fingerprints = {run_algorithm(name, config, share=share, **more).result.fingerprint for share in (True, False)}
+    assert len(fingerprints) == 1

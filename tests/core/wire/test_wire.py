@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 
 from coband.agents.messages.linear import LinearUpload
-from coband.simulator.conformance.runs import Run, run
+from coband.simulator.conformance.graphs import on_graph, run_anywhere
+from coband.simulator.conformance.kit import schedules_of, sends_nothing
+from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, algorithm, registry, run
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.core.wire.encodings import semidefinite
 from coband.simulator.maths.linalg.gram import Gram
+from tests.every import every
 
 RING: dict[str, Any] = {"topology": {"kind": "ring"}}
 LOSSY: dict[str, Any] = {"loss": 0.4, "latency": 0.2, "retransmission": {"timeout": 1.0, "max_attempts": 3}}
@@ -220,6 +223,7 @@ def test_a_damaged_matrix_is_shifted_by_what_is_needed_and_no_more() -> None:
     assert np.linalg.eigvalsh(repaired)[0] > -1e-12
     sound = rows.T @ rows + np.eye(5)
     assert np.array_equal(semidefinite(sound), 0.5 * (sound + sound.T))
+    assert semidefinite(np.array([3.0, -1.0, 0.0])).tolist() == [4.0, 0.0, 1.0]  # of a diagonal matrix
 
 
 def test_a_gram_has_other_entries_in_the_same_form() -> None:
@@ -242,3 +246,23 @@ def test_what_all_nodes_conclude_the_same_from_must_be_exact(name: str, field: s
     exact = dict.fromkeys(("points", "moment", "weights", "gram"), "float64")
     half["kinds"] = dict.fromkeys(("RewardSums", "EpochModel", "InducingSet"), exact)
     assert run(name, {}, messages={"encoding": half}).result.rounds > 0
+
+
+NAMES = sorted(name for name, entry in registry().algorithms.items() if not sends_nothing(name, {}))
+OPTIONS: dict[str, dict[str, Any]] = {
+    "fn_ucb": {"width": 4, "diagonal": True},
+    "async_kernel_ucb": {"repeats": "drop", "threshold": 0.1},
+}
+
+
+@every("name", NAMES)
+@pytest.mark.parametrize("default", ["float16", {"kind": "stochastic", "bits": 4}])
+def test_on_fixed_arms_an_encoding_is_refused_or_works(name: str, default: Any) -> None:
+    needs, options = algorithm(name).needs, OPTIONS.get(name, {})
+    where: dict[str, Any] = {} if on_graph(name) or needs.problems else {"problem": FIXED_PROBLEM}
+    more: dict[str, Any] = {"seed": 1, "schedule": next(iter(schedules_of(name).values())), **where}
+    try:
+        turns, why = run_anywhere(name, options, messages={"encoding": {"default": default}}, **more).result.turns, ""
+    except UnsupportedScenario as refused:
+        turns, why = 0, str(refused)
+    assert turns or (needs.exact and "must arrive as it was sent; give it float64" in why), why

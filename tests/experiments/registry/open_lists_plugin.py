@@ -14,7 +14,7 @@ import numpy as np
 import coband
 
 ENTRIES = """
-algorithms first_arm ALGORITHM, problems ladder PROBLEM, kernels laplace Laplace, rewards total Total,
+algorithms first_arm ALGORITHM, problems ladder PROBLEM, kernels laplace Laplace, rewards total Total, noises coin Coin,
 topologies wheel Wheel, distributions triangle Triangle, latencies on_a_line OnALine, losses every_nth EveryNth,
 bandwidths dear_start DearStart, schedules bursts Bursts, availabilities nights Nights, stragglers growing Growing,
 partitions odd_even OddEven, outages one_at_random OneAtRandom, encodings halves Halves, adversaries mirror Mirror,

@@ -41,7 +41,7 @@ network:
   loss: {kind: every_nth}
   partitions: [{kind: odd_even}, {start: 20, end: 21, groups: [[0]]}]
   outages: [{kind: one_at_random}, {kind: one_at_random, start: 11}]
-problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: total}}
+problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: total}, noise: {kind: coin}}
 algorithms:
   - {algorithm: async_kernel_ucb, kernel: {kind: product, factors: [{kind: laplace}, {kind: linear}]}, threshold: 0.1}
   - {algorithm: first_arm, skipped: 1}

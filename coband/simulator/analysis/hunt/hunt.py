@@ -23,7 +23,7 @@ from coband.simulator.experiments.runs.job import engine_of, told
 from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_document
 from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.scenario_errors import BrokenOff, RequestError
+from coband.simulator.scenario_errors import RAISED, BrokenOff, RequestError
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ class Hunt:
             return self._run(self._scenario(label, self._seed, ())).simulated_time
         except BAD_INPUT:
             raise
-        except Exception as error:
+        except RAISED as error:
             why = _in_words(error).rstrip(".")
             raise HuntError(
                 f"{label} fails without any further fault, so a hunt would say nothing of it: {why}. Change the "
@@ -301,7 +301,7 @@ class Hunt:
             self._run(scenario)
         except BAD_INPUT:
             raise
-        except Exception as error:
+        except RAISED as error:
             return _in_words(error)
         return None
 
@@ -344,7 +344,7 @@ class Hunt:
         return result
 
 
-def _in_words(error: Exception) -> str:
+def _in_words(error: BaseException) -> str:
     """Why a run failed: a sentence, or the traceback of what nobody has foreseen."""
     return str(error) if isinstance(error, (InvariantViolation, Unfinished, BrokenOff)) else told(error)
 

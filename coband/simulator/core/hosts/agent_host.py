@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from coband.simulator.arms import ArmSet, ComingArms
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.clock.clock import TURN
@@ -145,6 +147,8 @@ class AgentHost(ClientHost):
         Raises:
             NodeMistake: the agent has chosen none of them, or the world answers with something else.
         """
+        if isinstance(arm, (bool, np.bool_)):
+            refuse_choice(self.node, arm, len(arms))
         try:
             found = self._world.pull(self.address, self.turns, arm)
         except Exception:

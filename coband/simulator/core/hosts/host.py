@@ -17,9 +17,9 @@ from typing import Any, Protocol
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.clock.clock import DELIVERY, TIMER, TURN
-from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.message import Message, returned
 from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
-from coband.simulator.core.nodes.outbox import Silence, Timer, refuse_outbox
+from coband.simulator.core.nodes.outbox import NobodyThere, Silence, Timer, refuse_outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.records import trace as tr
@@ -225,13 +225,18 @@ class Host:
                     cause = seq
             node.notes = ()
         try:
+            if not isinstance(outbox, list):
+                raise TypeError
             for recipient, message in outbox:
                 if type(recipient) is Later:
                     self._set_timer(recipient.delay, message, cause)
                 else:
                     self._send(self.address, recipient, message, cause)
-        except (TypeError, ValueError, AttributeError):
-            refuse_outbox(outbox, node, after if isinstance(after, str) else self._handler(after))
+        except (TypeError, ValueError, AttributeError) as error:
+            method = after if isinstance(after, str) else self._handler(after)
+            refuse_outbox(outbox, node, method)
+            if isinstance(error, NobodyThere):
+                raise returned(node, method, outbox, str(error)) from None
             raise
 
     def _handler(self, packet: Packet) -> str:

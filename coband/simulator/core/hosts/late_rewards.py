@@ -47,9 +47,10 @@ class LateRewardsHost(AgentHost):
         self._carry_out([], seq, "choose")
         progress.decisions.note(node.pulls_in_model, self.newest, seq)
         progress.pulled(self.address, now, regret, reward, seq)
-        progress.outstanding += 1
         if self._check is not None:
             self._check.chose(node, offered, arm, seq)
+        progress.outstanding += 1
+        progress.unrewarded[seq] = reward
         pull = Outstanding(arms, arm, reward, seq, kept_of(node))
         self._clock.at(now + self._delay(), DELIVERY, self.address, self._comes, pull)
         if self._after_turn is not None:
@@ -66,6 +67,7 @@ class LateRewardsHost(AgentHost):
             seq = self._trace.record(now, tr.REWARD, self.address, cause=pull.choice, value=pull.reward)
             outbox = observe_late(node, pull)
             self._progress.outstanding -= 1
+            del self._progress.unrewarded[pull.choice]
             self._progress.last_reward = now
             self._carry_out(outbox, seq, "observe")
             if self._check is not None:

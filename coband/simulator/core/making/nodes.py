@@ -88,7 +88,7 @@ class NodeAssembly:
         require_room(f"the curves of {turns:,} turns", CURVES, turns, instead="take fewer turns")
         self._check_direct()
         self._check_arms(algorithm)
-        self._check_exact(algorithm)
+        self._check_exact(algorithm, config)
         self._check_defence(algorithm, config)
         self._check_columns(config)
         share, gone = self._plan.share if share is None else share, self._gone if gone is None else gone
@@ -195,9 +195,13 @@ class NodeAssembly:
                 "or fixed_domain, or problem.arms kind: pool without count"
             )
 
-    def _check_exact(self, algorithm: Algorithm) -> None:
+    def _check_exact(self, algorithm: Algorithm, config: BaseModel) -> None:
         """Refuse encodings that change what nodes look up, or from what all of them conclude the same."""
         encoding, exact = self._plan.messages.encoding, algorithm.needs.exact
+        if exact and not evaluate(
+            algorithm.needs.exact_if, {**algorithm.parameters(config), "fixed_arms": self._world.fixed_arms}
+        ):
+            return
         for kind in dict.fromkeys(size.message for size in algorithm.messages) if exact else ():
             for name in kind.payload_fields():
                 if {kind.__name__, kind.meaning(name)} & set(exact) and not encoding.of(kind, name).exact:

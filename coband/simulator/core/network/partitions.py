@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.plugins.kinds import Kinds
+from coband.simulator.plugins.promises import returns
 
 Index = Annotated[int, Field(ge=0)]
 
@@ -29,6 +30,13 @@ class BaseOutage(Config):
     """What all outages have: times in which nodes are down."""
 
     @abstractmethod
+    @returns(
+        "a mapping of nodes, -1 .. {agents} - 1, to their (time of going down, of coming up), in order",
+        lambda found, agents, rng: all(
+            isinstance(node, (int, np.integer)) and -1 <= node < agents and isinstance(times, Iterable)
+            for node, times in found.items()
+        ),
+    )
     def windows(self, agents: int, rng: np.random.Generator) -> Mapping[Address, Iterable[tuple[float, float]]]:
         """For each node that goes down, (time of going down, time of coming up) in order; inf for never.
 

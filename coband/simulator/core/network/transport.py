@@ -13,6 +13,7 @@ from coband.simulator.core.clock.clock import DELIVERY, TIMER
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Multicast, Recipient
+from coband.simulator.core.nodes.outbox import NobodyThere
 from coband.simulator.core.packet import Flood, Packet
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.ledger import DOWN, PEER, UP
@@ -154,6 +155,9 @@ class Transport:
 
     def _receivers(self, recipient: Recipient) -> list[Address]:
         if isinstance(recipient, int):
+            if not -1 <= recipient < len(self._everyone):
+                last = len(self._everyone) - 1
+                raise NobodyThere(f"there is no node {recipient}: write to SERVER, or to an agent 0 .. {last}")
             return [recipient]
         if not isinstance(recipient, Multicast):
             raise TypeError("in a star nobody has neighbours; send to SERVER or ALL_AGENTS")

@@ -7,6 +7,7 @@ second one by less than that, they pull another arm, and from there on the run i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,15 @@ ROWS = 256
 """Decisions that are looked at together, which takes a hundredth of the time of looking at each."""
 MANY = 4096
 """Arms from which on each decision is looked at by itself, so that no more memory is taken."""
+
+
+CLOSE = 1e-9
+"""Relative: two ways to compute what a trigger compares, alone or with others' work, may differ by so much."""
+
+
+def exceeds(value: Any, threshold: float) -> Any:
+    """Whether a trigger's value is above its threshold by more than rounding, so that a tie never is."""
+    return value > threshold + CLOSE * abs(threshold)
 
 
 class ClosestDecision:

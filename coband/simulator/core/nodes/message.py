@@ -293,7 +293,7 @@ def refuse_choice(node: object, arm: object, count: int) -> None:
     Raises:
         NodeMistake: the arm is not one of 0 .. count - 1.
     """
-    if not (isinstance(arm, (int, np.integer)) and 0 <= arm < count):
+    if isinstance(arm, bool) or not (isinstance(arm, (int, np.integer)) and 0 <= arm < count):
         raise returned(node, "choose", arm, f"return the number of an arm, 0 .. {count - 1}") from None
 
 

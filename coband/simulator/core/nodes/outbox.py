@@ -48,6 +48,10 @@ Recipient = Address | Multicast | Neighbours | Later
 Outbox = list[tuple[Recipient, Message]]
 
 
+class NobodyThere(ValueError):
+    """A recipient is the address of no node."""
+
+
 def refuse_outbox(outbox: object, node: object, method: str) -> None:
     """Say what to write where a method of a node has returned something else than an outbox.
 

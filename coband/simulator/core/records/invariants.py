@@ -164,10 +164,17 @@ class Audit:
         return self.given_up > 0 or (not self._ordered and any(copies.dropped for copies in self.copies.values()))
 
 
+UNCOUNTED = (
+    "; an agent writes `self.unshared += 1` in observe (and 0 when it has sent its pulls to a server, which adds the "
+    "message's pulls to `self.applied`)"
+)
+
+
 def check_pulls(pulls: int, unshared: int, applied: int, in_flight_lost: bool) -> None:
     """At the end: the pulls that the server has taken in and those that agents still hold are all pulls, each once."""
     held = unshared + applied
     if held > pulls or (held < pulls and not in_flight_lost):
         raise InvariantViolation(
             f"the server has applied {applied} pulls and agents hold {unshared}, which must make {pulls} in all"
+            f"{UNCOUNTED if held < pulls else ''}"
         )

@@ -29,6 +29,7 @@ from coband.simulator.core.packet import Packet
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.core.records.trace import NONE
 from coband.simulator.core.twins.payloads import ROUNDING, difference, frozen
+from coband.simulator.scenario_errors import RAISED
 
 UNCHANGED = 1e-12
 """Relative; a matrix that is kept in fewer numbers than it has entries is multiplied out to be compared."""
@@ -263,7 +264,7 @@ class Twins:
             outbox = step.answer(twin)
         except InvariantViolation:
             raise
-        except Exception as error:
+        except RAISED as error:
             text = f"the twin of {_name(twin)}, which has only what was delivered, cannot go on: {error!r}"
             raise InvariantViolation(text, step.cause) from error
         twin.notes = ()

@@ -75,7 +75,8 @@ class BaseBehaviour(Config):
 
     @abstractmethod
     @returns(
-        "the fields that it is given, with numbers of the same shapes", lambda found, fields, about: _fit(found, fields)
+        "the fields that it is given, with finite numbers of the same shapes",
+        lambda found, fields, about: _fit(found, fields),
     )
     def corrupt(self, fields: Fields, about: Sight) -> Fields:
         """What is sent in place of the fields; shapes stay."""
@@ -84,7 +85,7 @@ class BaseBehaviour(Config):
 def _fit(found: Fields, fields: Fields) -> bool:
     """Whether fields can be sent in place of others."""
     return found.keys() == fields.keys() and all(
-        np.shape(found[name]) == values.shape and not np.isnan(found[name]).any() for name, values in fields.items()
+        np.shape(found[name]) == values.shape and np.isfinite(found[name]).all() for name, values in fields.items()
     )
 
 

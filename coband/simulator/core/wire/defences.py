@@ -279,7 +279,7 @@ def robust_sum(defence: BaseDefence, statistics: Sequence[FloatArray], symmetric
     """n times the robust mean of statistics of one shape; of symmetric matrices, positive semidefinite."""
     stack = np.stack([own.ravel() for own in statistics])
     total = (len(stack) * defence.mean(stack)).reshape(statistics[0].shape)
-    return semidefinite(total) if symmetric and total.ndim == 2 else total
+    return semidefinite(total) if symmetric and total.ndim in (1, 2) else total
 
 
 def _padded(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:

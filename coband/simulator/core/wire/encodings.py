@@ -34,7 +34,12 @@ def reals(message: Message) -> dict[str, FloatArray]:
 
 
 def semidefinite(matrix: FloatArray) -> FloatArray:
-    """The matrix symmetrised, and with the smallest multiple of the identity that makes it positive semidefinite."""
+    """The matrix symmetrised, and with the smallest multiple of the identity that makes it positive semidefinite.
+
+    Like `damaged` it takes the diagonal alone, (d,), for a diagonal matrix.
+    """
+    if matrix.ndim == 1:
+        return matrix - float(matrix.min(initial=0.0))
     symmetric = 0.5 * (matrix + matrix.T)
     smallest = float(np.linalg.eigvalsh(symmetric)[0]) if len(matrix) else 0.0
     if smallest < 0.0:
@@ -44,7 +49,7 @@ def semidefinite(matrix: FloatArray) -> FloatArray:
 
 def damaged(matrix: FloatArray) -> float:
     """The least eigenvalue of a matrix symmetrised; 0 for one that is positive semidefinite up to rounding."""
-    found = np.linalg.eigvalsh(0.5 * (matrix + matrix.T))
+    found = np.sort(matrix) if matrix.ndim == 1 else np.linalg.eigvalsh(0.5 * (matrix + matrix.T))
     least, size = (float(found[0]), float(np.abs(found).max())) if len(found) else (0.0, 0.0)
     return least if least < -ROUNDING * size else 0.0
 

@@ -105,7 +105,7 @@ class Layout:
         Raises:
             UnsupportedScenario: they are not, and are to be refused.
         """
-        if not field.matrix or entries.ndim != 2:
+        if not field.matrix or entries.ndim not in (1, 2):
             return entries
         if self._config.repair == "refuse" and (least := damaged(entries)) < 0.0:
             raise UnsupportedScenario(

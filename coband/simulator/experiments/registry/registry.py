@@ -36,10 +36,10 @@ from coband.simulator.core.wire.privacy import MECHANISMS
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.plugins.entry_points import Loaded, PluginError, is_subclass, kind_of
-from coband.simulator.plugins.kinds import Kinds, registrations
+from coband.simulator.plugins.kinds import Kinds, kind_name, registrations
 from coband.simulator.plugins.promises import hold_to
 from coband.simulator.problems.drift import DRIFTS
-from coband.simulator.problems.rewards import REWARDS
+from coband.simulator.problems.rewards import NOISES, REWARDS
 from coband.simulator.problems.world import Problem, ProblemEntry
 
 T = TypeVar("T")
@@ -186,12 +186,25 @@ def checked_problem(name: str, found: object) -> ProblemEntry:
     return found
 
 
+def _entry(found: Any) -> Any:
+    """The entry of a problem; one is made for a class that is given without."""
+    if not is_subclass(found, Problem):
+        return found
+    return ProblemEntry(kind_name(found), found, (found.__doc__ or found.__name__).splitlines()[0].rstrip("."), "none")
+
+
 ALGORITHMS = Kinds("algorithms", checked_algorithm, lambda found: isinstance(found, Algorithm), attrgetter("name"))
-PROBLEMS = Kinds("problems", checked_problem, lambda found: isinstance(found, ProblemEntry), attrgetter("name"))
+PROBLEMS = Kinds(
+    "problems",
+    lambda name, found: checked_problem(name, _entry(found)),
+    lambda found: isinstance(found, ProblemEntry) or is_subclass(found, Problem),
+    lambda found: _entry(found).name,
+)
 
 CLASSES: tuple[Kinds[Any], ...] = (
     KERNELS,
     REWARDS,
+    NOISES,
     TOPOLOGIES,
     DISTRIBUTIONS,
     LATENCIES,
@@ -230,7 +243,10 @@ def ensure(found: Any) -> None:
     if isinstance(found, type) and found.__module__.startswith(("coband.", "builtins")):
         return
     fitting = next((one for one in OPEN_LISTS if one.accepts(found)), None)
-    if fitting is not None and fitting.get(fitting.name_of(found)) is not found:
+    if fitting is None:
+        return
+    known = fitting.get(fitting.name_of(found))
+    if known is not found and getattr(known, "config", None) is not found:
         fitting.register(found)
 
 

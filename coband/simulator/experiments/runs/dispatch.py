@@ -12,6 +12,7 @@ from coband.simulator.experiments.runs.job import OnPull, Outcome
 from coband.simulator.experiments.runs.work import JobResult, OtherCodeError, Work
 from coband.simulator.experiments.runs.workers import WorkerPool, WorkerPoolError
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
+from coband.simulator.scenario_errors import RAISED
 
 TICK_SECONDS = 0.5
 WORKER_DIED = "its worker process died, twice: it ran out of memory, crashed or was killed"
@@ -116,7 +117,7 @@ class Dispatcher(Generic[Key]):
             raise WorkerPoolError(str(error)) from error
         except BAD_INPUT as error:
             result = JobResult(Outcome("failed", error=str(error)), refusal=error)
-        except Exception:
+        except RAISED:
             result = JobResult(Outcome("failed", error=traceback.format_exc()))
         self._settle(job, result)
         return True

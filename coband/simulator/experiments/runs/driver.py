@@ -304,6 +304,8 @@ class _Driver:
 
     def _replay(self, task: Task) -> str:
         variant = self._study.variants[task.variant]
+        if names := not_installed([variant.scenario.resolved()]):
+            return f"coband.run(..., only={variant.entry!r}, trace='full') where {', '.join(names)} is defined"
         return self._commands.repeat(variant.settings, variant.scenario.seed, task.replication, variant.entry)
 
     def _tick(self, *, at_once: bool = False) -> None:

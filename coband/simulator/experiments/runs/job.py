@@ -26,46 +26,37 @@ from coband.simulator.experiments.runs.code_version import one_thread
 from coband.simulator.experiments.runs.results import Record, record
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.plugins.entry_points import of_a_plugin
+from coband.simulator.plugins.entry_points import exception_told, frames_of_plugins
 from coband.simulator.problems.world import Problem, World
-from coband.simulator.scenario_errors import BrokenOff
+from coband.simulator.scenario_errors import RAISED, BrokenOff
 
 
-def told(error: Exception) -> str:
+def told(error: BaseException) -> str:
     """The text of a mistake, with the place in the code of a plugin; of other errors the traceback.
 
     Where the code of a plugin is involved the traceback begins with its first line, and what of coband called it is
     left out. Memory that runs out elsewhere is no mistake of anybody's.
     """
-    frames = _frames(error)
+    frames = frames_of_plugins(error)
     if isinstance(error, MemoryError) and not frames:
         reason = f" ({error})" if str(error) else ""
         return f"out of memory{reason}; take fewer agents, turns or arms, or fewer --workers"
-    if not isinstance(error, NodeMistake):
+    if not isinstance(error, (NodeMistake, SystemExit)):
         return "".join(traceback.format_exception(type(error), error, frames[0] if frames else error.__traceback__))
     return _placed(error, frames)
 
 
-def mistake(error: Exception) -> str:
+def mistake(error: BaseException) -> str:
     """The mistake of a plugin in one sentence, with its place in its code; empty where no plugin is involved."""
-    frames = _frames(error)
+    frames = frames_of_plugins(error)
     return _placed(error, frames) if frames or isinstance(error, NodeMistake) else ""
 
 
-def _placed(error: Exception, frames: list[TracebackType]) -> str:
-    text = str(error) if isinstance(error, NodeMistake) else "".join(traceback.format_exception_only(error)).strip()
+def _placed(error: BaseException, frames: list[TracebackType]) -> str:
+    text = str(error) if isinstance(error, NodeMistake) else exception_told(error)
     if not frames or getattr(error, "placed", False):
         return text
     return f"{frames[-1].tb_frame.f_code.co_filename}:{frames[-1].tb_lineno}: {text}"
-
-
-def _frames(error: Exception) -> list[TracebackType]:
-    """What of a traceback is in the code of plugins."""
-    frames, frame = list[TracebackType](), error.__traceback__
-    while frame is not None:
-        frames += [frame] if of_a_plugin(str(frame.tb_frame.f_globals.get("__name__", ""))) else []
-        frame = frame.tb_next
-    return frames
 
 
 COMMIT_SECONDS = 1.0
@@ -199,9 +190,7 @@ def _attempt(
         return Outcome("violated", error=str(violation))
     except (JobFailure, BrokenOff, TooLarge) as error:
         return Outcome("failed", error=str(error))
-    except Exception as error:
-        from coband.simulator.experiments.runs.job import told  # few jobs need it
-
+    except RAISED as error:
         return Outcome("failed", error=told(error))
     return Outcome("finished", record(result, job.seed, job.replication, wall_seconds, cpu_seconds))
 

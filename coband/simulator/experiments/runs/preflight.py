@@ -29,7 +29,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, descend
 from coband.simulator.problems.problem import DataError
 from coband.simulator.problems.world import InstanceError
-from coband.simulator.scenario_errors import BrokenOff
+from coband.simulator.scenario_errors import RAISED, BrokenOff
 
 MOST_BYTES = 20_000_000
 """Larger files are only begun."""
@@ -114,7 +114,7 @@ def _refusals(
         yield ("network", "topology", "file"), str(error).removeprefix(TOPOLOGY)
     except (UnsupportedScenario, BrokenOff, TooLarge) as refusal:
         yield ("algorithms", study.entries.index(entry), "algorithm"), f"{entry}: {refusal}"
-    except Exception as error:
+    except RAISED as error:
         if not (said := mistake(error)):
             raise
         found.mistakes.append(f"{entry}: {said}")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -95,20 +95,24 @@ class _Notes:
     def __init__(self) -> None:
         self.pulls: list[_Noted] = []
         self._turns: dict[int, int] = {}
-        self._arms: dict[int, tuple[int, int]] = {}
+        self._chosen: dict[int, _Noted] = {}
 
     def __call__(self, rows: Sequence[tr.PlainRow], names: Sequence[str]) -> None:
         for seq, time, event, node, _, _, cause, *_, value, _, detail in rows:
             if event == tr.TURN:
                 self._turns[seq] = int(value)
             elif event == tr.CHOOSE:
-                self._arms[seq] = self._turns.pop(cause), int(value)
+                self._chosen[seq] = _Noted(node, self._turns.pop(cause), time, int(value), 1, math.nan)
             elif event == tr.REWARD:
-                turn, arm = self._arms.pop(cause)
+                chosen = self._chosen.pop(cause)
                 count = 1 if detail is None else int(json.loads(detail)["pulls"])
-                self.pulls.append(_Noted(node, turn, time, arm, count, value))
+                self.pulls.append(chosen._replace(time=time, pulls=count, reward=value))
                 if detail is not None:
-                    self._turns[seq] = turn  # of the next arm of the batch
+                    self._turns[seq] = chosen.turn  # of the next arm of the batch
+
+    def never_rewarded(self, rewards: Mapping[int, float]) -> list[_Noted]:
+        """Pulls whose rewards have not come until the end, at the time of their choices."""
+        return [chosen._replace(reward=rewards[seq]) for seq, chosen in self._chosen.items()]
 
 
 def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
@@ -131,17 +135,18 @@ def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
             f"{fingerprint[:12]}…, and now it is {result.fingerprint[:12]}…. Its manifest.json names the versions and "
             "the hardware that it was made with: use those, or run the scenario again with this coband."
         )
-    return list(_with_regret(notes.pulls, engine))
+    return list(_with_regret([*notes.pulls, *notes.never_rewarded(engine.progress.unrewarded)], engine))
 
 
 def _with_regret(noted: Sequence[_Noted], engine: Engine) -> Iterator[Pull]:
     """Pulls with the regret that the engine has noted; of a batch it has the sum alone, and the world knows parts."""
-    progress, regrets = engine.progress, defaultdict[int, deque[float]](deque)
+    progress, turns, regrets = engine.progress, Counter[int](), dict[tuple[int, int], float]()
     for agent, regret in zip(progress.agents, progress.regrets, strict=True):
-        regrets[agent].append(regret)
+        turns[agent] += 1
+        regrets[agent, turns[agent]] = regret
     for (agent, turn, _), group in groupby(noted, key=lambda one: (one.agent, one.turn, one.time)):
         batch = list(group)
-        total = regrets[agent].popleft()
+        total = regrets[agent, turn]
         if len(batch) == 1 and batch[0].pulls == 1:
             shares: Sequence[float | None] = [total]
         else:

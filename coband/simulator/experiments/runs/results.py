@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 from coband.simulator.core.metrics import ALWAYS, METRICS
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.plugins.promises import in_words
+from coband.simulator.scenario_errors import RAISED
 
 if TYPE_CHECKING:
     from coband.simulator.core.engine import RunResult
@@ -154,7 +155,7 @@ def _number(metric: RunMetric, result: RunResult, warnings: list[str]) -> Value:
         if number is None or isinstance(number, int | float):
             return number
         why = f"{in_words(number)} is no number"
-    except Exception as error:  # whatever the package's function raises
+    except RAISED as error:  # whatever the package's function raises
         why = f"{type(error).__name__}: {error}"
     warnings.append(f"the metric {metric.name} has no value ({why})")
     return None
