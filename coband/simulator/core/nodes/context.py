@@ -135,7 +135,7 @@ class NodeContext:
         sharing: see :class:`Sharing`.
         open_coin: opens the private stream of an agent or the server; a node asks for its own (``rng``).
         open_ties: opens the stream that decides an agent's ties between arms; None: the first of them is taken.
-        delays: whether anything between two nodes takes time: links, turns, handling, or nodes that are down.
+        delays: whether anything between two nodes takes time: links, the server's capacity, turns or handling.
         domain: the arm set when every agent is offered the same one, this very object, at every turn; else None.
         count_turns: finds ``horizon``.
         graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
