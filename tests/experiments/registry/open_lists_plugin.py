@@ -368,6 +368,7 @@ class Growing(BaseStragglers):
 
     kind: Literal["growing"]
     step: float = 0.5
+    steady: bool = False  # a word of its own, which means nothing to anybody else
 
     def factors(self, count: int, streams: Any) -> list[float]:
         return [1.0 + self.step * agent for agent in range(count)]
