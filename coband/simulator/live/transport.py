@@ -178,7 +178,7 @@ class LiveReliable(OverSockets, ReliableTransport):
         self._post(packet.source, Ack(*packet.pair, packet.number, self._clock.now))
 
     def _repeat(self, packet: Packet) -> None:
-        if packet.attempts < self._network.config.retransmission.max_attempts and not packet.withheld:
+        if self._may_repeat(packet):
             super()._repeat(packet)
         else:
             self._asked.add(packet)

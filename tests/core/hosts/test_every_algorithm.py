@@ -67,6 +67,7 @@ BASES: dict[str, dict[str, Any]] = {
     "narrow": {"server": {"uplink": 40.0, "downlink": 80.0}, "latency": {"kind": "exponential", "rate": 2.0}},
     "fifo": {"bandwidth": 60.0, "latency": {"kind": "exponential", "rate": 2.0}, "reorder": "fifo"},
 }
+COMES_AND_GOES = ("leaves", "availability", "energy")
 QUICK = ("dis_lin_ucb", "async_kernel_ucb", "coop_ucb2", "ind_alba")
 
 
@@ -87,9 +88,31 @@ def test_a_feature_that_never_acts_changes_no_event(case: tuple[str, dict[str, A
         network = {key: value for key, value in network.items() if key != "server" or not on_graph}
         expected = events(network, {})
         for feature, parts in IDLE.items():
-            if feature != "leaves" or not needs.ends_together:
+            overlap = base == "ideal" and name == "async_kernel_ucb"  # whose server asks whether agents can be down
+            if not (feature == "leaves" and needs.ends_together) and not (overlap and feature in COMES_AND_GOES):
                 found = events({**network, **parts.get("network", {})}, parts.get("agent", {}))
                 assert found == expected, f"{feature} on {base}"
+
+
+CUT_OFF: dict[str, Any] = {"partitions": [{"start": 3.0, "end": None, "groups": [[0]]}]}
+PATIENCE = 5.0
+
+
+@every("case", [case if case[0] in ("fed_pe", *QUICK) else slow((case,)) for case in FIRST], str)
+def test_the_transport_ends_with_the_patience_of_nodes(case: tuple[str, dict[str, Any]]) -> None:
+    """Agent 0 hears nobody and is not heard; without patience its messages would be repeated for 25,000 units."""
+    name, config = case
+    needs = runs.algorithm(name).needs
+    config = {**config, "horizon": 15} if needs.horizon else config
+    schedule = kit.PHASES["phases"] if runs.batches(name) else kit.SCHEDULES["rounds"]
+    sound = {"latency": 0.1, "recovery": {"patience": PATIENCE, "attempts": 2, "timeout": 1.0}}
+    cut_off = ({**sound, **CUT_OFF}, {**sound, **CUT_OFF, "transport": "datagram"})
+    last = graphs.run_anywhere(name, config, network=sound, schedule=schedule, seed=3).result.times[-1]
+    for network in cut_off[: 1 if needs.reliable else 2]:
+        run = graphs.run_anywhere(name, config, network=network, schedule=schedule, seed=3)
+        waits = sum(run.names[row.kind] == "patience" for row in run.events(tr.TIMER)) + len(run.events(tr.EXPIRE))
+        assert run.result.times[-1] <= last + 2.0 * PATIENCE * waits + 1.0  # waits for acknowledgements double
+        assert not run.result.stalled
 
 
 @every("case", [*EVERY_DAY, *(slow((case,)) for case in CASES if case not in FIRST)], str)

@@ -56,12 +56,18 @@ class ReliableTransport(Transport):
     def _repeat(self, packet: Packet) -> None:
         if packet.destination in self._gone:
             self._give_up(packet, "gone")
-        elif packet.attempts < self._network.config.retransmission.max_attempts and not packet.withheld:
+        elif self._may_repeat(packet):
             self._ledger.repetition(packet.scalars, self._ledger.bits_of(packet.message))
             self._event(tr.RETRANSMIT, packet)
             self._put(packet)
         else:
             self._give_up(packet)
+
+    def _may_repeat(self, packet: Packet) -> bool:
+        """Whether a copy may follow: not too many have been sent, nor for longer than nodes have patience."""
+        config, patience = self._network.config, self._network.config.recovery.patience
+        within = patience is None or not packet.own or self._clock.now < packet.sent + patience
+        return within and packet.attempts < config.retransmission.max_attempts and not packet.withheld
 
     def _give_up(self, packet: Packet, why: str = "max_attempts") -> None:
         receiving = self._receiving.setdefault(packet.pair, Receiving())
