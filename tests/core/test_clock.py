@@ -80,3 +80,10 @@ def test_where_a_real_clock_decides_events_run_in_the_same_order_at_its_time() -
         assert clock.now == now
     assert seen == [(1.5, name) for name in ORDER] + [(2.25, "later")]
     assert clock.next_due == float("inf")
+
+
+def test_where_a_real_clock_decides_events_of_simpy_run_too() -> None:
+    clock, seen = Clock(), list[float]()
+    clock.timeout(1.0).callbacks.append(lambda event: seen.append(clock.now))  # type: ignore[union-attr]
+    clock.run_due(1.5)
+    assert seen == [1.5]

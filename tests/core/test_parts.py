@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
+from coband.simulator.conformance.runs import plan_of
 from coband.simulator.core.clock.schedule import OneAtATime, Schedule
 from coband.simulator.core.config import Config
+from coband.simulator.core.engine import Engine
 from coband.simulator.core.hosts.speed import AgentsConfig
 from coband.simulator.core.network.bandwidth import Rate, Stage
 from coband.simulator.core.network.network import NetworkConfig
@@ -392,3 +394,42 @@ def test_turns_that_every_agent_gets_are_counted_tick_by_tick() -> None:
     schedule = OneAtATime(kind="one_at_a_time", turns=90)
     counts = np.bincount([agent for _, agent in schedule.ticks(5, Streams(2))], minlength=5)
     assert schedule.turns_per_agent(5, Streams(2)) == counts.min() > 0
+
+
+TIMES: dict[str, Any] = {
+    "latency": 0.1,
+    "bandwidth": 9.0,
+    "server": {"uplink": 9.0},
+    "links": [{"latency": 0.1}, {"bandwidth": 9.0}],
+}
+FAULTS: dict[str, Any] = {
+    "loss": 0.1,
+    "duplicate": 0.1,
+    "partitions": [{"start": 1, "end": 2, "groups": [[0]]}],
+    "outages": [{"start": 1, "end": 2, "nodes": [0]}],
+}
+NEITHER: dict[str, Any] = {
+    "topology": {"kind": "line"},
+    "reorder": "fifo",
+    "heals": 3.0,
+    "local": {"trial": 2.0},
+    "transport": "datagram",
+    "retransmission": {"timeout": 9.0},
+    "recovery": {"patience": 9.0},
+    "scalar_bits": 32,
+    "header_bits": 8,
+}
+
+
+def test_every_key_of_the_network_says_whether_it_takes_time_and_whether_it_loses() -> None:
+    assert {*TIMES, *FAULTS, *NEITHER} == {*NetworkConfig.model_fields}
+    for table, found in ((TIMES, (True, False)), (FAULTS, (False, True)), (NEITHER, (False, False))):
+        for key, value in table.items():
+            for one in value if key == "links" else [value]:
+                config = {key: [one] if key == "links" else one}
+                plan = plan_of({"agents": {"count": 2}, "schedule": {"kind": "rounds", "turns": 1}, "network": config})
+                assert (plan.delays, plan.faulty, plan.ideal) == (*found, not any(found)), config
+                if plan.network.graph is None:
+                    transport = Engine(plan, toys.TOY, toys.ToyConfig(), toys.ToyWorld(), Streams(0)).transport
+                    mended = plan.network.transport == "reliable" and plan.faulty
+                    assert (transport.mends, transport._ideal) == (mended, not any(found)), config

@@ -288,7 +288,9 @@ class Attendance:
         agent = self._churn.due(value)
         if self._churn.idle:
             self._down.until[agent] = math.inf
-        elif agent not in self._churn.lost and agent in self._down:
+        elif agent in self._churn.lost:  # its battery was flat until now
+            self._down.left.add(agent)
+        elif agent in self._down:
             self._churn.gone(agent)
 
 

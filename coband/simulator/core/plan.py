@@ -192,9 +192,9 @@ class Plan:
 
     @property
     def delays(self) -> bool:
-        """True when links, turns or the handling of messages take time, or a node can be down."""
+        """True when links, turns or the handling of messages take time, or agents come and go."""
         times = (self.agents.compute, self.agents.handling, self.server.handling)
-        return not (self.ideal and all(map(is_zero, times)))
+        return self.network.takes_time or self.agents.intermittent or not all(map(is_zero, times))
 
 
 def settled(plan: Plan, streams: Streams) -> Plan:

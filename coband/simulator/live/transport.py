@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 from coband.simulator.core.clock.clock import DELIVERY
 from coband.simulator.core.making.parts import what_was_done
 from coband.simulator.core.network.network import Network
-from coband.simulator.core.network.reliable import Receiving, ReliableTransport
-from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.network.reliable import ReliableTransport
+from coband.simulator.core.network.transport import Receiving, Transport
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.packet import Packet
@@ -178,7 +178,7 @@ class LiveReliable(OverSockets, ReliableTransport):
         self._post(packet.source, Ack(*packet.pair, packet.number, self._clock.now))
 
     def _repeat(self, packet: Packet) -> None:
-        if packet.attempts < self._network.config.retransmission.max_attempts and not packet.withheld:
+        if self._may_repeat(packet):
             super()._repeat(packet)
         else:
             self._asked.add(packet)

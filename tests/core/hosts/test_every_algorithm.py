@@ -44,6 +44,77 @@ def _agents(name: str, schedule: str) -> dict[str, Any]:
     return {**(kit.EXTRA["churn"] if schedule == "renewal" else {}), **agent, **late}
 
 
+FAR: dict[str, Any] = {"start": 1e8, "end": 1e9}
+IDLE: dict[str, dict[str, Any]] = {
+    "loss": {"network": {"loss": 1e-12}},
+    "bursts": {"network": {"loss": {"kind": "gilbert_elliott", "p": 1e-12, "r": 1.0}}},
+    "duplicates": {"network": {"duplicate": 1e-12}},
+    "outage": {"network": {"outages": [{**FAR, "nodes": [0]}]}},
+    "partition": {"network": {"partitions": [{**FAR, "groups": [[0]]}]}},
+    "rule": {"network": {"links": [{"agents": [0]}]}},
+    "rule that loses": {"network": {"links": [{"agents": [0], "loss": 1e-12}]}},
+    "healed": {"network": {"heals": 0.0, "loss": 0.5, "duplicate": 0.5}},
+    "patience": {"network": {"recovery": {"patience": 1e6, "timeout": 1e3}}},
+    "leaves": {"agent": {"leaves": {"kind": "times", "times": [[0, 1e8]]}}},
+    "availability": {"agent": {"availability": {"kind": "markov_on_off", "mean_up": 1e12, "mean_down": 1.0}}},
+    "energy": {"agent": {"energy": {**PHONE, "capacity": 1e12}}},
+    "stragglers": {"agent": {"stragglers": {"fraction": 0.0, "slowdown": 8.0}}},
+}
+"""Features that are on and never act; most of them come with acknowledgements."""
+BASES: dict[str, dict[str, Any]] = {
+    "ideal": {},
+    "random": {"latency": {"kind": "lognormal", "median": 1.5, "sigma": 1.0}},
+    "narrow": {"server": {"uplink": 40.0, "downlink": 80.0}, "latency": {"kind": "exponential", "rate": 2.0}},
+    "fifo": {"bandwidth": 60.0, "latency": {"kind": "exponential", "rate": 2.0}, "reorder": "fifo"},
+}
+COMES_AND_GOES = ("leaves", "availability", "energy")
+QUICK = ("dis_lin_ucb", "async_kernel_ucb", "coop_ucb2", "ind_alba")
+
+
+@every("case", [case if case[0] in QUICK else slow((case,)) for case in FIRST], str)
+def test_a_feature_that_never_acts_changes_no_event(case: tuple[str, dict[str, Any]]) -> None:
+    name, config = case
+    on_graph, needs = graphs.on_graph(name), runs.algorithm(name).needs
+    config = {**config, "horizon": 15} if needs.horizon else config
+    schedule = kit.PHASES["phases"] if runs.batches(name) else kit.SCHEDULES["rounds"]
+
+    def events(network: dict[str, Any], agent: dict[str, Any]) -> Any:
+        network = {"retransmission": {"timeout": 1e6}, **network}
+        result = graphs.run_anywhere(name, config, agent=agent, network=network, schedule=schedule, seed=3).result
+        walks = "latency" in network or not on_graph  # where links are ideal, rows stand for all copies of a hop
+        return result.fingerprint if walks else (result.regret, *result.times, result.totals["scalars"])
+
+    for base, network in BASES.items():
+        network = {key: value for key, value in network.items() if key != "server" or not on_graph}
+        expected = events(network, {})
+        for feature, parts in IDLE.items():
+            overlap = base == "ideal" and name == "async_kernel_ucb"  # whose server asks whether agents can be down
+            if not (feature == "leaves" and needs.ends_together) and not (overlap and feature in COMES_AND_GOES):
+                found = events({**network, **parts.get("network", {})}, parts.get("agent", {}))
+                assert found == expected, f"{feature} on {base}"
+
+
+CUT_OFF: dict[str, Any] = {"partitions": [{"start": 3.0, "end": None, "groups": [[0]]}]}
+PATIENCE = 5.0
+
+
+@every("case", [case if case[0] in ("fed_pe", *QUICK) else slow((case,)) for case in FIRST], str)
+def test_the_transport_ends_with_the_patience_of_nodes(case: tuple[str, dict[str, Any]]) -> None:
+    """Agent 0 hears nobody and is not heard; without patience its messages would be repeated for 25,000 units."""
+    name, config = case
+    needs = runs.algorithm(name).needs
+    config = {**config, "horizon": 15} if needs.horizon else config
+    schedule = kit.PHASES["phases"] if runs.batches(name) else kit.SCHEDULES["rounds"]
+    sound = {"latency": 0.1, "recovery": {"patience": PATIENCE, "attempts": 2, "timeout": 1.0}}
+    cut_off = ({**sound, **CUT_OFF}, {**sound, **CUT_OFF, "transport": "datagram"})
+    last = graphs.run_anywhere(name, config, network=sound, schedule=schedule, seed=3).result.times[-1]
+    for network in cut_off[: 1 if needs.reliable else 2]:
+        run = graphs.run_anywhere(name, config, network=network, schedule=schedule, seed=3)
+        waits = sum(run.names[row.kind] == "patience" for row in run.events(tr.TIMER)) + len(run.events(tr.EXPIRE))
+        assert run.result.times[-1] <= last + 2.0 * PATIENCE * waits + 1.0  # waits for acknowledgements double
+        assert not run.result.stalled
+
+
 @every("case", [*EVERY_DAY, *(slow((case,)) for case in CASES if case not in FIRST)], str)
 def test_every_algorithm_goes_on(case: tuple[str, dict[str, Any]]) -> None:
     name, config = case
@@ -53,7 +124,7 @@ def test_every_algorithm_goes_on(case: tuple[str, dict[str, Any]]) -> None:
     bad: dict[str, Any] = {"rounds": networks["lossy"], "renewal": networks["faulty"]}
     for schedule, how in (kit.PHASES if runs.batches(name) else kit.SCHEDULES).items():
         agent, network = _agents(name, schedule), bad.get(schedule, {})
-        run = graphs.run_anywhere(name, config, agent=agent, network=network, schedule=how, seed=3)
+        run = graphs.run_anywhere(name, config, agent=agent, network=network, schedule=how, seed=4)
         complaints = [*_of_members(run, runs.batches(name))] if "joins" in agent else []
         complaints += [*_of_rewards(run, bool(network))] if "reward_delay" in agent else []
         if "energy" in agent and not run.result.totals["ran_out"]:

@@ -406,7 +406,7 @@ def test_availability_is_the_agents_own_stream() -> None:
     _, few, _ = run(plan(agents=2, turns=90, agent=agent), seed=4)
     _, many, _ = run(plan(agents=5, turns=90, agent=agent, network=EVERYTHING | {"outages": []}), seed=4)
     stream = Streams(4)("faults", 1, "availability")
-    starts = [start for start, _ in islice(MarkovOnOff(**agent["availability"]).windows(1, stream), 100)]
+    starts = [start for start, _ in islice(MarkovOnOff(**agent["availability"]).windows(1, stream), 1000)]
     for rows in (few, many):
         met = [row.time - row.value for row in rows if row.event == tr.DOWN and row.node == 1]
         assert len(met) > 1

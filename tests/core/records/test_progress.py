@@ -32,3 +32,12 @@ def test_pulls_of_one_moment_are_told_of_up_to_the_last_one(agents: int, told: l
     progress = Progress(Ledger(agents), None, heard.append, full=False)
     progress.pulled_together(list(range(agents)), 1.0, [(0.0, 0.0)] * agents, [0] * agents)
     assert heard == told
+
+
+def test_a_batch_counts_all_its_pulls() -> None:
+    heard: list[int] = []
+    progress = Progress(Ledger(1), None, heard.append, full=False)
+    for turn in range(64):
+        progress.pulled(0, float(turn), 0.0, 0.0, turn, pulls=100)
+    progress.pulled_together([0] * 64, 64.0, [(0.0, 0.0)] * 64, [0] * 64)
+    assert heard == [6400, 6464]

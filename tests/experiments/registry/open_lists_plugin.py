@@ -290,6 +290,7 @@ class Growing(coband.BaseStragglers):
 
     kind: Literal["growing"]
     step: float = 0.5
+    steady: bool = False  # a word of its own, which means nothing to anybody else
 
     def factors(self, count: int, streams: Any) -> list[float]:
         return [1.0 + self.step * agent for agent in range(count)]
@@ -341,6 +342,19 @@ class Daylight(coband.BaseRecharge):
         while True:
             yield 0.0 if half % 2 else self.power, 4.0 * (half + 1)
             half += 1
+
+
+class Coin(coband.BaseNoise):
+    """Up or down by as much."""
+
+    kind: Literal["coin"]
+    step: float = 0.5
+
+    def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
+        return [float(step) for step in rng.choice((-self.step, self.step), size=turns)]
+
+    def reward(self, mean: float, draw: float) -> float:
+        return mean + draw
 
 
 class Flip(coband.BaseDrift):

@@ -15,7 +15,7 @@ import pytest
 from coband.simulator.conformance.runs import PROBLEM
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire import accounting
-from coband.simulator.experiments.runs import driver, job, results, work, workers
+from coband.simulator.experiments.runs import driver, results, work, workers
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
 from coband.simulator.experiments.runs.job import DriverGone, Job, Outcome, attempt, check_driver
 from coband.simulator.experiments.runs.reporting import Report
@@ -286,7 +286,6 @@ def test_a_scenario_that_was_damaged_on_its_way_is_refused() -> None:
 def _collector() -> Iterator[None]:
     yield
     gc.freeze()  # as it is in the whole suite
-    job._set_aside.cache_clear()
 
 
 @pytest.mark.usefixtures("_collector")
@@ -294,7 +293,6 @@ def _collector() -> Iterator[None]:
 def test_a_job_leaves_no_garbage_and_no_trace_in_the_collector(set_aside: bool) -> None:
     """Whether or not somebody else has set things aside."""
     (gc.freeze if set_aside else gc.unfreeze)()
-    job._set_aside.cache_clear()
     scenario: Any = FakeScenario()
     nodes: list[weakref.ref[Any]] = []
     thresholds = gc.get_threshold()

@@ -81,7 +81,11 @@ class Clock(simpy.Environment):
         """Run the next event, which was due at ``now`` or before, at the time ``now``."""
         due: Any = heappop(self._queue)
         self._now = now
-        due[3](due[4])
+        if len(due) == CALLBACK:
+            due[3](due[4])
+        else:
+            heappush(self._queue, (now, *due[1:]))
+            super().step()
 
     @property
     def ahead(self) -> int:

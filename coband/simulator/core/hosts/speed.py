@@ -47,11 +47,6 @@ class BaseStragglers(Config):
             streams: of the replication; draw from ``streams("faults", 0, <your kind>)``.
         """
 
-    @property
-    def steady(self) -> bool:
-        """Whether `factors` says everything: nobody is slow for a time alone."""
-        return True
-
 
 class Stragglers(BaseStragglers):
     """A share of the agents, drawn once per replication, that is slower than the rest."""
@@ -65,13 +60,9 @@ class Stragglers(BaseStragglers):
     episodes: Episodes | None = None
     """When the stragglers are slow, all of a group at once; null for always."""
 
-    @property
-    def steady(self) -> bool:
-        return self.episodes is None
-
     def factors(self, count: int, streams: Streams) -> list[float]:
         """The slowdown for the agents of slow groups, unless they are slow for a time alone."""
-        slow = set(self.drawn(count, streams)) if self.steady else set()
+        slow = set(self.drawn(count, streams)) if self.episodes is None else set()
         return [self.slowdown if self.group_of(agent, count) in slow else 1.0 for agent in range(count)]
 
     def group_of(self, agent: int, count: int) -> int:
@@ -167,7 +158,7 @@ class AgentsConfig(Config):
         if self.speed is not None:
             speeds = self.speed.draw(streams("faults", 0, "speed"), self.count)
             factors /= np.maximum(speeds, np.finfo(float).tiny)
-        if self.stragglers is not None and self.stragglers.steady:
+        if self.stragglers is not None:
             factors *= self.stragglers.factors(self.count, streams)
         return [float(factor) for factor in factors]
 

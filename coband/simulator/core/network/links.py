@@ -251,8 +251,9 @@ class Link:
     """One direction between an agent and the server, or between two agents.
 
     Its streams are (network, ``entity``, latency, loss or duplicate and ``way``). The n-th copy gets the n-th latency
-    and the n-th draws of loss and duplication, whatever becomes of it; repetitions and acknowledgements are copies too.
-    It is sound from ``heals`` on.
+    and the n-th draws of loss and duplication, whatever becomes of it. Repetitions and acknowledgements have lanes with
+    streams of their own, and share bandwidth and order; so they move no draw of a first copy. It is sound from
+    ``heals`` on.
     """
 
     __slots__ = (
@@ -263,6 +264,7 @@ class Link:
         "_latency",
         "_latest",
         "_loses",
+        "_made_of",
         "_plain",
         "_twice",
         "mean_latency",
@@ -270,7 +272,7 @@ class Link:
     )
 
     def __init__(self, model: LinkModel, streams: Streams, entity: int, way: str, heals: float = math.inf) -> None:
-        self._heals = heals
+        self._heals, self._made_of = heals, (model, streams, entity, way, heals)
         self._constant, self._latency = _draws(model.latency, streams, entity, f"latency {way}")
         self._loses = (
             loss_process(model.loss, streams("network", entity, f"loss {way}")) if mean_loss(model.loss) else None
@@ -278,10 +280,17 @@ class Link:
         twice = model.duplicate > 0
         self._twice = loss_process(model.duplicate, streams("network", entity, f"duplicate {way}")) if twice else None
         self._again = _draws(model.latency, streams, entity, f"duplicate latency {way}")[1] if twice else None
-        self._fifo, self._latest = model.reorder == "fifo", 0.0
+        self._fifo, self._latest = model.reorder == "fifo", [0.0]
         self.stage = None if model.bandwidth is None else stage_of(model.bandwidth)
         self.mean_latency = model.latency.mean
         self._plain = self.stage is None and self._loses is None and self._twice is None and not self._fifo
+
+    def lane(self, purpose: str) -> Link:
+        """The same link for copies of another purpose, with streams of their own."""
+        model, streams, entity, way, heals = self._made_of
+        lane = Link(model, streams, entity, f"{way}, {purpose}", heals)
+        lane.stage, lane._latest = self.stage, self._latest
+        return lane
 
     def carry(self, start: float, scalars: int, bits: int) -> tuple[float, tuple[float, ...]]:
         """When a copy that enters the link at ``start`` has left the sender, and when it arrives.
@@ -297,12 +306,12 @@ class Link:
         if lost:
             return left, ()
         if self._fifo:
-            arrival = self._latest = max(arrival, self._latest)
+            arrival = self._latest[0] = max(arrival, self._latest[0])
         if not twice:
             return left, (arrival,)
         second = left + (self._constant if self._again is None else self._again())
         if self._fifo:
-            second = self._latest = max(second, self._latest)
+            second = self._latest[0] = max(second, self._latest[0])
         return left, (arrival, second)
 
     def latency(self) -> float:

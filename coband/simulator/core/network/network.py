@@ -36,6 +36,7 @@ from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.randomness.distributions import ZERO, is_zero
 from coband.simulator.core.randomness.streams import Streams
 
+REPETITIONS, ACKNOWLEDGEMENTS = "repetitions", "acknowledgements"
 LINK_KEYS = ("bandwidth", "loss", "duplicate", "reorder")
 
 
@@ -157,6 +158,7 @@ class NetworkConfig(Config):
 
     @property
     def lossy(self) -> bool:
+        """Whether a copy can be lost on the way, or because its receiver is down by an outage."""
         losses = (self.loss, *(rule.loss for rule in self.links))
         return bool(self.partitions or self.outages) or any(mean_loss(loss) > 0 for loss in losses)
 
@@ -193,8 +195,20 @@ class NetworkConfig(Config):
 
     @property
     def ideal(self) -> bool:
-        """True when no link delays or loses anything."""
-        return is_zero(self.latency) and self.bandwidth is None and not self.faulty and not self.links
+        """True when nothing takes time on the way, and nothing is lost or doubled."""
+        return not (self.takes_time or self.faulty)
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether anything takes time on the way: latency, a bandwidth, or the server's capacity."""
+        latencies = (self.latency, *(rule.latency for rule in self.links if rule.latency is not None))
+        bandwidths = (
+            self.bandwidth,
+            self.server.uplink,
+            self.server.downlink,
+            *(rule.bandwidth for rule in self.links),
+        )
+        return not all(map(is_zero, latencies)) or any(rate is not None for rate in bandwidths)
 
 
 class Network:
@@ -207,7 +221,7 @@ class Network:
         self.config, self._streams = config, streams
         self._linked = not config.ideal
         self.heals = math.inf if config.heals is None else config.heals
-        self._links: dict[tuple[Address, Address], Link] = {}
+        self._links: dict[tuple[Address, Address, str], Link] = {}
         self._models: dict[tuple[bool, ...], LinkModel] = {}  # by which rules apply
         self.ingress = None if config.server.uplink is None else stage_of(config.server.uplink)
         self.egress = None if config.server.downlink is None else stage_of(config.server.downlink)
@@ -226,13 +240,21 @@ class Network:
             return False
         return any(partition.cuts(source, destination, time) for partition in self.config.partitions)
 
-    def link(self, source: Address, destination: Address) -> Link | None:
-        """The link from one node to another, None when it is ideal; made on first use."""
+    def link(self, source: Address, destination: Address, lane: str = "") -> Link | None:
+        """The link from one node to another, None when it is ideal; made on first use.
+
+        Args:
+            source: where it begins.
+            destination: where it ends.
+            lane: ``REPETITIONS`` or ``ACKNOWLEDGEMENTS``, which draw from streams of their own; empty: first copies.
+        """
         if not self._linked:
             return None
-        link = self._links.get((source, destination))
+        link = self._links.get((source, destination, lane))
         if link is None:
-            link = self._links[source, destination] = self._make(source, destination)
+            first = self.link(source, destination) if lane else self._make(source, destination)
+            assert first is not None
+            link = self._links[source, destination, lane] = first.lane(lane) if lane else first
         return link
 
     def _make(self, source: Address, destination: Address) -> Link:

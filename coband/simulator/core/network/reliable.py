@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from coband.simulator.core.clock.clock import DELIVERY, TIMER
-from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.network.network import ACKNOWLEDGEMENTS
+from coband.simulator.core.network.transport import Receiving, Transport
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.records import trace as tr
-
-
-@dataclass(slots=True)
-class Receiving:
-    """What the receiving end of one pair knows."""
-
-    expected: int = 1
-    held: dict[int, Packet] = field(default_factory=dict)
-    skipped: set[int] = field(default_factory=set)
 
 
 class ReliableTransport(Transport):
@@ -35,7 +26,6 @@ class ReliableTransport(Transport):
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        self._receiving: dict[tuple[Address, Address], Receiving] = {}
         self._timeouts: dict[tuple[Address, Address], float] = {}
         self._put_off: dict[Address, list[Packet]] = {}  # repetitions that wait for their sender
         self._kept: dict[Address, list[Receiving]] = {}  # messages in order that wait for their receiver
@@ -53,9 +43,6 @@ class ReliableTransport(Transport):
         self._clock.at(left + wait, TIMER, packet.source, self._overdue, packet)
         return left
 
-    def _in_turn(self, packet: Packet, arrival: float) -> float:
-        return arrival  # the receiver puts them in order
-
     def _overdue(self, packet: Packet) -> None:
         if packet.acknowledged:
             self.idle_timers -= 1
@@ -69,12 +56,18 @@ class ReliableTransport(Transport):
     def _repeat(self, packet: Packet) -> None:
         if packet.destination in self._gone:
             self._give_up(packet, "gone")
-        elif packet.attempts < self._network.config.retransmission.max_attempts and not packet.withheld:
+        elif self._may_repeat(packet):
             self._ledger.repetition(packet.scalars, self._ledger.bits_of(packet.message))
             self._event(tr.RETRANSMIT, packet)
             self._put(packet)
         else:
             self._give_up(packet)
+
+    def _may_repeat(self, packet: Packet) -> bool:
+        """Whether a copy may follow: not too many have been sent, nor for longer than nodes have patience."""
+        config, patience = self._network.config, self._network.config.recovery.patience
+        within = patience is None or not packet.own or self._clock.now < packet.sent + patience
+        return within and packet.attempts < config.retransmission.max_attempts and not packet.withheld
 
     def _give_up(self, packet: Packet, why: str = "max_attempts") -> None:
         receiving = self._receiving.setdefault(packet.pair, Receiving())
@@ -110,40 +103,27 @@ class ReliableTransport(Transport):
         self._audit.gave_up(packet)
         return self._event(tr.EXPIRE, packet, reason=self._trace.names[why])
 
-    def _arrive(self, packet: Packet) -> None:
-        if packet.destination in self._down:
-            self._lost(packet, "down")
-            return
-        if self._energy is not None:
-            self._energy.down(packet.destination, self._bits(packet))
+    def _put_in_order(self, packet: Packet) -> None:
         receiving = self._receiving.setdefault(packet.pair, Receiving())
         self._acknowledge(packet)
         if packet.number < receiving.expected or packet.number in receiving.held or packet.number in receiving.skipped:
             self._audit.duplicate(packet)
             self._event(tr.DUPLICATE, packet, reason=self._trace.names["suppressed"])
             return
-        receiving.held[packet.number] = packet
-        self._release(receiving, packet.destination)
+        super()._put_in_order(packet)
 
     def _release(self, receiving: Receiving, node: Address) -> None:
-        """Hand over to ``node`` all that is in order now; when it is down, later."""
-        if node in self._down:
-            if node not in self._gone:
-                self._kept.setdefault(node, []).append(receiving)
-            return
-        while receiving.expected in receiving.held or receiving.expected in receiving.skipped:
-            packet = receiving.held.pop(receiving.expected, None)
-            receiving.skipped.discard(receiving.expected)
-            receiving.expected += 1
-            if packet is not None:
-                self._audit.delivered(packet)
-                self._handler.deliver(packet)
+        """The same; when the node is down, later."""
+        if node not in self._down:
+            super()._release(receiving, node)
+        elif node not in self._gone:
+            self._kept.setdefault(node, []).append(receiving)
 
     def _acknowledge(self, packet: Packet) -> None:
         self._ledger.acknowledgement()
         if self._network.cut_off(packet.destination, packet.source, self._clock.now):
             return
-        link = self._network.link(packet.destination, packet.source)
+        link = self._network.link(packet.destination, packet.source, ACKNOWLEDGEMENTS)
         arrival = self._clock.now
         if link is not None:
             if link.loses(arrival):

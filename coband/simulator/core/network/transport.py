@@ -1,16 +1,18 @@
 """Carrying messages: copies are put on the links of a network and handed to the receiving host, each once.
 
-This is all that datagrams need, and a reliable transport where nothing can be lost: it only keeps the order of each
-pair. Where something can be, see ``core.network.reliable``.
+This is all that datagrams need, and a reliable transport where nothing can be lost: its receiving end only keeps the
+order of each pair. Where something can be, see ``core.network.reliable``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from coband.simulator.core.clock.clock import DELIVERY, TIMER
-from coband.simulator.core.network.network import Network
+from coband.simulator.core.network.network import REPETITIONS, Network
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Multicast, Recipient
 from coband.simulator.core.nodes.outbox import NobodyThere
@@ -35,6 +37,24 @@ class PacketHandler(Protocol):
         """A packet will never reach its receiver; ``cause``: seq of the event."""
 
 
+@dataclass(slots=True)
+class Receiving:
+    """What the receiving end of one pair knows."""
+
+    expected: int = 1
+    held: dict[int, Packet] = field(default_factory=dict)
+    skipped: set[int] = field(default_factory=set)
+
+    def next(self) -> Packet | None:
+        """Take the next message in order out of those that are held; None if it has not come."""
+        while self.expected in self.skipped:
+            self.skipped.remove(self.expected)
+            self.expected += 1
+        packet = self.held.pop(self.expected, None)
+        self.expected += packet is not None
+        return packet
+
+
 class Transport:
     """Sends each message once (``datagram``), in order per pair where ``ordered``.
 
@@ -53,11 +73,11 @@ class Transport:
         self._gone = run.down.gone
         self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
         self._hindered = bool(network.config.partitions) or run.energy is not None
-        self._ideal = network.config.ideal and network.ingress is None and network.egress is None
+        self._ideal = network.config.ideal
         self._everyone = list(range(run.ledger.agents))
         self._messages = 0
         self._numbers: dict[int, int] = {}  # by pair
-        self._latest: dict[tuple[Address, Address], float] = {}
+        self._receiving: dict[tuple[Address, Address], Receiving] = {}
 
     mends = False
     """Whether copies are acknowledged, repeated and given up."""
@@ -178,7 +198,7 @@ class Transport:
         network, source = self._network, packet.source
         if source == SERVER and network.egress is not None:
             start = network.egress.leave(now, packet.scalars, self._bits(packet))
-        link = network.link(source, packet.destination)
+        link = network.link(source, packet.destination, REPETITIONS if packet.attempts > 1 else "")
         if link is None:
             self._arrive_at(packet, start)
             return start
@@ -210,19 +230,10 @@ class Transport:
 
     def _arrive_at(self, packet: Packet, arrival: float) -> None:
         """A copy leaves its link at ``arrival``; at the server it may have to wait for the shared capacity."""
-        if self._ordered:
-            arrival = self._in_turn(packet, arrival)
         if packet.destination == SERVER and self._network.ingress is not None:
             self._clock.at(arrival, DELIVERY, SERVER, self._enter_server, packet)
         else:
             self._schedule(packet, arrival)
-
-    def _in_turn(self, packet: Packet, arrival: float) -> float:
-        """When a copy of an ordered transport may arrive, so that it does not overtake an earlier one of its pair."""
-        pair = packet.source, packet.destination
-        latest = self._latest.get(pair, 0.0)
-        self._latest[pair] = arrival = latest if latest > arrival else arrival
-        return arrival
 
     def _enter_server(self, packet: Packet) -> None:
         assert self._network.ingress is not None
@@ -241,6 +252,32 @@ class Transport:
             return
         if self._energy is not None:
             self._energy.down(packet.destination, self._bits(packet))
+        if self._ordered:
+            self._put_in_order(packet)
+        else:
+            self._hand_over(packet)
+
+    def _put_in_order(self, packet: Packet) -> None:
+        """Hold a copy until all earlier messages of its pair have come."""
+        receiving = self._receiving.get(packet.pair)
+        if receiving is None:
+            receiving = self._receiving[packet.pair] = Receiving()
+        if packet.number == receiving.expected and not receiving.held:  # as nearly always
+            receiving.expected += 1
+            self._hand_over(packet)
+            return
+        receiving.held[packet.number] = packet
+        self._release(receiving, packet.destination)
+
+    def _release(self, receiving: Receiving, node: Address) -> None:
+        """Hand over the next message in order; one more that is in order then is a delivery of its own."""
+        packet = receiving.next()
+        if packet is not None:
+            if receiving.held:
+                self._clock.at(self._clock.now, DELIVERY, node, partial(self._release, receiving), node)
+            self._hand_over(packet)
+
+    def _hand_over(self, packet: Packet) -> None:
         self._audit.delivered(packet)
         self._handler.deliver(packet)
 

@@ -26,7 +26,7 @@ MOST_BACKOFFS = 6
 
 
 class Recovery(Config):
-    """What nodes do about messages that the transport has given up; without such a message nothing of it matters."""
+    """What nodes do about messages that the transport has given up."""
 
     timeout: float | None = Field(default=None, gt=0)
     """Wait before a message is sent again, and before its receiver notices that it is missing; null for the transport's
@@ -36,8 +36,8 @@ class Recovery(Config):
     attempts: int = Field(default=12, ge=0)
     """So often a message is sent again; then its sender goes on without it."""
     patience: float | None = Field(default=None, gt=0)
-    """A node that waits goes on so long after it last noticed that something is missing; null for the longest time
-    between two attempts."""
+    """A message on its way is given up after so long, and a node that waits goes on so long after it last noticed that
+    something is missing; null: the transport ends by itself, and nodes wait the longest time between two attempts."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,8 @@ class NodeContext:
         sharing: see :class:`Sharing`.
         open_coin: opens the private stream of an agent or the server; a node asks for its own (``rng``).
         open_ties: opens the stream that decides an agent's ties between arms; None: the first of them is taken.
-        delays: whether anything between two nodes takes time: links, turns, handling, or nodes that are down.
+        delays: whether anything between two nodes takes time: links, the server's capacity,
+            turns, handling, or agents that come and go.
         domain: the arm set when every agent is offered the same one, this very object, at every turn; else None.
         count_turns: finds ``horizon``.
         graph: the graph of the agents, an input of the algorithms that run on one; None in a star.

@@ -164,7 +164,7 @@ class Progress:
         self.scalars.append(self.ledger.scalars)
         self.reward += reward
         if self.on_pull is not None and not len(self.times) % 64:
-            self.on_pull(len(self.times))
+            self.on_pull(self.made)
 
     def pulled_together(
         self, agents: Sequence[int], now: float, outcomes: Sequence[tuple[float, float]], scalars: Sequence[int]
@@ -188,7 +188,7 @@ class Progress:
             self.reward += reward
         if self.on_pull is not None:
             for noted in range(before + 64 - before % 64, len(self.times) + 1, 64):
-                self.on_pull(noted)
+                self.on_pull(self.made - len(self.times) + noted)
 
     def may_start(self, now: float) -> bool:
         """False once the schedule's duration is over."""

@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from types import TracebackType
 from typing import Literal
 
@@ -287,12 +286,6 @@ def plan(scenario: Scenario, ties: Ties, trace: Level | None = None) -> Plan:
     )
 
 
-@cache
-def _set_aside() -> bool:
-    """Whether somebody else has set things aside for the garbage collector; counting them takes long."""
-    return gc.get_freeze_count() > 0
-
-
 @contextmanager
 def few_collections() -> Iterator[None]:
     """Let the garbage collector look less often, and once at the end, at what the job has made alone.
@@ -301,7 +294,7 @@ def few_collections() -> Iterator[None]:
     before, modules above all, takes ten times as long to look through as a small job takes to run, and is set aside.
     Where somebody else has set things aside already, these stay so, and what is older than the run is left alone.
     """
-    thresholds, set_aside = gc.get_threshold(), _set_aside()
+    thresholds, set_aside = gc.get_threshold(), gc.get_freeze_count() > 0
     if not set_aside:
         gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, *thresholds[1:])
