@@ -43,6 +43,7 @@ class RunResult:
         totals: the counts of the ledger and the nodes' own numbers.
         times, regret, scalars: after each pull or batch, simulated time, cumulative pseudo-regret and scalars.
         turns_series: cumulative number of pulls after each pull or batch.
+        reward_series: sum of the rewards of these pulls.
         energy_series: joules that turns and messages of all agents have taken by then; empty without batteries.
         by_agent: what is known of each agent alone, in order.
         fingerprint: of the trace.
@@ -79,6 +80,7 @@ class RunResult:
     closest: Sequence[float | None] = ()
     ages: Ages = NO_AGES
     energy_series: FloatArray = field(default_factory=partial(np.empty, 0))
+    reward_series: FloatArray = field(default_factory=partial(np.empty, 0))
 
     @property
     def closest_decision(self) -> float | None:
@@ -168,6 +170,7 @@ class Ended:
             closest=self._closest(),
             ages=Ages.of(progress.decisions, progress.times),
             energy_series=np.asarray(progress.energies),
+            reward_series=np.asarray(progress.earned),
             ledger=self.run.ledger,
             audit=self.run.audit,
             agents=self.agents,

@@ -24,7 +24,7 @@ class FakeContender(Contender):
     """A contender with given regrets."""
 
     def values(self, key: str) -> dict[int, float]:
-        return dict(enumerate(self.given))
+        return {} if key == "turns" else dict(enumerate(self.given))
 
     given: tuple[float, ...]
 
@@ -59,7 +59,7 @@ class Unordered(FakeContender):
     came: tuple[int, ...]
 
     def values(self, key: str) -> dict[int, float]:
-        return {number: self.given[number] for number in self.came}
+        return {} if key == "turns" else {number: self.given[number] for number in self.came}
 
 
 @pytest.mark.parametrize("scenarios", [({"seed": 1},), ({"seed": 1}, {"seed": 1})])
