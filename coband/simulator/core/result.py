@@ -273,8 +273,9 @@ class Ended:
     def _never_taken(self) -> str:
         """How many turns were never taken, and why."""
         for_good, waited = "were down for good", "waited for messages that did not come"
-        why = {for_good if agent in self.run.down.gone else waited for agent, turns in self.stalled.items() if turns}
-        turns = sum(self.stalled.values())
+        turns, gone = sum(self.stalled.values()), self.run.down.gone
+        waiting = {agent.context.index for agent in made(self.agents) if agent.waiting} - gone if turns else ()
+        why = {waited if agent in waiting else for_good for agent, left in self.stalled.items() if left}
         return f"{turns:,} turns were never taken: agents {' or '.join(sorted(why))}" if turns else ""
 
     def _stuck(self) -> Iterator[str]:
