@@ -181,7 +181,7 @@ class Ended:
 
     @cached_property
     def _end(self) -> float:
-        """When the last thing happened."""
+        """When the last pull was made, reward learnt from or message delivered; what is repeated in vain goes on."""
         return max(max(self.progress.times, default=0.0), self.progress.last_reward, self.last_delivery)
 
     def _closest(self) -> list[float | None]:
