@@ -337,7 +337,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
     (
         "at_most: 2e7",
         "at_most: 2e7, less_than: Bold",
-        ["19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than"],
+        ["19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than, or more_than"],
     ),
     ("at_most: 2e7", "equals: 3, of: mean", ["19:5: expect[0]: of: mean goes with at_least, at_most or both"]),
     (
@@ -347,7 +347,11 @@ EDITS: list[tuple[str, str, list[str]]] = [
             "19:59: expect[0].of: 'all' is not allowed: must be one of each, mean",
         ],
     ),
-    (", at_most: 2e7", "", ["19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than"]),
+    (
+        ", at_most: 2e7",
+        "",
+        ["19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than, or more_than"],
+    ),
     (
         "turns: 1e3",
         "turns: 10, order: weighted, weights: [1, 2]",
