@@ -198,6 +198,8 @@ def _raise(result: object) -> float:
         (_raise, "ValueError: no such agent"),
         (lambda result: [1.0], "TypeError: must be real number, not list"),
         (lambda result: "x", "a str is no number"),
+        (lambda result: None, "None is no number"),
+        (lambda result: float("nan"), "nan is no number"),
     ],
 )
 def test_a_job_whose_metric_fails_is_kept(tmp_path: Path, of: Callable[[Any], Any], why: str) -> None:

@@ -33,6 +33,8 @@ class Comparison:
         differences: a row per measure and pair: ``mean`` is that of ``first`` minus ``second``, ``low`` and ``high``
             are the ends of the 95 % t interval (``bootstrap_low`` and ``bootstrap_high`` those of the bootstrap,
             ``any_time_low`` and ``any_time_high`` those of the confidence sequence, with its ``e_value``),
+            where labels make different numbers of pulls, ``first_pulls`` and ``second_pulls`` are their means and
+            ``at_pulls`` at how many they are compared, None for the whole run;
             ``paired`` says whether it is taken replication by replication, and ``verdict`` says which one is better.
         rankings: a row per measure: the sentence, and the labels that lead. In a sweep both tables begin with the
             environment, within which labels are compared.
@@ -79,6 +81,9 @@ _DIFFERENCE = (
     "any_time_low",
     "any_time_high",
     "e_value",
+    "first_pulls",
+    "second_pulls",
+    "at_pulls",
     "verdict",
 )
 
@@ -86,6 +91,7 @@ _DIFFERENCE = (
 def _difference(one: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     """A difference with the ends of intervals in columns of their own."""
     row = {key: one.get(key) for key in keys}
+    row["first_pulls"], row["second_pulls"] = (one["pulls"].get(label) for label in (one["first"], one["second"]))
     row["low"], row["high"] = one["ci95_t"] or (None, None)
     row["bootstrap_low"], row["bootstrap_high"] = one["ci95_bootstrap"] or (None, None)
     row["any_time_low"], row["any_time_high"] = one["cs95"] or (None, None)

@@ -25,6 +25,7 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
     Ends with status 1 when a count differs, or replications are too few to tell.
     """
     from coband.simulator.experiments.runs import expectations
+    from coband.simulator.experiments.store.store import open_run
 
     request = Request(**options)
     study = request.study()
@@ -33,8 +34,10 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
         expectations.require(scenario, request.only, study.possible_replications)
         with tempfile.TemporaryDirectory(prefix="coband-check-") as scratch, progress.Bar(study.name) as bar:
             report = request.execute(study, out or Path(scratch) / "run", bar)
-        progress.warn(report)
-        comparisons = expectations.compare(scenario, report.object, early=study.until is not None)
+            progress.warn(report)
+            with open_run(report.directory) as run:
+                early = study.until is not None
+                comparisons = expectations.compare(scenario, report.object, early, run.series)
     except expectations.ExpectationError as error:
         raise BadInput(f"{request.file}: {error}") from error
     _show(comparisons, len(report.failures))

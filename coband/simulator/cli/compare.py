@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli.options import JSON, BadInput
+from coband.simulator.cli.results import show_snapshots
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed
 from coband.simulator.terminal import tables
 
@@ -115,3 +116,6 @@ def _show_environment(analysis: Analysis) -> None:
     )
     for title, table in report_tables.differences(analysis) if len(analysis.labels) > 1 else ():
         _show_differences(title, table)
+    if analysis.at_times:
+        click.echo()
+        show_snapshots(analysis.at_times)

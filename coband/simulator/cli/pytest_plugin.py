@@ -106,17 +106,19 @@ class ScenarioFile(_Readable, pytest.File):
         from coband.simulator.experiments.runs.driver import drive
         from coband.simulator.experiments.runs.reporting import Commands
         from coband.simulator.experiments.store import directory
+        from coband.simulator.experiments.store.store import open_run
 
         expectations.require(self.scenario, replications=self.study.possible_replications)
         commands = Commands(replay=["coband", "run", str(self.path)], given=["pytest"])
         with tempfile.TemporaryDirectory(prefix="coband-pytest-") as scratch:
             report = drive(self.study, directory.create(self.study.name, Path(scratch) / "run"), commands=commands)
-        if report.interrupted:
-            raise KeyboardInterrupt
-        if report.failures:
-            failure = report.failures[0]
-            raise Differs(f"{failure.label}, replication {failure.replication}: {failure.kind}\n{failure.error}")
-        return expectations.compare(self.scenario, report.object, early=self.study.until is not None)
+            if report.interrupted:
+                raise KeyboardInterrupt
+            if report.failures:
+                failure = report.failures[0]
+                raise Differs(f"{failure.label}, replication {failure.replication}: {failure.kind}\n{failure.error}")
+            with open_run(report.directory) as run:
+                return expectations.compare(self.scenario, report.object, self.study.until is not None, run.series)
 
 
 class Expectation(_Readable, pytest.Item):

@@ -13,6 +13,7 @@ from coband.simulator.terminal import tables
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.results import Best, Entry, Results, Spread
+    from coband.simulator.experiments.runs.timeline import Snapshot
     from coband.simulator.metrics import Metric
 
 WITH_SERVER = {
@@ -86,21 +87,26 @@ def _show_closest(entry: Entry) -> None:
 def _show_timeline(directory: Path, labels: list[str]) -> None:
     """What each algorithm has reached at the same simulated times."""
     from coband.simulator.experiments.runs.timeline import timeline
-    from coband.simulator.experiments.statistics.numerals import column
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(directory) as stored:
-        found = list(timeline(stored, labels))
+        show_snapshots(list(timeline(stored, labels)))
+
+
+def show_snapshots(found: Sequence[Snapshot]) -> None:
+    """A table of what labels have reached at the same simulated times, with the verdict at each of them."""
+    from coband.simulator.experiments.statistics.numerals import between, column
+
     columns = [
         column([at.time for at in found], digits=5),
         [at.label for at in found],
-        [f"{at.turns:,.0f}" for at in found],
-        column([at.regret for at in found]),
+        *([between(getattr(at, key), at.ci95[key]) for at in found] for key in ("turns", "regret", "reward")),
         column([at.regret_per_turn for at in found]),
         [f"{at.scalars:,.0f}" for at in found],
+        [at.verdict for at in found],
     ]
-    click.echo("at the same simulated time (means over replications):")
-    header = ["time", "label", "turns", "regret", "regret/turn", "scalars"]
+    click.echo("at the same simulated time (mean ± half the width of the 95 % interval):")
+    header = ["time", "label", "turns", "regret", "reward", "regret/turn", "scalars", ""]
     rows = dict.fromkeys(zip(*columns, strict=True))  # times may differ by less than is shown
     tables.show(header, list(rows), left=2)
 

@@ -43,6 +43,7 @@ class RunResult:
         totals: the counts of the ledger and the nodes' own numbers.
         times, regret, scalars: after each pull or batch, simulated time, cumulative pseudo-regret and scalars.
         turns_series: cumulative number of pulls after each pull or batch.
+        reward_series: sum of the rewards of these pulls.
         energy_series: joules that turns and messages of all agents have taken by then; empty without batteries.
         by_agent: what is known of each agent alone, in order.
         fingerprint: of the trace.
@@ -79,6 +80,7 @@ class RunResult:
     closest: Sequence[float | None] = ()
     ages: Ages = NO_AGES
     energy_series: FloatArray = field(default_factory=partial(np.empty, 0))
+    reward_series: FloatArray = field(default_factory=partial(np.empty, 0))
 
     @property
     def closest_decision(self) -> float | None:
@@ -168,6 +170,7 @@ class Ended:
             closest=self._closest(),
             ages=Ages.of(progress.decisions, progress.times),
             energy_series=np.asarray(progress.energies),
+            reward_series=np.asarray(progress.earned),
             ledger=self.run.ledger,
             audit=self.run.audit,
             agents=self.agents,
@@ -178,7 +181,7 @@ class Ended:
 
     @cached_property
     def _end(self) -> float:
-        """When the last thing happened."""
+        """When the last pull was made, reward learnt from or message delivered; what is repeated in vain goes on."""
         return max(max(self.progress.times, default=0.0), self.progress.last_reward, self.last_delivery)
 
     def _closest(self) -> list[float | None]:
@@ -270,8 +273,9 @@ class Ended:
     def _never_taken(self) -> str:
         """How many turns were never taken, and why."""
         for_good, waited = "were down for good", "waited for messages that did not come"
-        why = {for_good if agent in self.run.down.gone else waited for agent, turns in self.stalled.items() if turns}
-        turns = sum(self.stalled.values())
+        turns, gone = sum(self.stalled.values()), self.run.down.gone
+        waiting = {agent.context.index for agent in made(self.agents) if agent.waiting} - gone if turns else ()
+        why = {waited if agent in waiting else for_good for agent, left in self.stalled.items() if left}
         return f"{turns:,} turns were never taken: agents {' or '.join(sorted(why))}" if turns else ""
 
     def _stuck(self) -> Iterator[str]:

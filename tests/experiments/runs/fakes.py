@@ -160,6 +160,12 @@ class FakeExpect:
     at_least: Any = None
     less_than: Any = None
     of: str = "each"
+    more_than: Any = None
+    at: Any = None
+
+    @property
+    def other(self) -> Any:
+        return self.less_than or self.more_than
 
 
 @dataclass(frozen=True)

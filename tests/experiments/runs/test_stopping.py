@@ -50,6 +50,6 @@ def test_a_mean_that_stays_unknown_is_told(rule: dict[str, float], said: str) ->
 def test_a_candidate_with_a_failed_replication_is_none() -> None:
     from coband.simulator.experiments.scenario.document import Tuning
 
-    found = {0: [{"regret": 1.0}], 1: [{"regret": 3.0}, {"regret": 2.0}], 2: [{"regret": 2.5}, {"regret": 2.5}]}
+    found = {0: [1.0], 1: [3.0, 2.0], 2: [2.5, 2.5]}
     assert choose(Tuning(replications=2), ("A",), found).variant == 1
     assert choose(Tuning(replications=3), ("A",), found).variant is None

@@ -206,13 +206,13 @@ at_most: 2e7 => less_than: Blod
 at_most: 2e7 => less_than: Async
     19:54: expect[0].less_than: nothing is less than itself; name another entry
 at_most: 2e7 => at_most: 2e7, less_than: Bold
-    19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than
+    19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than, or more_than
 at_most: 2e7 => equals: 3, of: mean
     19:5: expect[0]: of: mean goes with at_least, at_most or both
 at_most: 2e7 => at_most: 3, of: all
     19:59: expect[0].of: 'all' is not allowed: must be one of each, mean
 , at_most: 2e7 =>
-    19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than
+    19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than, or more_than
 turns: 1e3 => turns: 10, order: weighted, weights: [1, 2]
     7:70: schedule.weights: has 2 entries: must have one per agent (agents.count is 5)
 loss: 0.1 => links: [{agents: [1, 5]}]

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from coband.simulator.analysis.claims.samples import Sample, SampleError
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.footing import AIM, Label, waiting
 from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.statistics.evidence import UNKNOWN, Evidence, Requirement, Test, fieller, together
 from coband.simulator.experiments.statistics.numerals import ROUNDING
@@ -213,7 +214,14 @@ class MetricCondition(BaseCondition):
     of: str = Field(description="the metric")
 
     def _columns(self, find: Find) -> Sequence[Sequence[float]]:
-        return [metric_values(find(term), self.of) for term in self.terms()]
+        terms = self.terms()
+        samples = [find(term) for term in terms]
+        if self.of == AIM and len({(term.study, *term.at.items()) for term in terms}) == 1:
+            late = waiting([Label([{**one.record, "replication": r} for r, one in enumerate(of)]) for of in samples])
+            if any(late):
+                who = " and ".join(str(term) for term, out in zip(terms, late, strict=True) if out)
+                raise SampleError(f"{who}: makes fewer than half of the others' pulls; ask of: reward, or kind: below.")
+        return [metric_values(one, self.of) for one in samples]
 
 
 class PairCondition(MetricCondition):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.runs.footing import Side, choosable
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.yaml_nodes import Mark
 from coband.simulator.experiments.statistics.dominance import Values
@@ -45,12 +45,15 @@ def signs(chosen: Sequence[Metric]) -> list[float]:
     return [-1.0 if metric.better == "higher" else 1.0 for metric in chosen]
 
 
-def values(chosen: Sequence[Metric], records: Sequence[Record]) -> Values:
-    """Replication -> the objectives, low being better, of the replications that have them all."""
-    found = {}
-    for record in records:
-        numbers = [record.get(metric.name) for metric in chosen]
-        given = [float(number) for number in numbers if isinstance(number, (int, float))]
-        if len(given) == len(numbers):
-            found[int(record["replication"] or 0)] = [a * b for a, b in zip(signs(chosen), given, strict=True)]
+def values(chosen: Sequence[Metric], sides: Mapping[int, Side], stops: Callable[[], bool]) -> dict[int, Values]:
+    """Number of a point -> replication -> the objectives, low being better, of the replications that have them all.
+
+    Points are compared as `runs.footing` says; one that has waited has no replications.
+    """
+    columns = [choosable(metric.name, sides, stops) for metric in chosen]
+    found: dict[int, Values] = {}
+    for number in sides:
+        own = [column.get(number, {}) for column in columns]
+        common = [one for one in own[0] if all(one in other for other in own)]
+        found[number] = {r: [a * b[r] for a, b in zip(signs(chosen), own, strict=True)] for r in common}
     return found

@@ -4,7 +4,7 @@ how many jobs each part may cost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,20 +154,22 @@ class FrontierPlanner(Planner):
         track = self._of_variant[variant]
         if any(self._open[number, TUNING] for number in track.generation):
             return []
+        means = self._means(track.generation)
         for number, point in track.generation.items():
-            track.explorer.tell(point, self._means(number))
+            track.explorer.tell(point, means.get(number))
         return self._generation(track) or self._refined()
 
-    def _means(self, variant: int) -> list[float] | None:
-        """The means of the objectives, low being better; None for a variant of which a replication broke off."""
-        found = objectives.values(self._objectives, self.records(variant, TUNING))
-        return np.mean(list(found.values()), axis=0).tolist() if len(found) >= self.budget.trials else None
+    def _means(self, variants: Iterable[int]) -> dict[int, list[float]]:
+        """The means of the objectives, low being better; none of a variant of which a replication broke off."""
+        found = objectives.values(self._objectives, self.sides(variants, TUNING), self.stops_itself)
+        whole = {number: list(one.values()) for number, one in found.items() if len(one) >= self.budget.trials}
+        return {number: np.mean(one, axis=0).tolist() for number, one in whole.items()}
 
     def _refined(self) -> list[Task]:
         """Further replications of the winners, by which the user's choice among them is made."""
         if not all(track.over for track in self._tracks):
             return []
-        found = {number: means for number in self._of_variant if (means := self._means(number)) is not None}
+        found = self._means(self._of_variant)
         if not found:
             return []
         used = self.candidates * self.budget.trials

@@ -69,9 +69,10 @@ def _estimates(chosen: Sequence[Metric], planner: FrontierPlanner, variant: Vari
 def _points(search: Study, chosen: Sequence[Metric], planner: FrontierPlanner) -> list[dict[str, Any]]:
     """The finalists, with as much of their fresh replications as there is."""
     variants = [search.variants[number] for number in planner.finalists]
-    fresh = [objectives.values(chosen, planner.records(one.number, FRESH)) for one in variants]
+    fresh = list(objectives.values(chosen, planner.sides(planner.finalists, FRESH), planner.stops_itself).values())
     ready = [index for index, values in enumerate(fresh) if values]
-    searched = [objectives.values(chosen, planner.records(variants[i].number, TUNING)) for i in ready]
+    finalists = planner.sides((variants[i].number for i in ready), TUNING)
+    searched = list(objectives.values(chosen, finalists, planner.stops_itself).values())
     stand = standings([fresh[i] for i in ready], other=searched, coarse=[metric.proportion for metric in chosen])
     known: Mapping[int, Standing] = dict(zip(ready, stand, strict=True))
     found = []

@@ -22,6 +22,8 @@ from coband.simulator.analysis.report.drawing import LineStyle, line_style, vari
 from coband.simulator.analysis.report.rounds import Round, Waits
 from coband.simulator.analysis.report.times import Flow, flows
 from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.runs.footing import footing
+from coband.simulator.experiments.runs.timeline import Snapshot, snapshots
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import StoredRun
@@ -117,17 +119,23 @@ ORDER = ("regret", "scalars", "uplink_scalars", "messages", "simulated_time", "m
 """Order of coband's own metrics; those of the problem and of the algorithms come first."""
 
 
-def measures(comparison: RunComparison) -> list[Metric]:
+WHAT_WAS_DONE = {"turns": "makes the most pulls", "reward": "earns the most reward"}
+"""Measures where labels make different numbers of pulls, and what is said of the best one."""
+
+
+def measures(comparison: RunComparison, within: Sequence[RunComparison] = ()) -> list[Metric]:
     """The measures of a comparison: numbers that all contenders have and that are not equal everywhere.
 
-    The aim of the problem comes first, then the metrics of problem and algorithms, then coband's own. Regret is omitted
-    if the problem has another aim.
+    The aim of the problem comes first, then what was done where pulls differ within an environment, then the metrics of
+    problem and algorithms, then coband's own. Regret is omitted if the problem has another aim.
     """
     metrics, aim = comparison.metrics, comparison.aim
     ranked = [metric for name, metric in metrics.items() if metric.better and name not in (aim, "regret")]
     ranked.sort(key=lambda metric: ORDER.index(metric.name) if metric.name in ORDER else -1)
-    first = replace(metrics[aim], better=metrics[aim].better or "lower")
-    return [first, *(metric for metric in ranked if _differs(comparison, metric))]
+    first = [replace(metrics[aim], better=metrics[aim].better or "lower")]
+    if any(footing("turns", each.contenders, comparison.stops_itself).pulls for each in within):
+        first += [replace(metrics[name], better="higher", verb=verb) for name, verb in WHAT_WAS_DONE.items()]
+    return [*first, *(metric for metric in ranked if _differs(comparison, metric))]
 
 
 def _differs(comparison: RunComparison, measure: Metric) -> bool:
@@ -147,7 +155,7 @@ class Shared:
     def __init__(self, comparison: RunComparison) -> None:
         self.comparison = comparison
         self.environments = environments(comparison)
-        self.measures = measures(comparison)
+        self.measures = measures(comparison, [one.comparison for one in self.environments])
 
     @cached_property
     def styles(self) -> dict[tuple[StoredRun, str], LineStyle]:
@@ -293,6 +301,14 @@ class Analysis:
     @cached_property
     def rankings(self) -> list[Ranking]:
         return [comparisons.ranking(self.comparison, one, self.differences[one.name]) for one in self.measures]
+
+    @cached_property
+    def at_times(self) -> list[Snapshot]:
+        """The labels at the same simulated times; none where they have met different worlds or are equally fast."""
+        times = {statistics.mean(list(one.values("simulated_time").values())) for one in self.contenders}
+        paired = not any(self.comparison.why_unpaired(self.contenders[0], one) for one in self.contenders)
+        many = len(self.contenders) <= MAX_PAIRED and len(times) > 1 and paired
+        return list(snapshots({one.label: one.series for one in self.contenders})) if many else []
 
     def shown(self, measure: Metric) -> list[Difference]:
         """The differences to show: all pairs, or those with the reference."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from coband.simulator.analysis.report.data import Contender, RunComparison
 from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.runs.footing import AT_THE_END, Footing, footing
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import LEVEL, Estimate
 from coband.simulator.experiments.statistics.evidence import confidence_sequence, mean_of_logs, mean_processes
@@ -114,19 +115,32 @@ class Difference:
         if self.student is None:
             return "one replication: no statement about chance"
         if self.better is not None:
-            return f"{self.better} {self.measure.better}"
+            return f"{self.better} {self.measure.better}{self.footing.where}"
+        if self._lead is not None:
+            few, many = sorted(self.footing.pulls)
+            ahead = f"{self._lead} {self.measure.better}{self.footing.where}"
+            return f"undecided: {ahead}, but makes {few:,.0f} pulls, not {many:,.0f}"
         return "equal" if self.student == (0.0, 0.0) else "undecided"
 
     @property
     def better(self) -> str | None:
-        """The label that is better by all intervals; None if they do not agree or include 0."""
+        """The label that is better by all intervals and not behind in pulls; None if they do not agree or include 0."""
+        return None if self._lead is None or self._behind(self._lead) else self._lead
+
+    def _behind(self, label: str) -> bool:
+        loser = self.contenders[0].label == label
+        return self.footing.behind(*((0, 1) if loser else (1, 0)))
+
+    @property
+    def _lead(self) -> str | None:
+        """The label that is better by all intervals."""
         deciding = (self.any_time,) if self.early else (self.student, self.bootstrap)
         signs = {self._sign(one) for one in deciding if one is not None}
         return self.first if signs == {-1} else self.second if signs == {1} else None
 
     def is_certain(self, winner: str) -> bool:
         """Whether ``winner``, one of the two labels, is better at the Bonferroni level."""
-        return self._sign(self.strict) == (-1 if winner == self.first else 1)
+        return self._sign(self.strict) == (-1 if winner == self.first else 1) and not self._behind(winner)
 
     def _sign(self, interval: Interval | None) -> int:
         """-1 if the interval shows that the first label is better, 1 if the second, else 0."""
@@ -137,9 +151,18 @@ class Difference:
         return (-interval[1], -interval[0]) if interval is not None and self.turned else interval
 
     @cached_property
-    def _values(self) -> tuple[dict[int, float], dict[int, float]]:
-        one, other = self.contenders
-        return one.values(self.measure.name), other.values(self.measure.name)
+    def footing(self) -> Footing:
+        """What the two are compared by."""
+        return footing(self.measure.name, self.contenders, self.comparison.stops_itself)
+
+    @property
+    def pulls(self) -> dict[str, float]:
+        """Label -> its mean number of pulls, where these differ."""
+        return dict(zip((one.label for one in self.contenders), self.footing.pulls, strict=False))
+
+    @property
+    def _values(self) -> tuple[dict[int, float], ...]:
+        return self.footing.values
 
     @property
     def _common(self) -> list[int]:
@@ -219,8 +242,12 @@ def ranking(comparison: RunComparison, measure: Metric, found: Sequence[Differen
     The leader is chosen by looking at the data. Its differences are therefore judged at the Bonferroni level, at which
     the intervals of all pairs hold together with 95 %.
     """
+    late = frozenset[str]() if measure.name in AT_THE_END else comparison.waiting
+    rivals = [one for one in comparison.contenders if one.label not in late]
+    ground = footing(measure.name, rivals, comparison.stops_itself)
     estimates = [
-        (one.label, statistics.estimate(list(one.values(measure.name).values()))) for one in comparison.contenders
+        (one.label, statistics.estimate(list(values.values())))
+        for one, values in zip(rivals, ground.values, strict=True)
     ]
     order = tuple(sorted(estimates, key=lambda item: item[1].mean, reverse=measure.better == "higher"))
     best = order[0][1].mean
@@ -234,6 +261,11 @@ def ranking(comparison: RunComparison, measure: Metric, found: Sequence[Differen
     sentence = _sentence(measure, leaders, others, undecided, single)
     if undecided and len(found) > 1 and not single:
         sentence = f"{sentence[:-1]} with all pairs judged at once."
+    sentence = f"{sentence[:-1]}{ground.where}."
+    if late:
+        few = _few(sorted(late))
+        sentence = "" if len(order) == 1 else f"{sentence} "
+        sentence += f"Not ranked, as others make more than twice the pulls: {few}."
     return Ranking(measure, order, tuple(leaders), undecided, sentence)
 
 

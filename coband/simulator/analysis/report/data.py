@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from coband.simulator.arrays import IntArray
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.footing import waiting
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.experiments.scenario.yaml_nodes import plain
@@ -203,6 +204,16 @@ class RunComparison:
         records = (record for one in self.contenders for record in one.records.values())
         reported = all(isinstance(record.get(aim), (int, float)) for record in records)
         return aim if aim in self.metrics and reported else REGRET
+
+    def stops_itself(self) -> bool:
+        """Whether algorithms decide themselves when to stop, so that their pulls are what they are judged by."""
+        return self.aim != REGRET
+
+    @cached_property
+    def waiting(self) -> frozenset[str]:
+        """The labels that are not ranked, since they have waited while others pulled (`runs.footing`)."""
+        late = waiting(self.contenders, self.stops_itself)
+        return frozenset(one.label for one, out in zip(self.contenders, late, strict=True) if out)
 
     def remarks(self) -> tuple[str, ...]:
         """Remarks that readers need before they compare numbers."""

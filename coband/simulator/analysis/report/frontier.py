@@ -83,9 +83,11 @@ def _points(analysis: Analysis, cost: Metric, aim: Metric) -> list[TradeOff]:
     standing: dict[int, tuple[Standing, str | None]] = {}
     for group in places:
         members = [analysis.contenders[i] for i in group]
-        points = [values((cost, aim), list(one.records.values())) for one in members]
-        for index, stands in zip(group, standings(points), strict=True):
-            beater = None if stands.beaten_by is None else members[stands.beaten_by].label
+        points = values((cost, aim), dict(zip(group, members, strict=True)), analysis.comparison.stops_itself)
+        standing.update(dict.fromkeys(group, (Standing("beaten", None, False), None)))  # those that have waited
+        ready = [index for index in group if points[index]]
+        for index, stands in zip(ready, standings([points[one] for one in ready]), strict=True):
+            beater = None if stands.beaten_by is None else analysis.contenders[ready[stands.beaten_by]].label
             standing[index] = stands, beater
     costs, gains = analysis.estimates(cost), analysis.estimates(aim)
     return [

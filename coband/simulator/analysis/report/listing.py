@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.comparison import Difference, Ranking
 
@@ -12,6 +14,7 @@ def listed(analysis: Analysis) -> dict[str, object]:
         "labels": {one.label: one.algorithm for one in analysis.contenders},
         "remarks": list(analysis.comparison.remarks()),
         "rankings": [{**_place(each), **_ranking(one)} for each in analysis.within for one in each.rankings],
+        "at_times": [{**_place(each), **asdict(one)} for each in analysis.within for one in each.at_times],
         "differences": [
             {**_place(each), **difference(one)}
             for each in analysis.within
@@ -51,5 +54,7 @@ def difference(one: Difference) -> dict[str, object]:
         "cs95": one.any_time,
         "e_value": one.e_value,
         "stops_early": one.early,
+        "pulls": one.pulls,
+        "at_pulls": one.footing.at,
         "verdict": one.verdict,
     }

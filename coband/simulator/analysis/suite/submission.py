@@ -17,6 +17,7 @@ from coband.simulator.analysis.suite.suites import CHECKED, REFERENCES, Settings
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.footing import BEHIND, Label, footing, stops_itself
 from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
@@ -256,6 +257,18 @@ class Runner:
                 test.failure = failures.get(variant.entry, "a replication broke off")
                 continue
             test.values, test.fingerprints = measured(world, found), [one["fingerprint"] for one in found]
+        self._leave_out_waiting([(alive[one.entry], Label(records[one.number])) for one in study.variants], study)
+
+    @staticmethod
+    def _leave_out_waiting(tests: Sequence[tuple[Outcome, Label]], study: Sweep) -> None:
+        """Take no numbers of those that make fewer pulls than others: they have done less."""
+        whole = [(test, side) for test, side in tests if test.values]
+        problem = study.variants[0].scenario.problem
+        pulls = footing("turns", [side for _, side in whole], lambda: stops_itself(problem)).pulls
+        for (test, _), made in zip(whole, pulls, strict=False):
+            if made < BEHIND * max(pulls):
+                test.values, test.fingerprints = {}, []
+                test.failure = f"its agents wait: {made:,.0f} pulls where others make {max(pulls):,.0f}"
 
     def _records(self, study: Sweep) -> tuple[dict[int, list[Record]], dict[str, str]]:
         """Run a study; the records of each variant, and why jobs broke off, by label."""

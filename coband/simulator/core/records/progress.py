@@ -137,6 +137,7 @@ class Progress:
     times: array[float] = field(default_factory=numbers)
     regrets: array[float] = field(default_factory=numbers)
     energies: array[float] = field(default_factory=numbers)
+    earned: array[float] = field(default_factory=numbers)
     scalars: array[int] = field(default_factory=counts)
     pulls: array[int] = field(default_factory=counts)
     reward: float = 0.0
@@ -163,6 +164,7 @@ class Progress:
         self.regrets.append(regret)
         self.scalars.append(self.ledger.scalars)
         self.reward += reward
+        self.earned.append(self.reward)
         if self.on_pull is not None and not len(self.times) % 64:
             self.on_pull(self.made)
 
@@ -186,6 +188,7 @@ class Progress:
         self.scalars.extend(scalars)
         for reward, _ in outcomes:
             self.reward += reward
+            self.earned.append(self.reward)
         if self.on_pull is not None:
             for noted in range(before + 64 - before % 64, len(self.times) + 1, 64):
                 self.on_pull(self.made - len(self.times) + noted)

@@ -112,6 +112,7 @@ class _Driver:
         self._study, self._place, self._pool, self._commands = study, place, pool, commands
         self._listener = listener
         self._planner = study.planner()
+        self._planner.series = place.series
         self._dispatcher = Dispatcher[Hashable](pool, self._work, self._settle, self._tick, self._pulled)
         self._scratch = TemporaryDirectory(prefix="coband-") if pool.children else None
         folder = None if self._scratch is None else Path(self._scratch.name)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coband.simulator.experiments.runs.footing import Footing, Label, at_pulls, at_time, footing, stops_itself
 from coband.simulator.experiments.runs.hardware import hardware
-from coband.simulator.experiments.runs.results import Record, Results, numbers
+from coband.simulator.experiments.runs.results import Results, numbers
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.evidence import confidence_sequence, mean_processes
 from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.scenario.scenario import Scenario
+    from coband.simulator.experiments.store.store import Series
 
 Number = int | float
 ROUNDING = 1e-12
@@ -68,7 +71,7 @@ def require(scenario: Scenario, only: Sequence[str] = (), replications: Sequence
         raise ExpectationError("the scenario has no expect: section, so there is nothing to check; use `coband run`.")
     names = {entry.label: entry.algorithm.name for entry in scenario.algorithms}
     runs = {label for label, name in names.items() if not only or label in only or name in only}
-    chosen = [item for item in scenario.expect if item.label in runs and item.less_than in {None, *runs}]
+    chosen = [item for item in scenario.expect if item.label in runs and item.other in {None, *runs}]
     if not chosen:
         raise ExpectationError(f"expect: says nothing about {', '.join(only)}.")
     last = max(replications, default=scenario.replications - 1)
@@ -84,12 +87,19 @@ def require(scenario: Scenario, only: Sequence[str] = (), replications: Sequence
             )
 
 
-def compare(scenario: Scenario, report: Results, early: bool = False) -> list[Comparison]:
+Read = Callable[[str], Iterable["Series"]]
+"""Gives the curves of a label."""
+
+
+def compare(
+    scenario: Scenario, report: Results, early: bool = False, read: Read = lambda label: ()
+) -> list[Comparison]:
     """Every expectation about labels that ran, for each of their replications or for all together.
 
     Args:
         scenario: with its ``expect:`` section.
         report: of its run.
+        read: gives the curves of a label, for what is compared during a run or at equal pulls.
         early: whether replications went on until something was known (``until:``). Then confidence sequences take the
             place of Student's intervals, which are for a number of replications that is fixed beforehand.
 
@@ -99,12 +109,13 @@ def compare(scenario: Scenario, report: Results, early: bool = False) -> list[Co
     finished = {entry["label"]: entry["replications"] for entry in report["results"]}
     found: list[Comparison] = []
     for item in scenario.expect:
-        records = finished.get(item.label, ())
-        if item.less_than is not None:
-            if records and item.less_than in finished:
-                found.append(_compare_labels(item, records, finished[item.less_than], early))
+        labels = [label for label in (item.label, item.other) if label is not None]
+        sides = [Label(finished.get(label, ()), partial(read, label)) for label in labels]
+        if item.other is not None:
+            if sides[0].records and item.other in finished:
+                found.append(_compare_labels(item, sides, early, lambda: stops_itself(scenario.problem)))
             continue
-        comparisons = list(_compare(item, records))
+        comparisons = list(_compare(item, sides[0]))
         found += comparisons if item.of == "each" or not comparisons else [_compare_mean(item, comparisons, early)]
     return found
 
@@ -141,38 +152,51 @@ def _compare_mean(item: Any, each: Sequence[Comparison], early: bool) -> Compari
     return Comparison(item.label, item.count, None, f"{words} on average", mean, holds, interval, open=undecided)
 
 
-def _compare(item: Any, records: Sequence[Record]) -> Iterator[Comparison]:
-    for replication, number in _counts(item.label, item.count, records).items():
+def _compare(item: Any, side: Label) -> Iterator[Comparison]:
+    for replication, number in _counts(item.label, item, side).items():
         wanted, tests = _wanted(item, replication)
+        wanted += _where(item)
         holds = number is not None and all(test(number) for test in tests)
         yield Comparison(item.label, item.count, replication, wanted, number, holds)
 
 
-def _compare_labels(item: Any, records: Sequence[Record], others: Sequence[Record], early: bool) -> Comparison:
-    """Whether a count is less than another label's: all of the interval of the paired difference is below 0.
+def _compare_labels(item: Any, sides: Sequence[Label], early: bool, stops: Callable[[], bool]) -> Comparison:
+    """Whether a count is less, or more, than another label's: all of the interval of the paired difference says so.
+
+    Where pulls differ, `runs.footing` says what is compared, unless the expectation says at which moment.
 
     The interval needs two replications; the difference of a single one is taken as it is. After an early stop it is a
     confidence sequence, and where there is none yet, nothing is shown.
     """
     first, second = (
-        {replication: number for replication, number in _counts(label, item.count, part).items() if number is not None}
-        for label, part in ((item.label, records), (item.less_than, others))
+        {replication: number for replication, number in _counts(label, item, side).items() if number is not None}
+        for label, side in zip((item.label, item.other), sides, strict=True)
     )
+    sign, word, relation = (1, "less", "<") if item.less_than else (-1, "more", ">")
+    ground = footing(item.count, sides, stops) if item.at is None else Footing((first, second))
+    first, second = ground.values
+    where = _where(item) + ground.where
+    if ground.behind(0, 1):
+        few, many = (f"{made:,.0f}" for made in ground.pulls)
+        where += f", and no fewer pulls ({few}, not {many})"
     both = sorted(first.keys() & second.keys())
     if not both:
-        return Comparison(item.label, item.count, None, f"less than {item.less_than}", None, False)
-    gaps = [first[number] - second[number] for number in both]
+        return Comparison(item.label, item.count, None, f"{word} than {item.other}{where}", None, False)
+    gaps = [sign * (first[number] - second[number]) for number in both]
     interval = confidence_sequence(gaps) if early else statistics.interval(gaps)
     less = interval[1] < 0 if interval is not None else not early and gaps[0] < 0
-    words = f"less than {item.less_than}'s: difference < 0"
+    less = less and not ground.behind(0, 1)
+    words = f"{word} than {item.other}'s: difference {relation} 0{where}"
     e_value = math.exp(float(mean_processes(-np.asarray(gaps))[0])) if len(gaps) > 1 else None
     gap = statistics.mean(gaps)
+    if sign < 0 and interval is not None:
+        interval = -interval[1], -interval[0]
     return Comparison(
         label=item.label,
         count=item.count,
         replication=None,
         expected=words,
-        got=gap,
+        got=sign * gap,
         holds=less,
         interval=interval,
         e_value=e_value,
@@ -180,12 +204,24 @@ def _compare_labels(item: Any, records: Sequence[Record], others: Sequence[Recor
     )
 
 
-def _counts(label: str, count: str, records: Sequence[Record]) -> dict[int, Number | None]:
-    """A count of every replication.
+def _where(item: Any) -> str:
+    """At which moment of a run, with a blank before."""
+    if item.at is None:
+        return ""
+    return f" at time {item.at.time:g}" if item.at.pulls is None else f" at {item.at.pulls:,} pulls"
+
+
+def _counts(label: str, item: Any, side: Label) -> dict[int, Number | None]:
+    """A count of every replication, at its end or at the moment that is asked for.
 
     Raises:
         ExpectationError: there is no such count.
     """
+    count, records = item.count, side.records
+    if item.at is not None:
+        pick = partial(at_time, place=item.at.time) if item.at.pulls is None else partial(at_pulls, place=item.at.pulls)
+        reached = {one.replication: pick(count, one) for one in side.series}
+        return {int(one["replication"]): reached.get(int(one["replication"])) for one in records}
     found: dict[int, Number | None] = {}
     for record in records:
         if count not in record:

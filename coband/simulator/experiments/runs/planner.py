@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.footing import Label, stops_itself
 from coband.simulator.experiments.runs.results import Entry, Record
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.statistics.evidence import confidence_sequence, share_sequence
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.store.store import Series
 
 FRESH = "fresh"
 """The phase of replications that are reported."""
@@ -166,7 +170,11 @@ class Planned(Protocol):
 
 
 class Planner:
-    """Decides what runs; the same decisions whatever the order in which jobs end."""
+    """Decides what runs; the same decisions whatever the order in which jobs end.
+
+    Attributes:
+        series: gives the curves of a finished task; None where nobody keeps them.
+    """
 
     def __init__(self, study: Planned) -> None:
         self._study = study
@@ -174,6 +182,7 @@ class Planner:
         self._records: dict[tuple[int, str], list[Record]] = defaultdict(list)
         self._made: dict[int, int] = {}
         self._summaries: dict[tuple[int, str], Entry] = {}
+        self.series: Callable[[Task], Series] | None = None
 
     def begin(self) -> list[Task]:
         """The first tasks, replication by replication, so that all variants advance together."""
@@ -229,6 +238,19 @@ class Planner:
     def records(self, variant: int, phase: str) -> list[Record]:
         """The records of a variant so far, in order of replication."""
         return sorted(self._records[variant, phase], key=lambda record: int(record["replication"] or 0))
+
+    def sides(self, variants: Iterable[int], phase: str) -> dict[int, Label]:
+        """Variants as those who choose among them compare them; a curve is read where it is needed."""
+        return {number: self._side(number, phase) for number in variants}
+
+    def stops_itself(self) -> bool:
+        """Whether algorithms decide themselves when to stop."""
+        return stops_itself(self._study.variants[0].scenario.problem)
+
+    def _side(self, variant: int, phase: str) -> Label:
+        records, series = self.records(variant, phase), self.series
+        tasks = [Task(variant, phase, int(one["replication"])) for one in records]
+        return Label(records, lambda: () if series is None else map(series, tasks))
 
     def summary(self, variant: Variant, phase: str) -> Entry:
         """The records of a variant so far, their means and intervals."""

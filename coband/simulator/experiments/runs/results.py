@@ -151,10 +151,11 @@ def record(result: RunResult, seed: int, replication: int, wall_seconds: float, 
 def _number(metric: RunMetric, result: RunResult, warnings: list[str]) -> Value:
     """The number of another package's metric; None, and a warning, where it fails: the job that it is of is kept."""
     try:
-        number = plain(metric.of(result))
-        if number is None or isinstance(number, int | float):
+        found = metric.of(result)
+        number = plain(found)
+        if isinstance(number, int | float):
             return number
-        why = f"{in_words(number)} is no number"
+        why = f"{in_words(found)} is no number"
     except RAISED as error:  # whatever the package's function raises
         why = f"{type(error).__name__}: {error}"
     warnings.append(f"the metric {metric.name} has no value ({why})")

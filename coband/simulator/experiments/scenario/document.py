@@ -20,12 +20,28 @@ from coband.simulator.core.plan import Ties
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.footing import CURVES
 from coband.simulator.experiments.scenario.input_problems import quoted
+
+
+class Place(Config):
+    """A moment of a run: a simulated time, or a number of pulls of all agents."""
+
+    time: Annotated[float | None, Field(ge=0)] = None
+    """The simulated time."""
+    pulls: Annotated[int | None, Field(ge=1)] = None
+    """The number of pulls."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Place:
+        if (self.time is None) == (self.pulls is None):
+            raise ValueError("give either time or pulls")
+        return self
 
 
 class Expectation(Config):
     """What ``coband check`` compares with the results: ``equals``; or ``at_least``, ``at_most`` or both; or
-    ``less_than``."""
+    ``less_than`` or ``more_than``."""
 
     label: Annotated[str, Field(min_length=1)]
     """Label of the entry of ``algorithms`` whose results are compared."""
@@ -39,15 +55,29 @@ class Expectation(Config):
     """Lower bound for every replication."""
     less_than: Annotated[str, Field(min_length=1)] | None = None
     """Another entry of ``algorithms`` whose number is larger on average, by more than chance explains
-    (95 % interval of the paired difference)."""
+    (95 % interval of the paired difference). Where the two make different numbers of pulls, regret, scalars, energy and
+    time are compared at equal pulls, and an entry that makes fewer is not better."""
+    more_than: Annotated[str, Field(min_length=1)] | None = None
+    """Another entry whose number is smaller, likewise."""
+    at: Place | None = None
+    """Count at this moment of the run: turns, regret, reward, scalars, energy; at a number of pulls also
+    simulated_time, which is when the last of them was made. Null: at its end."""
     of: Literal["each", "mean"] = "each"
     """each: bounds hold for every replication; mean: the mean's whole 95 % confidence interval is within them."""
+
+    @property
+    def other(self) -> str | None:
+        """The entry that it is compared with."""
+        return self.less_than or self.more_than
 
     @model_validator(mode="after")
     def _has_one_kind_of_bound(self) -> Expectation:
         bounded = self.at_most is not None or self.at_least is not None
-        if [self.equals is not None, bounded, self.less_than is not None].count(True) != 1:
-            raise ValueError("give either equals, or at_least, at_most or both, or less_than")
+        compared = self.less_than is not None, self.more_than is not None
+        if [self.equals is not None, bounded, *compared].count(True) != 1:
+            raise ValueError("give either equals, or at_least, at_most or both, or less_than, or more_than")
+        if self.at is not None and self.count not in CURVES:
+            raise ValueError(f"at goes with numbers that are known during a run: {', '.join(CURVES)}")
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
             raise ValueError(f"at_least(={self.at_least}) must be <= at_most(={self.at_most})")
         if self.of == "mean" and not bounded:

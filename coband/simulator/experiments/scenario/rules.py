@@ -164,14 +164,15 @@ def _until(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
 def _expectations(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
     labels = [label for _, _, label in _entries(root)]
     for index, expectation in enumerate(valid.get("expect", ())):
-        for key in ("label", "less_than"):
+        for key in ("label", "less_than", "more_than"):
             named = getattr(expectation, key)
             if labels and named is not None and named not in labels:
                 near = did_you_mean(named, labels)
                 message = f"{quoted(named)} is no entry of algorithms{near or ';'} labels: {', '.join(labels)}"
                 yield _at(root, ("expect", index, key), message)
-        if expectation.less_than == expectation.label:
-            yield _at(root, ("expect", index, "less_than"), "nothing is less than itself; name another entry")
+        if expectation.other == expectation.label:
+            key = "less_than" if expectation.less_than else "more_than"
+            yield _at(root, ("expect", index, key), f"nothing is {key.replace('_', ' ')} itself; name another entry")
         values, replications = expectation.equals, valid.get("replications")
         if isinstance(values, tuple) and replications is not None and len(values) < replications:
             message = f"has {len(values)} entries: must have one per replication (replications is {replications})"
@@ -183,7 +184,7 @@ def _counted(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterat
     problem: Any = valid.get("problem")
     names = {label: name for _, name, label in _entries(root) if name in registry.algorithms}
     for index, expectation in enumerate(valid.get("expect", ()) if problem is not None else ()):
-        for label in (expectation.label, expectation.less_than):
+        for label in (expectation.label, expectation.other):
             if label not in names:
                 continue
             found = registry.metrics_of(problem.kind, (str(names[label]),))

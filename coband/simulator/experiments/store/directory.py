@@ -30,6 +30,7 @@ from coband.simulator.experiments.store.files import (
     replace_text,
 )
 from coband.simulator.experiments.store.manifest import Manifest
+from coband.simulator.experiments.store.store import Series, read_series
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
@@ -125,6 +126,10 @@ class RunDirectory:
                 entry=variant.entry,
             )
         schema.insert(self._store, "jobs", [recording.job_row(self._jobs[task], "waiting") for task in tasks])
+
+    def series(self, task: Task) -> Series:
+        """The curves of a finished job that the store has taken in."""
+        return read_series(self._store, self._jobs[task].id, task.replication)
 
     def add_variant(self, task: Task, label: str, chosen: bool | None) -> None:
         """Note the scenario and the parameters of a label whose scenario is not that of the run.

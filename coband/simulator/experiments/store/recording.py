@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.records.trace import COLUMNS, OFF, PlainRow
 from coband.simulator.experiments.runs.results import Record, own_numbers, plain
 from coband.simulator.experiments.store import schema
@@ -207,7 +208,8 @@ def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, li
         "agents": list(_agents(job, result)),
         "ages": list(_ages(job, result)),
         "decisions": list(_decisions(job, result)) if traced else [],
-        "energies": list(_energies(job, result)),
+        "energies": list(_curve(job, result, result.energy_series)),
+        "rewards": list(_curve(job, result, result.reward_series)),
     }
 
 
@@ -245,12 +247,12 @@ def _series(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
         yield job, turn, plain(time), plain(regret), scalars
 
 
-def _energies(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
-    """What agents have spent, at the points of the series."""
-    if len(result.energy_series):
+def _curve(job: int, result: RunResult, curve: FloatArray) -> Iterator[tuple[object, ...]]:
+    """A further number of all agents, at the points of the series; nothing where it is not counted."""
+    if len(curve):
         index = np.asarray(sampled_turns(len(result.times)), dtype=np.intp) - 1
-        columns = (column[index].tolist() for column in (result.turns_series, result.energy_series))
-        yield from ((job, turn, plain(energy)) for turn, energy in zip(*columns, strict=True))
+        columns = (column[index].tolist() for column in (result.turns_series, curve))
+        yield from ((job, turn, plain(value)) for turn, value in zip(*columns, strict=True))
 
 
 def _ages(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:

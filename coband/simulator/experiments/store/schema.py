@@ -23,6 +23,7 @@ OF_RESULTS = (
     "ages",
     "decisions",
     "energies",
+    "rewards",
 )
 """The tables of what a job has given."""
 
@@ -57,6 +58,7 @@ CREATE TABLE agents (job INTEGER, agent INTEGER, turns INTEGER, regret REAL, rou
     PRIMARY KEY (job, agent)) WITHOUT ROWID;
 CREATE TABLE ages (job INTEGER, turn INTEGER, age REAL, age_time REAL, PRIMARY KEY (job, turn)) WITHOUT ROWID;
 CREATE TABLE energies (job INTEGER, turn INTEGER, energy REAL, PRIMARY KEY (job, turn)) WITHOUT ROWID;
+CREATE TABLE rewards (job INTEGER, turn INTEGER, reward REAL, PRIMARY KEY (job, turn)) WITHOUT ROWID;
 CREATE TABLE decisions (job INTEGER, seq INTEGER, age INTEGER, age_time REAL, PRIMARY KEY (job, seq)) WITHOUT ROWID;
 """
 

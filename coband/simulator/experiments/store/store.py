@@ -83,6 +83,8 @@ class Series:
     scalars: NDArray[np.int64]
     energy: FloatArray | None = None
     """Joules that turns and messages have taken; None without batteries."""
+    reward: FloatArray | None = None
+    """Sum of the rewards; None in runs of older versions, which did not keep it."""
 
 
 @dataclass(frozen=True)
@@ -205,15 +207,7 @@ class StoredRun:
         Raises:
             StoreError: there is no such label.
         """
-        query = "SELECT turn, time, regret, scalars FROM series WHERE job = ? ORDER BY turn"
-        series = []
-        for job in self.select(label):
-            if job.record is not None:
-                rows = np.array(job.part.execute(query, (job.id,)).fetchall(), dtype=np.float64).reshape(-1, 4)
-                turns, times, regret, scalars = rows.T.copy()
-                whole = turns.astype(np.int64), scalars.astype(np.int64)
-                series.append(Series(job.replication, whole[0], times, regret, whole[1], _energy(job, len(turns))))
-        return series
+        return [read_series(job.part, job.id, job.replication) for job in self.select(label) if job.record is not None]
 
     def by_agent(self, label: str, replication: int | None = None) -> list[Record]:
         """The agents of a label's finished jobs, by replication and agent, with what each reports of itself.
@@ -309,9 +303,20 @@ def _killed_early(error: sqlite3.Error) -> bool:
     return "no such table" in str(error) or "no such column" in str(error)
 
 
-def _energy(job: StoredJob, points: int) -> FloatArray | None:
-    """What agents had spent at the points of a job's series; None without batteries."""
-    rows = job.part.execute("SELECT energy FROM energies WHERE job = ? ORDER BY turn", (job.id,)).fetchall()
+def read_series(part: sqlite3.Connection, job: int, replication: int) -> Series:
+    """The series of a finished job."""
+    query = "SELECT turn, time, regret, scalars FROM series WHERE job = ? ORDER BY turn"
+    rows = np.array(part.execute(query, (job,)).fetchall(), dtype=np.float64).reshape(-1, 4)
+    turns, times, regret, scalars = rows.T.copy()
+    more = (_curve(part, job, *one, len(turns)) for one in (("energies", "energy"), ("rewards", "reward")))
+    return Series(replication, turns.astype(np.int64), times, regret, scalars.astype(np.int64), *more)
+
+
+def _curve(part: sqlite3.Connection, job: int, table: str, column: str, points: int) -> FloatArray | None:
+    """A further number at the points of a job's series; None where it was not counted."""
+    if not part.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
+        return None  # a store of an older version
+    rows = part.execute(f"SELECT {column} FROM {table} WHERE job = ? ORDER BY turn", (job,)).fetchall()
     return np.array(rows, dtype=np.float64)[:, 0] if points and len(rows) == points else None
 
 

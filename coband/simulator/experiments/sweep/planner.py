@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.footing import choosable
 from coband.simulator.experiments.runs.planner import Planner, Task
-from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -33,19 +32,18 @@ class Choice:
     candidates: tuple[int, ...]
 
 
-def choose(tuning: Tuning, context: tuple[str, ...], found: Mapping[int, Sequence[Record]]) -> Choice:
+def choose(tuning: Tuning, context: tuple[str, ...], found: Mapping[int, Sequence[float]]) -> Choice:
     """The variant with the best mean; of equal ones, the first.
 
     Args:
         context: what the candidates share.
-        found: number of a variant -> records of its replications for tuning. One with fewer than wanted is no
-            candidate, as it would be compared on other worlds.
+        found: number of a variant -> what its replications for tuning gave (`runs.footing.choosable`). One with fewer
+            than wanted is no candidate, as it would be compared on other worlds.
     """
     sign = 1.0 if tuning.best == "lowest" else -1.0
-    values = {variant: results.numbers(tuning.on, records) for variant, records in found.items()}
     means = {
         variant: sign * statistics.mean(numbers)
-        for variant, numbers in values.items()
+        for variant, numbers in found.items()
         if len(numbers) == tuning.replications
     }
     return Choice(context, min(means, key=lambda variant: means[variant], default=None), tuple(found))
@@ -83,7 +81,8 @@ class TuningPlanner(Planner):
         group = self._groups[context]
         if any(self._open[number, TUNING] for number in group):
             return []
-        choice = choose(self.rule, context, {number: self.records(number, TUNING) for number in group})
+        values = choosable(self.rule.on, self.sides(group, TUNING), self.stops_itself)
+        choice = choose(self.rule, context, {number: list(values.get(number, {}).values()) for number in group})
         self.choices.append(choice)
         return [] if choice.variant is None else self._first([choice.variant])
 

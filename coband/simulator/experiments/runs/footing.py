@@ -1,0 +1,165 @@
+"""What labels are compared by, and at which pulls: the one rule that all judges ask.
+
+Labels make different numbers of pulls where a schedule ends at a time, or where agents wait for what does not come.
+Who makes few pulls has little regret and sends little, and has not done better for it. So
+
+* a number that has a curve (`CURVES`) is compared at equal pulls: at the fewest that any of the labels made in that
+  replication. Rewards and pulls themselves are compared at the end of the run, as are numbers without a curve;
+* nobody is better than a label that makes more pulls (`BEHIND`);
+* who makes fewer than half of the most pulls (`WAITS`) is not ranked or chosen: it has waited.
+
+Where an algorithm itself decides when to stop, as in pure exploration, pulls are what it is judged by, and totals are
+compared. Where pulls are equal, the rule changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.results import Record
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.store.store import Series
+
+CURVES: Mapping[str, str] = {
+    "turns": "turns",
+    "regret": "regret",
+    "reward": "reward",
+    "scalars": "scalars",
+    "energy": "energy",
+    "simulated_time": "times",
+}
+"""Numbers of results that are known during a run, and the curve of a series that has them."""
+AT_THE_END = ("turns", "reward")
+BEHIND, WAITS = 0.99, 0.5
+AIM = "regret"
+
+
+class Side(Protocol):
+    """A label that is compared."""
+
+    def values(self, key: str) -> dict[int, float]: ...
+    @property
+    def series(self) -> Sequence[Series]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Label:
+    """A label by its records; curves are read where they are needed."""
+
+    records: Sequence[Record]
+    read: Callable[[], Iterable[Series]] = tuple
+
+    def values(self, key: str) -> dict[int, float]:
+        found = {int(one["replication"] or 0): one.get(key) for one in self.records}
+        return {number: float(value) for number, value in found.items() if isinstance(value, (int, float))}
+
+    @cached_property
+    def series(self) -> Sequence[Series]:
+        return list(self.read())
+
+
+@dataclass(frozen=True)
+class Footing:
+    """What some labels are compared by.
+
+    Attributes:
+        values: of each label, by replication.
+        pulls: mean number of pulls of each label in its whole run; empty where that does not matter.
+        at: mean number of pulls at which they are compared; None for the whole run.
+    """
+
+    values: tuple[dict[int, float], ...]
+    pulls: tuple[float, ...] = ()
+    at: float | None = field(default=None)
+
+    @property
+    def where(self) -> str:
+        """In words, with a blank before; empty where pulls are equal."""
+        if not self.pulls:
+            return ""
+        return " over the whole run" if self.at is None else f" at equal pulls ({self.at:,.0f} on average)"
+
+    def behind(self, first: int, second: int) -> bool:
+        """Whether the first makes fewer pulls than the second, so that it is not better for less of anything."""
+        return bool(self.pulls) and self.pulls[first] < BEHIND * self.pulls[second]
+
+
+def footing(key: str, sides: Sequence[Side], stops: Callable[[], bool] = lambda: False) -> Footing:
+    """How some labels are compared on a number of their results.
+
+    Args:
+        stops: whether their algorithms decide themselves when to stop; asked where pulls differ.
+    """
+    values, pulls = tuple(one.values(key) for one in sides), [one.values("turns") for one in sides]
+    least: dict[int, float] = {}
+    for number, made in (item for one in pulls for item in one.items()):
+        least[number] = min(made, least.get(number, made))
+    if all(one[number] == least[number] for one in pulls for number in one) or not all(pulls) or stops():
+        return Footing(values)
+    means = tuple(float(np.mean(list(one.values()))) for one in pulls)
+    if key in AT_THE_END or key not in CURVES:
+        return Footing(values, means)
+    found = tuple(_at_pulls(key, one, least, own) for one, own in zip(sides, pulls, strict=True))
+    if any(one.keys() < own.keys() for one, own in zip(found, values, strict=True)):
+        return Footing(values, means)  # a curve is missing
+    return Footing(found, means, float(np.mean(list(least.values()))))
+
+
+def waiting(sides: Sequence[Side], stops: Callable[[], bool] = lambda: False) -> list[bool]:
+    """Which labels have waited most of the time that others used, and are neither ranked nor chosen."""
+    means = [float(np.mean(list(one.values("turns").values()) or [np.nan])) for one in sides]
+    late = [mean < WAITS * max(means) for mean in means]
+    return late if any(late) and not stops() else [False] * len(late)
+
+
+def choosable(key: str, sides: Mapping[int, Side], stops: Callable[[], bool]) -> dict[int, dict[int, float]]:
+    """Number of a candidate -> what it is chosen by, in each replication; those that have waited are left out."""
+    late = waiting(list(sides.values()), stops)
+    left = {number: one for (number, one), out in zip(sides.items(), late, strict=True) if not out}
+    found = footing(key, list(left.values()), stops)
+    return dict(zip(left, found.values, strict=True))
+
+
+def stops_itself(problem: object) -> bool:
+    """Whether algorithms on a problem decide themselves when to stop: it has another aim than regret."""
+    return Registry.installed().aim_of(str(getattr(problem, "kind", ""))) != AIM
+
+
+def _at_pulls(key: str, side: Side, places: Mapping[int, float], own: Mapping[int, float]) -> dict[int, float]:
+    """A number of each replication after so many pulls: its result where these are all of them."""
+    curves, whole = {one.replication: one for one in side.series}, side.values(key)
+    found = {}
+    for number, value in whole.items():
+        if own.get(number) == places.get(number):
+            found[number] = value
+        elif number in curves and (reached := at_pulls(key, curves[number], places[number])) is not None:
+            found[number] = reached
+    return found
+
+
+def at_pulls(key: str, series: Series, place: float) -> float | None:
+    """A number after so many pulls, on a line between stored points; None where there is no curve or fewer pulls."""
+    curve = _curve(key, series)
+    if curve is None or not len(curve) or place > series.turns[-1]:
+        return None
+    return float(np.interp(place, [0, *series.turns], [0.0, *curve]))
+
+
+def at_time(key: str, series: Series, place: float) -> float | None:
+    """A number at a simulated time, that of the last stored point before; None where there is no curve."""
+    curve = _curve(key, series)
+    index = int(np.searchsorted(series.times, place, side="right")) - 1
+    return None if curve is None else float(curve[index]) if index >= 0 else 0.0
+
+
+def _curve(key: str, series: Series) -> FloatArray | None:
+    found: FloatArray | None = getattr(series, CURVES[key]) if key in CURVES else None
+    return found

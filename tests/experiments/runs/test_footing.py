@@ -1,0 +1,174 @@
+"""What labels are compared by where they make different numbers of pulls: no judge prefers who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pytest
+
+from coband.simulator.analysis.claims.comparisons import Difference
+from coband.simulator.analysis.claims.samples import Sample, SampleError
+from coband.simulator.analysis.frontier import objectives
+from coband.simulator.analysis.report import comparison as comparisons
+from coband.simulator.analysis.report.data import RunComparison
+from coband.simulator.analysis.suite.submission import Outcome, Runner
+from coband.simulator.core.metrics import CORE
+from coband.simulator.experiments.runs.expectations import compare
+from coband.simulator.experiments.runs.footing import Label, choosable, footing
+from coband.simulator.experiments.runs.timeline import snapshots
+from coband.simulator.experiments.scenario.document import Tuning
+from coband.simulator.experiments.statistics.dominance import standings
+from coband.simulator.experiments.store.store import Series
+from coband.simulator.experiments.sweep.planner import choose
+from coband.simulator.metrics import by_name
+from tests.experiments.runs.fakes import FakeExpect, FakeScenario
+
+METRICS = by_name(CORE)
+LOWER = ("regret", "scalars", "simulated_time", "messages", "uplink_scalars")
+
+
+class Stored:
+    metrics: ClassVar[dict[str, Any]] = {}
+
+
+RUN = Stored()
+
+
+@dataclass(frozen=True)
+class Fake:
+    """A label with some pulls in each replication, whose regret falls with them."""
+
+    label: str
+    pulls: int
+    rate: float = 1.0
+    run: Any = RUN
+    own_scenario: Any = None
+
+    @property
+    def records(self) -> dict[int, dict[str, Any]]:
+        return {one["replication"]: one for one in self.records_of()}
+
+    @property
+    def series(self) -> list[Series]:
+        turns = np.arange(1, self.pulls + 1)
+        regret = self.rate * np.sqrt(turns)
+        return [
+            Series(r, turns, 40 * turns / self.pulls, regret + 0.01 * r, 3 * turns, None, turns - regret - 0.01 * r)
+            for r in range(9)
+        ]
+
+    def records_of(self) -> list[dict[str, Any]]:
+        found = []
+        for one in self.series:
+            assert one.reward is not None
+            ends = {
+                "regret": one.regret[-1],
+                "reward": one.reward[-1],
+                "simulated_time": one.times[-1] - 0.1 * self.rate,
+            }
+            counts = dict.fromkeys(("scalars", "messages", "uplink_scalars"), float(one.scalars[-1]))
+            found.append({"replication": one.replication, "turns": self.pulls, **ends, **counts})
+        return found
+
+    def values(self, key: str) -> dict[int, float]:
+        return Label(self.records_of()).values(key)
+
+    @property
+    def side(self) -> Label:
+        return Label(self.records_of(), lambda: self.series)
+
+
+WAITS, WORKS = Fake("Waits", 12), Fake("Works", 400)
+
+
+def ranked(key: str, first: Fake, second: Fake) -> set[str]:
+    compared = RunComparison(cast(Any, (RUN,)), ({},), cast(Any, (first, second)), ())
+    (found,) = comparisons.differences(compared, METRICS[key])
+    ranking = comparisons.ranking(compared, METRICS[key], [found])
+    return {str(found.better), *(() if "Undecided" in ranking.sentence else ranking.leaders)}
+
+
+def expected(key: str, first: Fake, second: Fake) -> set[str]:
+    both = {one.label: one for one in (first, second)}
+    report: Any = {"results": [{"label": name, "replications": one.records_of()} for name, one in both.items()]}
+    claims = [FakeExpect(a, key, less_than=b) for a, b in ((first.label, second.label), (second.label, first.label))]
+    scenario: Any = FakeScenario(expect=tuple(claims))
+    return {one.label for one in compare(scenario, report, read=lambda name: both[name].series) if one.holds}
+
+
+def tuned(key: str, first: Fake, second: Fake) -> set[str]:
+    values = choosable(key, {0: first.side, 1: second.side}, lambda: False)
+    numbers = {number: list(values.get(number, {}).values()) for number in (0, 1)}
+    chosen = choose(Tuning(replications=9, on=key), ("A",), numbers).variant
+    return {(first, second)[chosen].label} if chosen is not None else set()
+
+
+def on_the_front(key: str, first: Fake, second: Fake) -> set[str]:
+    both = objectives.values([METRICS[key]], {0: first.side, 1: second.side}, lambda: False)
+    ready = [number for number in both if both[number]]
+    stand = standings([both[number] for number in ready])
+    return {(first, second)[n].label for n, one in zip(ready, stand, strict=True) if one.verdict == "frontier"}
+
+
+def in_the_suite(key: str, first: Fake, second: Fake) -> set[str]:
+    tests = {one.label: Outcome(values={"regret": [1.0]}) for one in (first, second)}
+    study: Any = type("Study", (), {"variants": [type("Variant", (), {"scenario": FakeScenario()})]})
+    Runner._leave_out_waiting([(tests[one.label], one.side) for one in (first, second)], study)
+    return {label for label, test in tests.items() if not test.failure}
+
+
+def claimed(key: str, first: Fake, second: Fake) -> set[str]:
+    both = {one.label: [Sample(record, []) for record in one.records_of()] for one in (first, second)}
+    claim = Difference(kind="difference", of="regret", first=first.label, second=second.label, relation="less")
+    with pytest.raises(SampleError, match="Waits: makes fewer than half of the others' pulls"):
+        claim.rows(lambda term: both[term.label])
+    return set()
+
+
+def at_the_same_time(key: str, first: Fake, second: Fake) -> set[str]:
+    return {one.label for one in snapshots({one.label: one.series for one in (first, second)}) if one.verdict}
+
+
+JUDGES: Mapping[str, Callable[[str, Fake, Fake], set[str]]] = {
+    one.__name__: one for one in (ranked, expected, tuned, on_the_front, in_the_suite, claimed, at_the_same_time)
+}
+
+
+@pytest.mark.parametrize("key", LOWER)
+@pytest.mark.parametrize("judge", JUDGES)
+def test_who_waits_never_wins(judge: str, key: str) -> None:
+    """Twelve pulls cost less of everything than four hundred; whoever comes first."""
+    for pair in ((WAITS, WORKS), (WORKS, WAITS)):
+        assert "Waits" not in JUDGES[judge](key, *pair)
+
+
+@pytest.mark.parametrize("judge", ["ranked", "expected", "tuned", "on_the_front"])
+def test_regret_is_judged_at_equal_pulls(judge: str) -> None:
+    """Over the whole run the better learner has more regret, since it made more pulls."""
+    better, worse = Fake("Better", 400), Fake("Worse", 300, 1.1)
+    assert min(better.values("regret").values()) > max(worse.values("regret").values())
+    assert JUDGES[judge]("regret", better, worse) == {"Better"}
+    ground = footing("regret", [better, worse])
+    assert (ground.at, ground.pulls, ground.values[0][0]) == (300, (400, 300), pytest.approx(np.sqrt(300)))
+
+
+def test_nothing_changes_where_pulls_are_equal_or_what_is_judged() -> None:
+    one, other = Fake("One", 30), Fake("Other", 30)
+    assert footing("regret", [one, other]).values == (one.values("regret"), other.values("regret"))
+    assert footing("scalars", [one, WORKS], lambda: True).pulls == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "at", "got"),
+    [("turns", {"time": 20.0}, 200), ("simulated_time", {"pulls": 100}, 10.0), ("reward", {"pulls": 401}, None)],
+)
+def test_a_number_at_a_moment(key: str, at: dict[str, float], got: float | None) -> None:
+    from coband.simulator.experiments.scenario.document import Place
+
+    scenario: Any = FakeScenario(expect=(FakeExpect("Works", key, at_least=1, at=Place(**cast(Any, at))),))
+    report: Any = {"results": [{"label": "Works", "replications": WORKS.records_of()}]}
+    found = compare(scenario, report, read=lambda label: WORKS.series)
+    assert [one.got for one in found] == [got] * 9
