@@ -427,11 +427,10 @@ def test_exact_posteriors_that_do_not_fit_are_refused_with_their_size(
 
 
 def test_an_exact_posterior_of_one_agent_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine_of(3.7e-7, monkeypatch)
-    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
-    config = {"kernel": {"kind": "gaussian", "gamma": 1.0}}
-    with pytest.raises(TooLarge, match="exact posteriors of 1 groups of agents with up to 8 observations"):
-        run("eager_kernel_ucb", config, problem, topology="complete", agents=1)
+    machine_of(1e-5, monkeypatch)  # room for the curves
+    config, schedule = {"kernel": {"kind": "gaussian", "gamma": 1.0}}, {"kind": "rounds", "turns": 100}
+    with pytest.raises(TooLarge, match="exact posteriors of 1 groups of agents with up to 100 observations"):
+        run("eager_kernel_ucb", config, FRESH, topology="complete", agents=1, schedule=schedule)
 
 
 @pytest.mark.parametrize(("hops", "kind", "refused"), [(1, "mmd", False), (2, "mmd", True), (2, "gaussian", False)])

@@ -40,7 +40,7 @@ def test_a_project_runs_and_its_counts_are_locked(here: Path, template: str) -> 
     assert done.exit_code == 0, done.output
     workflow = yaml.safe_load(Path(".github/workflows/coband.yml").read_text())
     steps = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
-    assert steps[-2:] == ["coband validate scenario.yaml", "coband counts check"]
+    assert steps[-2:] == ["coband validate scenario.yaml", "coband check counts.lock.json"]
 
 
 def test_another_name(here: Path) -> None:

@@ -48,7 +48,7 @@ open:
 quantifier: at_equal
 at_equal: {metric: regret, tolerance: 0.5, levels: 2}
 tuning: {replications: 6}
-studies: {scenario: trials.yaml}
+studies: {scenario: levels.yaml}
 replications: {first: 4, most: 4}
 conditions:
   - {kind: ratio, of: scalars, first: A, second: B, at_most: 3}
