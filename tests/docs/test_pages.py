@@ -35,7 +35,7 @@ PAGES = sorted(path for folder in (DOCS, DOCS / "howto") for path in folder.glob
 PLUGINS = "plugins"  # where a page's `pip install` puts things
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 COMMAND = re.compile(r"^\$ (coband (\w+).*)$", re.MULTILINE)
-STARTED = "run check sweep live counts list describe validate schema trace"
+STARTED = "run check live counts list describe validate schema trace"
 """Commands that other tests start as programs."""
 FIRST_USES = {
     name: command

@@ -270,7 +270,7 @@ def test_functions_of_modules_go_with_fresh_arms(tmp_path: Path, monkeypatch: py
     world = built(problem)
     assert world.means(0, 1).tolist() == pytest.approx(peaks_of_a_test.peak(world.arms(0, 1)))
     assert importable_name(importable_name) == "coband.simulator.plugins.functions:importable_name"
-    monkeypatch.delitem(sys.modules, "peaks_of_a_test")
+    del sys.modules["peaks_of_a_test"]
 
 
 def large(last: float = 1.0) -> Any:

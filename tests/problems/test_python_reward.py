@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +45,14 @@ CONSTANT = 3
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "own_rewards.py").write_text(CODE)
     (tmp_path / "helper_of_a_reward.py").write_text("factor = 2\n")
-    for name in ("own_rewards", "helper_of_a_reward"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    yield tmp_path
+    for name in ("own_rewards", "helper_of_a_reward"):
+        sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize("function", ["own_rewards:f", "own_rewards.py:f"])

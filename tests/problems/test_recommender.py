@@ -165,8 +165,7 @@ def test_users_are_dealt_to_agents(tmp_path: Path, agents: int) -> None:
 
 def test_agents_that_share_a_user_draw_for_themselves(tmp_path: Path) -> None:
     one = world(write_movielens(tmp_path), agents=60)
-    acting = one.describe()["acting"]
-    able = able_users()
+    acting, able = one.describe()["acting"], able_users()
     assert 4 < able < 60
     assert acting[0] == acting[able]
     assert not np.array_equal(one.arms(0, 1), one.arms(able, 1))
