@@ -124,7 +124,7 @@ def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> No
         (
             ["counts", "studies/a.yaml"],
             '{"studies/a.yaml": {}}',
-            "has counts of studies/a.yaml already; `coband counts",
+            "has counts of studies/a.yaml already; add --update",
         ),
         (["check", "counts.lock.json"], "counts: 3", "counts.lock.json is not JSON"),
         (["check", "counts.lock.json"], "[1, 2]", "counts.lock.json is no counts lock"),
@@ -149,7 +149,7 @@ def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> No
             '{"studies/c.yaml": {}}',
             "has counts of studies/c.yaml, and there is no such file. Bring",
         ),
-        (["counts"], None, "Missing argument 'FILE...'"),
+        (["counts"], None, "give the FILE of a scenario, or --update."),
         (["counts", "nowhere.yaml"], None, "nowhere.yaml: there is no such file"),
         (["counts", "studies/a.yaml", "--set", "schedule.turns=x"], None, "schedule.turns"),
     ],
