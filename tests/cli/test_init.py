@@ -32,7 +32,7 @@ def test_a_project_runs_and_its_counts_are_locked(here: Path, template: str) -> 
     assert written.exit_code == 0, written.output
     assert written.output.endswith("".join(f"    {command}\n" for command in ("cd 'my project'", *COMMANDS[template])))
     os.chdir("my project")
-    checked = coband("counts", "check")
+    checked = coband("check", "counts.lock.json")
     assert checked.exit_code == 0, checked.output
     assert coband("validate", "scenario.yaml").exit_code == 0
     few = ("--replications", 3 if template == "paper-study" else 1)  # enough for what it expects
@@ -40,7 +40,7 @@ def test_a_project_runs_and_its_counts_are_locked(here: Path, template: str) -> 
     assert done.exit_code == 0, done.output
     workflow = yaml.safe_load(Path(".github/workflows/coband.yml").read_text())
     steps = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
-    assert steps[-2:] == ["coband validate scenario.yaml", "coband counts check"]
+    assert steps[-2:] == ["coband validate scenario.yaml", "coband check counts.lock.json"]
 
 
 def test_another_name(here: Path) -> None:
@@ -48,7 +48,7 @@ def test_another_name(here: Path) -> None:
         "    coband run scenario.yaml\n    coband report runs/my_study-0001\n"
     )
     assert yaml.safe_load(Path("study/scenario.yaml").read_text())["name"] == "my_study"
-    assert coband("counts", "check", "--file", "study/counts.lock.json").exit_code == 0
+    assert coband("check", "study/counts.lock.json").exit_code == 0
     assert coband("init", "plugin", "--template", "own-algorithm", "--name", "share_it").exit_code == 0
     assert sorted(path.name for path in Path("plugin").glob("*.py")) == ["share_it.py", "test_share_it.py"]
     assert "class ShareIt(Talks, Agent):" in Path("plugin/share_it.py").read_text()
@@ -84,7 +84,7 @@ def test_a_plugin_project_is_installed_and_its_counts_are_locked(here: Path, tem
     install = "install -q --no-deps --no-build-isolation --disable-pip-version-check --no-warn-conflicts"
     commands = [
         [sys.executable, "-m", "pip", *install.split(), "--target", "installed", "."],
-        [sys.executable, "-m", "coband", "counts", "check"],
+        [sys.executable, "-m", "coband", "check", "counts.lock.json"],
     ]
     if template != "own-algorithm":
         commands += [

@@ -1,14 +1,13 @@
-"""``coband list``, ``coband describe`` and ``coband schema``."""
+"""``coband list``, ``coband describe`` and ``coband validate --schema``."""
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from coband.simulator.cli.describe import describe
 from coband.simulator.cli.list import KINDS, list_
-from coband.simulator.cli.schema import schema
+from coband.simulator.cli.validate import validate
 from coband.simulator.experiments.registry.registry import OPEN_LISTS, Registry
 from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.reference.items import UnknownNameError, look_up
@@ -168,9 +167,7 @@ def test_describe_an_unknown_name(name: str, message: str) -> None:
     assert str(caught.value) == message
 
 
-def test_schema(tmp_path: Path) -> None:
-    printed = CliRunner().invoke(schema).output
-    assert json.loads(printed) == json_schema(REGISTRY)
-    file = tmp_path / "schema.json"
-    assert CliRunner().invoke(schema, ["--out", str(file)]).output == ""
-    assert file.read_text() == printed
+def test_schema() -> None:
+    assert json.loads(CliRunner().invoke(validate, ["--schema"]).output) == json_schema(REGISTRY)
+    for arguments in (["--schema", "quickstart"], []):
+        assert CliRunner().invoke(validate, arguments).exit_code == 2

@@ -1,4 +1,4 @@
-"""``coband live``, ``live-agent``, ``fit``, and ``compare`` of a live run and a simulated one."""
+"""``coband live``, ``live agent``, and ``compare`` of a live run and a simulated one."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ def coband(*arguments: str) -> int:
 
 def test_a_live_run_beside_a_simulated_one(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert coband("run", "serial.yaml", "--only", "Async", "--out", "sim") == 0
-    assert coband("live", "serial.yaml", "--only", "Async", *FAST, "--out", "live") == 0
+    assert coband("live", "run", "serial.yaml", "--only", "Async", *FAST, "--out", "live") == 0
     told = capsys.readouterr()
     assert "listening at tcp://127.0.0.1:" in told.err
     assert told.err.count("60 turns of 3 agents together × 1 algorithm × 1 replication = 60 pulls\n") == 2
@@ -86,7 +86,7 @@ def test_what_cannot_run_live_is_refused_in_a_sentence(
     for name in (one for word, one in other.items() if word in changes[0]):
         Path("serial.yaml").write_text(SERIAL.split("algorithms:")[0] + f"algorithms: [{{algorithm: {name}}}]\n")
     settings = [word for change in changes for word in ("--set", change)]
-    assert coband("live", "serial.yaml", *settings, *FAST) == 2
+    assert coband("live", "run", "serial.yaml", *settings, *FAST) == 2
     error = capsys.readouterr().err
     assert sentence in error
     assert "Traceback" not in error
@@ -94,14 +94,14 @@ def test_what_cannot_run_live_is_refused_in_a_sentence(
 
 
 def test_bad_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert coband("live-agent", "localhost", "--token", "x") == 2
+    assert coband("live", "agent", "localhost", "--token", "x") == 2
     assert "is no address; write tcp://HOST:PORT" in capsys.readouterr().err
-    assert coband("live-agent", "tcp://127.0.0.1:9", "--token", "x", "--patience", "0") == 2
+    assert coband("live", "agent", "tcp://127.0.0.1:9", "--token", "x", "--patience", "0") == 2
     assert "no hub answers at 127.0.0.1:9" in capsys.readouterr().err
-    assert coband("live", "serial.yaml", "--host", "203.0.113.1", "--out", "x") == 2
+    assert coband("live", "run", "serial.yaml", "--host", "203.0.113.1", "--out", "x") == 2
     assert "203.0.113.1:0 cannot be opened" in capsys.readouterr().err
     assert not Path("x").exists(), "the same command may come again"
-    assert coband("live-agent", "tcp://[::1", "--token", "x") == 2
+    assert coband("live", "agent", "tcp://[::1", "--token", "x") == 2
     assert "is no address" in capsys.readouterr().err
 
 
@@ -110,7 +110,7 @@ def test_a_journal_that_another_process_writes_is_refused_as_a_port_is_that_is_t
     held: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(deployment, "check_journals", lambda *given: None)  # it was free then
-    words = ("live", "serial.yaml", "--only", "Alone", *FAST, "--journal", "journals", "--out", "out")
+    words = ("live", "run", "serial.yaml", "--only", "Alone", *FAST, "--journal", "journals", "--out", "out")
     Path("journals").mkdir()
     with closing(Journal(Path("journals", held))):
         assert coband(*words) == 2
@@ -123,12 +123,14 @@ def test_where_other_machines_can_connect_a_short_token_is_refused_and_a_warning
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for host in ("0.0.0.0", "::", "203.0.113.1", "some.host"):
-        assert coband("live", "serial.yaml", "--host", host, "--token", "fifteen letters", "--out", "x") == 2
+        assert coband("live", "run", "serial.yaml", "--host", host, "--token", "fifteen letters", "--out", "x") == 2
         error = capsys.readouterr().err
         assert error.startswith(f"--token has 15 characters; with --host {host}, to which other machines can connect")
         assert error.count("\n") == 1
     assert not Path("x").exists()
-    assert coband("live", "serial.yaml", "--host", "203.0.113.1", "--token", "sixteen letters.", "--out", "x") == 2
+    assert (
+        coband("live", "run", "serial.yaml", "--host", "203.0.113.1", "--token", "sixteen letters.", "--out", "x") == 2
+    )
     warning, *_, error = capsys.readouterr().err.splitlines()
     assert warning.startswith("warning: other machines can connect to 203.0.113.1, and nothing that goes over the wire")
     assert "cannot be opened" in error
@@ -145,7 +147,7 @@ def test_a_station_at_a_wrong_hub_ends_in_one_line(knows: bool, capsys: pytest.C
 
     async def main() -> int:
         async with served(hub) as port:
-            return await asyncio.to_thread(coband, "live-agent", f"tcp://127.0.0.1:{port}", "--token", "x")
+            return await asyncio.to_thread(coband, "live", "agent", f"tcp://127.0.0.1:{port}", "--token", "x")
 
     assert asyncio.run(main()) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -165,7 +167,7 @@ def test_a_process_that_is_killed_by_its_id_is_started_again(here: Path) -> None
     """In real time, and with agents that join from a shell."""
     program = [sys.executable, "-m", "coband"]
     environment = {**os.environ, "COBAND_LIVE_TOKEN": "of a test"}
-    command = ["live", "serial.yaml", "--only", "Async", "--speed", "0.1", "--join", "--out", "live"]
+    command = ["live", "run", "serial.yaml", "--only", "Async", "--speed", "0.1", "--join", "--out", "live"]
     hub = subprocess.Popen([*program, *command], env=environment, stderr=subprocess.PIPE, text=True)
     place = next(line for line in hub.stderr if line.startswith("listening")).split()[-1]
     stations = [_station(program, place, number, environment) for number in range(3)]
@@ -186,7 +188,7 @@ def test_a_process_that_is_killed_by_its_id_is_started_again(here: Path) -> None
 def test_a_server_that_is_killed_by_its_id_goes_on_where_it_was(here: Path) -> None:
     """The stations that the killed program has started come to the one that is started after it."""
     options = ["--only", "Async", "--replication", "0", "--speed", "0.1", "--journal", "journals"]
-    command = [sys.executable, "-m", "coband", "live", "serial.yaml", *options]
+    command = [sys.executable, "-m", "coband", "live", "run", "serial.yaml", *options]
     first = subprocess.Popen([*command, "--out", "first"], stderr=subprocess.DEVNULL)
     journal, until = here / "journals/hub.journal", time.monotonic() + 60
     while not journal.exists() or journal.stat().st_size < 10_000:
@@ -205,14 +207,14 @@ def test_a_server_that_is_killed_by_its_id_goes_on_where_it_was(here: Path) -> N
 def test_an_interrupted_run_goes_on_where_it_was(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = "serial.yaml --only Async --speed 0.05 --agents-per-process 2 --journal journals"
     options = command.split()
-    first = subprocess.Popen([sys.executable, "-m", "coband", "live", *options, "--out", "first"])
+    first = subprocess.Popen([sys.executable, "-m", "coband", "live", "run", *options, "--out", "first"])
     journal, until = here / "journals/hub.journal", time.monotonic() + 60
     while not journal.exists() or journal.stat().st_size < 10_000:
         assert time.monotonic() < until
         time.sleep(0.1)
     first.send_signal(signal.SIGINT)
     assert first.wait(timeout=30) == 130
-    assert coband("live", *options, "--out", "second") == 0
+    assert coband("live", "run", *options, "--out", "second") == 0
     (record,) = json.loads(Path("second/results.json").read_text())["results"][0]["replications"]
     assert (record["turns"], record["stalled"]) == (60, 0)
     capsys.readouterr()
@@ -222,7 +224,7 @@ def test_an_interrupted_run_goes_on_where_it_was(here: Path, capsys: pytest.Capt
 
 
 def test_journals_from_which_the_run_cannot_go_on_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ("live", "serial.yaml", *FAST, "--only", "Async", "--journal", "journals")
+    command = ("live", "run", "serial.yaml", *FAST, "--only", "Async", "--journal", "journals")
     assert coband(*command, "--out", "first") == 0
     before = {file: file.read_bytes() for folder in ("first", "journals") for file in Path(folder).iterdir()}
     capsys.readouterr()
@@ -249,11 +251,11 @@ def test_the_command_that_repeats_a_job_has_its_speed(
         raise LiveError("a station is gone")
 
     monkeypatch.setattr("coband.simulator.live.deployment.deploy", fails)
-    assert coband("live", "serial.yaml", "--only", "Async", *FAST) == 1
+    assert coband("live", "run", "serial.yaml", "--only", "Async", *FAST) == 1
     how = "--speed 0.0 --agents-per-process 2 --seed 3 --replication 0 --only Async"
-    assert f"a station is gone\n  to see it again: coband live serial.yaml {how}" in capsys.readouterr().err
+    assert f"a station is gone\n  to see it again: coband live run serial.yaml {how}" in capsys.readouterr().err
 
 
 def _station(program: list[str], place: str, number: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    command = [*program, "live-agent", place, "--agents", "1", "--journal", f"{number}.journal"]
+    command = [*program, "live", "agent", place, "--agents", "1", "--journal", f"{number}.journal"]
     return subprocess.Popen(command, env=environment)

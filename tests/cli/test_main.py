@@ -109,13 +109,13 @@ def test_mistakes_are_one_message(
     error: BaseException, status: int, message: str, coband: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _break(monkeypatch, error)
-    assert coband("schema") == (status, "", message)
+    assert coband("validate", "--schema") == (status, "", message)
 
 
 @pytest.mark.parametrize(
     ("module", "said"),
     [
-        ("coband.simulator.cli.schema", "please report it with the lines above"),
+        ("coband.simulator.cli.validate", "please report it with the lines above"),
         ("click.core", "please report it with the lines above"),
         ("plug_in", "this is no defect of coband's own code: <string>:1: ZeroDivisionError: division by zero"),
     ],
@@ -124,9 +124,9 @@ def test_a_defect_is_a_traceback_and_a_status_of_its_own(
     module: str, said: str, coband: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the code of coband or of a library that it uses; that of a plugin is named."""
-    schema = importlib.import_module("coband.simulator.cli.schema").schema
-    monkeypatch.setattr(schema, "invoke", eval("lambda context: 1 / 0", {"__name__": module}))
-    status, _, err = coband("schema")
+    command = importlib.import_module("coband.simulator.cli.validate").validate
+    monkeypatch.setattr(command, "invoke", eval("lambda context: 1 / 0", {"__name__": module}))
+    status, _, err = coband("validate", "--schema")
     assert status == 70
     assert "Traceback" in err
     assert err.endswith(f"{said}\n")
@@ -136,11 +136,11 @@ def _break(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(context: click.Context) -> None:
         raise error
 
-    monkeypatch.setattr(importlib.import_module("coband.simulator.cli.schema").schema, "invoke", fail)
+    monkeypatch.setattr(importlib.import_module("coband.simulator.cli.validate").validate, "invoke", fail)
 
 
 def test_a_closed_pipe_ends_quietly() -> None:
-    program_text = "from coband.simulator.cli.main import main; main(['schema'])"
+    program_text = "from coband.simulator.cli.main import main; main(['validate', '--schema'])"
     process = subprocess.Popen(
         [sys.executable, "-c", program_text], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -68,5 +68,5 @@ def test_an_empty_lock_is_an_error(project: Path) -> None:
     (project / "counts.lock.json").write_text("{}")
     status, output = run_pytest(project, "--continue-on-collection-errors")
     assert status == 1
-    assert "counts.lock.json has no counts, so nothing would be checked; `coband counts lock FILE...` adds" in output
+    assert "counts.lock.json has no counts, so nothing would be checked; `coband counts FILE...` adds" in output
     assert "1 passed, 1 error" in output

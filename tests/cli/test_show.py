@@ -93,7 +93,7 @@ def test_a_directory_that_is_called_latest_has_precedence(coband: Program, tmp_p
         ["trace", "hash", "latest"],
         ["trace", "diff", "latest", "latest"],
         ["compare", "latest"],
-        ["cite", "latest"],
+        ["show", "latest", "--bibtex"],
     ],
 )
 def test_latest_everywhere(words: list[str], coband: Program, tmp_path: Path) -> None:

@@ -231,7 +231,7 @@ def test_what_is_deep_or_claims_much_or_is_too_long_is_refused() -> None:
     for deep in DEEP:
         assert len(complaints(joined(framed(b"\x93\xa1f\x01" + deep)))) == 1
     one = joined(struct.pack(">I", (1 << 20) + 1) + bytes(100))
-    more = "; `coband live --max-frame MIB` allows larger ones"
+    more = "; `coband live run --max-frame MIB` allows larger ones"
     assert complaints(one) == [f"a frame of {(1 << 20) + 1} bytes, where {1 << 20} are allowed{more}"]
 
 

@@ -1,4 +1,4 @@
-"""``coband check``: run a scenario and compare its counts with what it says to expect."""
+"""``coband check``: run a scenario and compare its counts with what it says to expect, or with a lock file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
     """Run the scenario in FILE and compare its counts with its `expect:` section.
 
-    Ends with status 1 when a count differs, or replications are too few to tell.
+    FILE may be a lock file of `coband counts`, such as counts.lock.json, too: all its scenarios run again, and their
+    counts are compared. Ends with status 1 when a count differs, or replications are too few to tell.
     """
+    if options["file"].suffix == ".json":
+        context.exit(int(_differ_from_lock(out, **options)))
     from coband.simulator.experiments.runs import expectations
     from coband.simulator.experiments.store.store import open_run
 
@@ -45,6 +48,17 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
         click.echo(sentence, err=True)
     differ = any(not comparison.holds for comparison in comparisons)
     context.exit(progress.exit_code(report) or int(differ))
+
+
+def _differ_from_lock(
+    out: Path | None, file: Path, settings: tuple[str, ...], workers: int | None, **others: Any
+) -> bool:
+    """Whether counts differ from those of a lock file; other options are not for that."""
+    from coband.simulator.cli import counts
+
+    if out is not None or any(value not in (None, ()) for value in others.values()):
+        raise BadInput(f"{file} is a lock file of counts: with it go --set and --workers only.")
+    return counts.differ(counts.opened(file), settings, workers or 1)
 
 
 def _show(comparisons: list[Comparison], broken: int = 0) -> None:

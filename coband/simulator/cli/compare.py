@@ -9,7 +9,7 @@ import click
 
 from coband.simulator.cli.options import JSON, BadInput
 from coband.simulator.cli.results import show_snapshots
-from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed
+from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed
 from coband.simulator.terminal import tables
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coband.simulator.analysis.traces.measured import Pair
 
 
-@click.command(epilog=RUNS_HELP)
+@click.command(epilog=LATEST_HELP)
 @RUNS
 @against
 @JSON

@@ -1,4 +1,4 @@
-"""``coband counts``: communication counts of scenarios in a lock file, to detect changes."""
+"""``coband counts``: communication counts of scenarios in a lock file, for ``coband check``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import FILE_PATH, SHIPPED, BadInput, Decorator, files, options, settings, workers
+from coband.simulator.cli.options import FILE_PATH, SHIPPED, BadInput, files, settings, workers
 from coband.simulator.terminal import progress, tables
 from coband.simulator.terminal.output import warn_of_plugins
 
@@ -16,74 +16,60 @@ if TYPE_CHECKING:
     from coband.simulator.analysis.counts.counting import Change, Counts, LockFile
 
 
-@click.group()
-def counts() -> None:
-    """Keep the communication counts of scenarios in a file, and compare them with new runs.
+@click.command(epilog=SHIPPED)
+@files("scenarios", required=False)
+@settings("Change a value of every scenario, such as the path of its data; repeatable.")
+@workers("Processes.", default=1)
+@click.option("--file", "lock", type=FILE_PATH, default="counts.lock.json", help="The lock file.")
+@click.option(
+    "--update", is_flag=True, help="Show what has changed, and replace it; without FILE: all of the lock file."
+)
+def counts(scenarios: tuple[Path, ...], settings: tuple[str, ...], workers: int, lock: Path, update: bool) -> None:
+    """Run the scenarios in FILE and add their communication counts to a lock file.
 
     The file has the counts of the first replication by label: turns, rounds, messages and scalars. Keep it under
-    version control and run `coband counts check` in your CI.
+    version control, and run `coband check counts.lock.json` in your CI.
     """
+    from coband.simulator.experiments.scenario import gone
 
-
-def _options(several: bool) -> Decorator:
-    return options(
-        files("scenarios", required=not several),
-        settings("Change a value of every scenario, such as the path of its data; repeatable."),
-        workers("Processes.", default=1),
-        click.option("--file", "lock", type=FILE_PATH, default="counts.lock.json", help="The lock file."),
-    )
-
-
-@counts.command(epilog=SHIPPED, short_help="Run scenarios and add their counts to the lock file.")
-@_options(several=False)
-def lock(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int) -> None:
-    """Run scenarios and add their counts to the lock file."""
-    file = _file(lock)
-    names = list(dict.fromkeys(map(file.name, scenarios)))
+    if scenarios and not scenarios[0].exists() and (said := gone.command(f"counts {scenarios[0]}")) is not None:
+        raise BadInput(f"{said}.")
+    file = opened(lock)
+    if update:
+        names = file.locked(scenarios)
+    elif scenarios:
+        names = list(dict.fromkeys(map(file.name, scenarios)))
+    else:
+        raise BadInput("give the FILE of a scenario, or --update.")
     known = [name for name in names if name in file.counts]
-    if known:
-        raise BadInput(f"{lock} has counts of {known[0]} already; `coband counts update` replaces them on purpose.")
+    if known and not update:
+        raise BadInput(f"{lock} has counts of {known[0]} already; add --update to replace them on purpose.")
     for name in names:
-        file.put(name, _count(file.scenario(name), settings, workers))
-        file.write()
-        click.echo(f"{name}: {sum(map(len, file.counts[name].values()))} counts")
-
-
-@counts.command(epilog=SHIPPED, short_help="Run scenarios and compare their counts with the lock file.")
-@_options(several=True)
-@click.pass_context
-def check(
-    context: click.Context, /, scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int
-) -> None:
-    """Run scenarios (by default all of the lock file) and compare their counts; exit status 1 if a count differs."""
-    file, differ = _file(lock), []
-    names = file.locked(scenarios)
-    for name in names:
-        if _compare(name, file, _count(file.scenario(name), settings, workers)):
-            differ.append(file.scenario(name))
-    if differ:
-        again = file.update(differ, settings)
-        click.echo(f"{len(differ)} of {len(names)} scenarios differ. If that is meant: {again}", err=True)
-    context.exit(1 if differ else 0)
-
-
-@counts.command(epilog=SHIPPED, short_help="Run scenarios and rewrite their counts in the lock file.")
-@_options(several=True)
-def update(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int) -> None:
-    """Run scenarios (by default all of the lock file), show the changes, and rewrite their counts."""
-    file = _file(lock)
-    for name in file.locked(scenarios):
         found = _count(file.scenario(name), settings, workers)
-        _compare(name, file, found)
+        if update:
+            _compare(name, file, found)
+        else:
+            click.echo(f"{name}: {sum(map(len, found.values()))} counts")
         file.put(name, found)
         file.write()
 
 
-def _file(path: Path) -> LockFile:
+def opened(path: Path) -> LockFile:
+    """A lock file."""
     from coband.simulator.analysis.counts import counting
 
     warn_of_plugins()
     return counting.LockFile(path)
+
+
+def differ(file: LockFile, settings: Sequence[str], workers: int) -> bool:
+    """Run all scenarios of a lock file again and show what differs, and the command that would accept it."""
+    names = file.locked(())
+    others = [name for name in names if _compare(name, file, _count(file.scenario(name), settings, workers))]
+    if others:
+        again = file.update(map(file.scenario, others), settings)
+        click.echo(f"{len(others)} of {len(names)} scenarios differ. If that is meant: {again}", err=True)
+    return bool(others)
 
 
 def _count(file: Path, settings: Sequence[str], workers: int) -> Counts:

@@ -133,11 +133,11 @@ def _files(template: str) -> dict[str, str]:
         if file.is_file() and file.suffix != ".pyc"
     }
     first = INSTALLED if template in PLUGINS else ()
-    checks = [*first, "coband validate scenario.yaml", "coband counts check"]
+    checks = [*first, "coband validate scenario.yaml", "coband check counts.lock.json"]
     steps = "".join(f"      - run: {command}\n" for command in checks)
     commands = "".join(f"    {command}\n" for command in COMMANDS[template])
     about = ABOUT[template][0].upper() + ABOUT[template][1:]
-    readme = f"# {about}\n\n{commands}\nTest that communication does not grow: `coband counts check`.\n"
+    readme = f"# {about}\n\n{commands}\nTest that communication does not grow: `coband check counts.lock.json`.\n"
     return {
         **found,
         "README.md": readme,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,11 +23,19 @@ class LazyGroup(click.Group):
     Args:
         package: where each command has a module of its name.
         helps: name of each command -> its help in one line.
+        groups: title -> its commands, in the list of all; by default one list.
     """
 
-    def __init__(self, *args: Any, package: str, helps: Mapping[str, str], **keywords: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        package: str,
+        helps: Mapping[str, str],
+        groups: Mapping[str, Sequence[str]] | None = None,
+        **keywords: Any,
+    ) -> None:
         super().__init__(*args, **keywords)
-        self._package, self._helps = package, helps
+        self._package, self._helps, self._groups = package, helps, groups
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -71,6 +79,8 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands; unlike the inherited method, without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self._helps.items()))
+        """Write the lists of commands; unlike the inherited method, without importing them."""
+        width = max(map(len, self._helps))
+        for title, names in (self._groups or {"Commands": list(self._helps)}).items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), self._helps[name]) for name in names])

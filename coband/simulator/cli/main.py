@@ -28,33 +28,37 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 YOUNG_OBJECTS = 100_000
 """So many new objects are made before the garbage collector looks at them; imports make many, and no garbage."""
 
-COMMANDS: Mapping[str, str] = {
-    "run": "Run a scenario and keep its results.",
-    "init": "Write a project that runs at once.",
-    "check": "Run a scenario and check its expectations.",
-    "sweep": "Run a scenario at every point of its grid, here or on a cluster.",
-    "frontier": "Search for the Pareto front of regret and communication.",
-    "reproduce": "Try what papers claim, with intervals and verdicts.",
-    "suite": "Compare algorithms on frozen scenarios, tuned alike.",
-    "hunt": "Search for faults that make the algorithms of a scenario fail.",
-    "audit": "Attack the privacy that a scenario promises.",
-    "live": "Run a scenario with processes that talk over sockets.",
-    "live-agent": "Take agents of a live run into this process.",
-    "validate": "Check scenario files for mistakes.",
-    "list": "List algorithms, problems, datasets and scenarios.",
-    "describe": "Describe an algorithm, problem, dataset or scenario.",
-    "schema": "Print the JSON Schema of scenario files, for editors.",
-    "show": "Print the results of a stored run again.",
-    "trace": "Analyse the events of a run, and export them.",
-    "cite": "Print BibTeX for the algorithms and data of a run.",
-    "counts": "Keep communication counts in a lock file and check them.",
-    "compare": "Compare the algorithms of one or several runs.",
-    "report": "Write an HTML report about one or several runs.",
-    "plot": "Draw the figures of a report as PDF, SVG or PNG.",
-    "ui": "Browse all runs on a page that only this machine can open.",
-    "data": "Fetch public datasets and list them.",
+GROUPED: Mapping[str, Mapping[str, str]] = {
+    "Start": {
+        "run": "Run a scenario and keep its results.",
+        "init": "Write a project that runs at once.",
+        "show": "Print the results of a stored run again, or what to cite.",
+        "compare": "Compare the algorithms of one or several runs.",
+        "report": "Write an HTML report about one or several runs.",
+        "trace": "Analyse the events of a run, and export them.",
+    },
+    "Study": {
+        "sweep": "Run a scenario at every point of its grid, here or on a cluster.",
+        "frontier": "Search for the Pareto front of regret and communication.",
+        "check": "Run a scenario and check its expectations, or counts in a lock file.",
+        "counts": "Keep communication counts in a lock file.",
+        "plot": "Draw the figures of a report as PDF, SVG or PNG.",
+        "list": "List algorithms, problems, datasets and scenarios.",
+        "describe": "Describe an algorithm, problem, dataset or scenario.",
+        "validate": "Check scenario files for mistakes, or print their JSON Schema.",
+    },
+    "More": {
+        "suite": "Compare algorithms on frozen scenarios, tuned alike.",
+        "reproduce": "Try what papers claim, with intervals and verdicts.",
+        "hunt": "Search for faults that make the algorithms of a scenario fail.",
+        "audit": "Attack the privacy that a scenario promises.",
+        "live": "Run a scenario with processes that talk over sockets.",
+        "ui": "Browse all runs on a page that only this machine can open.",
+        "data": "Fetch public datasets and list them.",
+    },
 }
-"""Command -> its help in one line, which is here so that ``--help`` imports nothing."""
+"""Title of a list -> command -> its help in one line, which is here so that ``--help`` imports nothing."""
+COMMANDS = {name: text for group in GROUPED.values() for name, text in group.items()}
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -69,6 +73,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
     cls=LazyGroup,
     package="coband.simulator.cli",
     helps=COMMANDS,
+    groups={title: list(group) for title, group in GROUPED.items()},
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import FORCE, BadInput, Finite, Out
-from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra
+from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed, extra
 
 FORMATS = ("pdf", "svg", "png")
 SIZE = (3.3, 2.2)
@@ -30,7 +30,7 @@ def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[lis
     return [[(output, ending)] for _ in names]
 
 
-@click.command(epilog=RUNS_HELP)
+@click.command(epilog=LATEST_HELP)
 @RUNS
 @against
 @click.option(

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import FORCE, AtLeast, BadInput, out_file
-from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra
+from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed, extra
 
 NAME = "report.html"
 SEVERAL = "comparison.html"
 
 
-@click.command(epilog=RUNS_HELP)
+@click.command(epilog=LATEST_HELP)
 @RUNS
 @click.option(
     "--replication",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RUNS_HELP = "RUN is a run directory, its run.sqlite, or `latest`, the newest run below runs."
 """What the help of commands that take a run ends with."""
+LATEST_HELP = "RUN is a run directory or its run.sqlite; by default it is `latest`, the newest run below runs."
+"""The same, where one need not be given."""
 
 
 class RunPath(Place):
@@ -31,8 +33,18 @@ class RunPath(Place):
         return called(str(super().convert(value, param, ctx)))
 
 
+def _or_latest(context: click.Context, parameter: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The runs that are given, or the newest one, which is named on standard error."""
+    if paths:
+        return paths
+    newest: Path = RunPath().convert("latest", parameter, context)
+    click.echo(f"run: {newest}", err=True)
+    return (newest,)
+
+
 RUN = click.argument("path", metavar="RUN", type=RunPath())
-RUNS = click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=RunPath())
+A_RUN = click.argument("path", metavar="[RUN]", type=RunPath(), default="latest")
+RUNS = click.argument("paths", metavar="[RUN]...", nargs=-1, type=RunPath(), callback=_or_latest)
 against = click.option("--against", metavar="LABEL", help="Compare every label with this one only.")
 """Selects the reference of differences."""
 

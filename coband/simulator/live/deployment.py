@@ -42,7 +42,7 @@ class Stations:
     """The stations of this machine.
 
     Args:
-        arguments: of ``coband live-agent``.
+        arguments: of ``coband live agent``.
         count: how many.
         say: tells the user something.
         fail: ends the run.
@@ -67,7 +67,7 @@ class Stations:
         """Start a station, and again when it ends too early."""
         journal = self._journals / STATION.format(number)
         for attempt in range(RESTARTS + 1):
-            command = [sys.executable, "-m", "coband", "live-agent", *self._arguments, "--journal", str(journal)]
+            command = [sys.executable, "-m", "coband", "live", "agent", *self._arguments, "--journal", str(journal)]
             process = await asyncio.create_subprocess_exec(
                 *command, env=self._environment, stdin=asyncio.subprocess.DEVNULL, start_new_session=True
             )

@@ -58,7 +58,7 @@ async def read(reader: asyncio.StreamReader, largest: int) -> bytes:
     """
     (length,) = LENGTH.unpack(await _exactly(reader, LENGTH.size))
     if length > largest:
-        more = "; `coband live --max-frame MIB` allows larger ones" if largest > GREETING else ""
+        more = "; `coband live run --max-frame MIB` allows larger ones" if largest > GREETING else ""
         raise WireError(f"a frame of {length} bytes, where {largest} are allowed{more}")
     return await _exactly(reader, length)
 

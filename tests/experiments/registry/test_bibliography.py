@@ -41,7 +41,7 @@ def test_entries_are_whole() -> None:
 def test_a_run_prints_each_entry_once_with_its_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs.perform(runs.STAR, tmp_path / "run", "schedule.turns=2", only=("Async", "One", "Sync"))
     with pytest.raises(SystemExit) as exit_:
-        main(["cite", str(tmp_path / "run")])
+        main(["show", str(tmp_path / "run"), "--bibtex"])
     output, errors = capsys.readouterr()
     assert (exit_.value.code, errors) == (0, "")
     assert output.count("@inproceedings{li2023asynchronous,") == 1

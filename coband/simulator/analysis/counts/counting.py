@@ -161,17 +161,17 @@ class LockFile:
             CountsError: there is no file, or one of them is not on it.
         """
         if not self.path.exists():
-            raise CountsError(f"there is no {self.path}; `coband counts lock FILE...` makes it.")
+            raise CountsError(f"there is no {self.path}; `coband counts FILE...` makes it.")
         names = [self.name(scenario) for scenario in scenarios] or list(self.counts)
         if not names:
             raise CountsError(
-                f"{self.path} has no counts, so nothing would be checked; `coband counts lock FILE...` adds some."
+                f"{self.path} has no counts, so nothing would be checked; `coband counts FILE...` adds some."
             )
         missing = [name for name in names if name not in self.counts]
         if missing:
             raise CountsError(
                 f"{self.path} has no counts of {missing[0]}; it has {', '.join(self.counts) or 'none'}. "
-                "`coband counts lock` adds it."
+                "`coband counts FILE` adds it."
             )
         for name in names:
             if not (file := self.scenario(name)).exists() and not is_shipped(file):
@@ -184,7 +184,7 @@ class LockFile:
     def update(self, scenarios: Iterable[Path], settings: Iterable[str] = ()) -> str:
         """The command that puts what is counted now on file."""
         changed = [word for setting in settings for word in ("--set", setting)]
-        return shlex.join(["coband", "counts", "update", "--file", str(self.path), *changed, *map(str, scenarios)])
+        return shlex.join(["coband", "counts", "--update", "--file", str(self.path), *changed, *map(str, scenarios)])
 
     def write(self) -> None:
         """Replace the file, at once."""

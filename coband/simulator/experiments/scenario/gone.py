@@ -23,10 +23,16 @@ KINDS: Mapping[str, str] = {
 """Kind of a part of a scenario -> what serves instead."""
 
 COMMANDS: Mapping[str, str] = {
+    "cite": "`coband show RUN --bibtex` prints the same",
+    "counts check": "`coband check counts.lock.json` does the same",
+    "counts lock": "`coband counts FILE...` adds the counts of scenarios to the lock file",
+    "counts update": "`coband counts FILE... --update` shows what changes and rewrites it",
     "export": "read coband.load(RUN).results and .series, and log them with the tracker's own calls",
     "figures": "run a paper's scenario (`coband sweep duets/h1 --out DIR`), and draw it (`coband report DIR`)",
     "fit": "give measured delays as {kind: empirical, file: ...}, or fit a family with scipy.stats, as "
     "docs/howto/stragglers.md does",
+    "live-agent": "it is called `coband live agent`",
+    "schema": "`coband validate --schema` prints it",
     "whatif": "run a stored run with one thing changed: `coband run RUN --set KEY=VALUE`",
 }
 """Command, such as ``trace follow`` -> what serves instead."""

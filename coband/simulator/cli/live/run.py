@@ -1,4 +1,4 @@
-"""``coband live``: run a scenario with processes that talk over sockets."""
+"""``coband live run``: run a scenario with processes that talk over sockets."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ EXPOSED = (
     envvar="COBAND_LIVE_TOKEN",
     help="Token that processes must show; by default drawn at random. Also from the environment: COBAND_LIVE_TOKEN.",
 )
-@click.option("--join", is_flag=True, help="Start no processes: all agents join with `coband live-agent`.")
+@click.option("--join", is_flag=True, help="Start no processes: all agents join with `coband live agent`.")
 @click.option(
     "--rejoin",
     type=Finite(0, 86_400),
@@ -77,7 +77,7 @@ EXPOSED = (
 )
 @out_directory("Run directory, new or empty; by default runs/<name>-<number>.")
 @click.pass_context
-def live(
+def run(
     context: click.Context,
     /,
     speed: float,
@@ -142,6 +142,6 @@ def _run(request: Request, study: Study, terms: Terms, out: Path | None, *, draw
     with progress.Bar(study.name) as bar:
         pool = LivePool(terms, lambda line: click.echo(line, err=True))
         how = ["--speed", str(terms.speed), "--agents-per-process", str(terms.share)]
-        commands = Commands(["coband", "live", *request.replay()[2:], *how], sys.argv)
+        commands = Commands(["coband", "live", "run", *request.replay()[2:], *how], sys.argv)
         of, where = LiveStudy.of(study, terms), directory.create(study.name, out)
         return drive(of, where, workers=pool, commands=commands, listener=bar)

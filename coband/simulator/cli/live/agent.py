@@ -1,4 +1,4 @@
-"""``coband live-agent``: take agents of a live run into this process."""
+"""``coband live agent``: take agents of a live run into this process."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from coband.simulator.cli.options import FILE_PATH, FOLDER, AtLeast, BadInput, F
 from coband.simulator.cli.runs import extra
 
 
-@click.command("live-agent")
+@click.command
 @click.argument("address", metavar="tcp://HOST:PORT")
 @click.option(
     "--token",
     metavar="TOKEN",
     envvar="COBAND_LIVE_TOKEN",
     required=True,
-    help="Token that `coband live` was given or has printed. Also from the environment: COBAND_LIVE_TOKEN.",
+    help="Token that `coband live run` was given or has printed. Also from the environment: COBAND_LIVE_TOKEN.",
 )
-@click.option("--agents", type=AtLeast(1), metavar="K", help="How many agents; by default as `coband live` says.")
+@click.option("--agents", type=AtLeast(1), metavar="K", help="How many agents; by default as `coband live run` says.")
 @click.option(
     "--journal",
     type=FILE_PATH,
@@ -27,7 +27,7 @@ from coband.simulator.cli.runs import extra
 )
 @click.option("--patience", type=Finite(0, 86_400), metavar="SECONDS", default=30.0, help="Seconds to connect.")
 @click.option("--base", type=FOLDER, help="Where relative file names in the scenario are looked for.")
-def live_agent(
+def agent(
     address: str, token: str, agents: int | None, journal: Path | None, patience: float, base: Path | None
 ) -> None:
     """Take agents of the live run at tcp://HOST:PORT into this process, until the run has ended."""
