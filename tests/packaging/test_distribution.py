@@ -179,7 +179,7 @@ def test_an_editable_clone_exposes_one_name(clone: Path, stub: Path, tmp_path: P
     assert run(python, "-c", code, where=tmp_path) == f"{owners}; None; None\n"
     code = "import coband.agents.kernel.duets as found, coband; print(found.__file__, coband.__version__)"
     file, version = run(python, "-c", code, where=tmp_path).split()
-    assert Path(file).resolve() == (clone / "coband" / "agents" / "duets.py").resolve()
+    assert Path(file).resolve() == (clone / "coband" / "agents" / "kernel" / "duets.py").resolve()
     assert run(python, "-m", "coband", "--version", where=tmp_path) == f"coband {version}\n"
     settings = ["--only", "Async", "--set", "schedule.turns=5", "--replications", 2, "--workers", 2]
     run(python.with_name("coband"), "run", "quickstart", *settings, "--out", tmp_path / "out", where=tmp_path)

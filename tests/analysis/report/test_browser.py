@@ -12,8 +12,8 @@ import pytest
 
 import coband
 from coband.simulator.analysis.report import analysis, data, diagram
-from coband.simulator.analysis.report.drawing import KINDS, SERIES, TIMES
 from coband.simulator.analysis.report.page import page
+from coband.simulator.analysis.report.palette import KINDS, SERIES, TIMES
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.report.browser import PATIENCE, browser, complaints, requests
 from tests.analysis.report.made import run

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from coband.simulator.analysis.report.drawing import line_style
 from coband.simulator.analysis.report.figures import PANELS, Line, at, curve, draw_panel
+from coband.simulator.analysis.report.palette import line_style
 from coband.simulator.experiments.statistics.estimates import interval
 from coband.simulator.experiments.store.store import Series
 

@@ -11,7 +11,8 @@ from coband.simulator.analysis.devices import Devices, devices_of
 from coband.simulator.analysis.report import data
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.devices import Fate, draw, fates_table, found_in, groupings, population_figure
-from coband.simulator.analysis.report.drawing import line_style, styled
+from coband.simulator.analysis.report.drawing import styled
+from coband.simulator.analysis.report.palette import line_style
 from coband.simulator.core.plan import settled
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs.job import plan

@@ -9,8 +9,9 @@ pytest.importorskip("matplotlib", reason="pip install 'coband[report]'")
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from coband.simulator.analysis.report.drawing import INK, PAPER, SERIES, line_style, styled
+from coband.simulator.analysis.report.drawing import styled
 from coband.simulator.analysis.report.frontier import TradeOff, curves, trade_off_figure
+from coband.simulator.analysis.report.palette import INK, PAPER, SERIES, line_style
 from coband.simulator.core.metrics import ALWAYS
 from coband.simulator.experiments.runs.planner import Parameter
 from coband.simulator.experiments.statistics.dominance import Standing

@@ -22,7 +22,8 @@ from matplotlib.ticker import MaxNLocator
 
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import Contender
-from coband.simulator.analysis.report.drawing import MUTED, PAPER, SERIES, figure, plain
+from coband.simulator.analysis.report.drawing import figure, plain
+from coband.simulator.analysis.report.palette import MUTED, PAPER, SERIES
 from coband.simulator.analysis.report.rows import LONG_LABEL, label_rows
 from coband.simulator.analysis.report.times import fields
 from coband.simulator.experiments.store.store import StoredJob

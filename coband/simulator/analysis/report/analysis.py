@@ -18,7 +18,7 @@ from coband.simulator.analysis.report import rounds as rounds_
 from coband.simulator.analysis.report import times
 from coband.simulator.analysis.report.comparison import Difference, Ranking
 from coband.simulator.analysis.report.data import Contender, Events, ReportError, RunComparison, name_of, read
-from coband.simulator.analysis.report.drawing import LineStyle, line_style, variant_style
+from coband.simulator.analysis.report.palette import LineStyle, line_style, variant_style
 from coband.simulator.analysis.report.rounds import Round, Waits
 from coband.simulator.analysis.report.times import Flow, flows
 from coband.simulator.arrays import FloatArray

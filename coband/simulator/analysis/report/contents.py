@@ -14,8 +14,9 @@ from coband.simulator.analysis.report.adversity import adversity_figure
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import REGRET
 from coband.simulator.analysis.report.devices import age_figure, population_figure
-from coband.simulator.analysis.report.drawing import LineStyle, line_style, styled
+from coband.simulator.analysis.report.drawing import styled
 from coband.simulator.analysis.report.multiples import regret_multiples, sole, totals_multiples
+from coband.simulator.analysis.report.palette import LineStyle, line_style
 
 MAX_PANELS = 3
 MAX_ROWS = 12

@@ -17,18 +17,10 @@ from matplotlib.ticker import NullFormatter
 from coband.simulator.analysis.devices import Devices, devices_of
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import Contender
-from coband.simulator.analysis.report.drawing import (
-    SERIES,
-    LineStyle,
-    add_legend,
-    balanced,
-    few_ticks,
-    figure,
-    legend_height,
-    plain,
-)
+from coband.simulator.analysis.report.drawing import add_legend, balanced, few_ticks, figure, legend_height, plain
 from coband.simulator.analysis.report.figures import BAND, MAX_BANDS
 from coband.simulator.analysis.report.multiples import foremost_contenders
+from coband.simulator.analysis.report.palette import SERIES, LineStyle
 from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.arrays import BoolArray, FloatArray, IntArray
 from coband.simulator.experiments.statistics import estimates

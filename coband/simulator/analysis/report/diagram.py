@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import COLUMNS, NONE, Contender, Events, read
-from coband.simulator.analysis.report.drawing import KINDS, kind_colour
 from coband.simulator.analysis.report.embedding import json_text
+from coband.simulator.analysis.report.palette import KINDS, kind_colour
 from coband.simulator.experiments.store.store import StoredJob
 
 PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in COLUMNS)

@@ -18,7 +18,6 @@ from matplotlib.ticker import NullFormatter
 from coband.simulator.analysis.report.drawing import (
     NARROW,
     TITLES,
-    LineStyle,
     add_legend,
     columns_for,
     few_ticks,
@@ -27,6 +26,7 @@ from coband.simulator.analysis.report.drawing import (
     plain,
     wrapped,
 )
+from coband.simulator.analysis.report.palette import LineStyle
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.store.store import Series

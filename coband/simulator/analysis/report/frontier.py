@@ -17,19 +17,9 @@ from matplotlib.ticker import NullFormatter, SymmetricalLogLocator
 from coband.simulator.analysis.frontier.objectives import values
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import SETTING, WORLD, differing
-from coband.simulator.analysis.report.drawing import (
-    FADED,
-    INK,
-    MUTED,
-    PAPER,
-    LineStyle,
-    add_legend,
-    figure,
-    legend_height,
-    mixed,
-    plain,
-)
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
 from coband.simulator.analysis.report.figures import LOG, UNITS
+from coband.simulator.analysis.report.palette import FADED, INK, MUTED, PAPER, LineStyle, mixed
 from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.experiments.runs.planner import Parameter
 from coband.simulator.experiments.statistics.dominance import Standing, standings

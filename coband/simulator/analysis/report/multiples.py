@@ -9,16 +9,9 @@ from matplotlib.figure import Figure
 from coband.simulator.analysis.report import figures, rows
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import Contender
-from coband.simulator.analysis.report.drawing import (
-    NARROW,
-    TITLES,
-    LineStyle,
-    columns_for,
-    few_ticks,
-    line_style,
-    wrapped,
-)
+from coband.simulator.analysis.report.drawing import NARROW, TITLES, columns_for, few_ticks, wrapped
 from coband.simulator.analysis.report.figures import Line
+from coband.simulator.analysis.report.palette import LineStyle, line_style
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.metrics import Metric
 

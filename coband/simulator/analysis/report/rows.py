@@ -18,7 +18,8 @@ from coband.simulator.analysis.report import rounds as rounds_
 from coband.simulator.analysis.report import times as times_
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.comparison import Difference
-from coband.simulator.analysis.report.drawing import (
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick, wrapped
+from coband.simulator.analysis.report.palette import (
     HATCHES,
     MUTED,
     NO_PAYLOAD,
@@ -27,12 +28,7 @@ from coband.simulator.analysis.report.drawing import (
     TIME_HATCHES,
     TIMES,
     LineStyle,
-    add_legend,
-    figure,
     kind_colour,
-    legend_height,
-    tick,
-    wrapped,
 )
 from coband.simulator.analysis.report.times import ARROWS, Flow
 from coband.simulator.arrays import FloatArray

@@ -23,9 +23,10 @@ from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP
 from coband.simulator.analysis.report.data import Events, as_given, name_of
 from coband.simulator.analysis.report.devices import fates_table
 from coband.simulator.analysis.report.diagram import key_of, title_of
-from coband.simulator.analysis.report.drawing import TIMES, VARIABLES, inline
+from coband.simulator.analysis.report.drawing import inline
 from coband.simulator.analysis.report.figures import MAX_BANDS
 from coband.simulator.analysis.report.frontier import standing_table
+from coband.simulator.analysis.report.palette import TIMES, VARIABLES
 from coband.simulator.analysis.report.rounds import Round
 from coband.simulator.analysis.report.tables import ReportTable
 from coband.simulator.analysis.traces.reading import address_name

@@ -15,19 +15,18 @@ from coband.simulator.analysis.report.analysis import combinations, named
 from coband.simulator.analysis.report.drawing import (
     NARROW,
     TITLES,
-    LineStyle,
     add_legend,
     balanced,
     columns_for,
     figure,
     legend_height,
-    line_style,
     plain,
     tick,
     wrapped,
 )
 from coband.simulator.analysis.report.figures import same_height
 from coband.simulator.analysis.report.multiples import COLUMNS, MAX_ENVIRONMENTS
+from coband.simulator.analysis.report.palette import LineStyle, line_style
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import StoredRun
