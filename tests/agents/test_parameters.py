@@ -1,6 +1,6 @@
 """What may be said in a scenario of algorithms, agents, server, schedule and network: each key, its default and limits.
 
-They are promised to users, and pinned in a file; ``python -m tests.agents.test_parameters`` writes it anew on purpose.
+They are promised to users, and pinned in a file; ``python -m tests.agents.test_parameters`` writes it again on purpose.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ class Unforgiving(PushGossipKernelUCB):
 
 
 SILENT = r"after .*, from [\d.]+ on, silence or nearly so: .*"
-WAITS = r"after .*, agent \d( and agent \d)? waits? for ever"
+WAITS = r"after .*, agent \d( and agent \d)? waits? forever"
 LOST = "the loss of the 'tally' from agent 0 to the server at 2, "
 WRONG: dict[str, tuple[Algorithm, dict[str, str]]] = {
     "takes a loss for an answer to come": (

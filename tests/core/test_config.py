@@ -1,4 +1,4 @@
-"""Files that scenarios name are read anew once they have changed, in one process too."""
+"""Files that scenarios name are read again once they have changed, in one process too."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ LAST_WORDS: list[tuple[str, Callable[[list[Any]], list[Any]], str]] = [
 
 
 def test_a_report_that_does_not_fit_together_loses_its_station_and_the_run_ends() -> None:
-    """And not the hub, which would wait for ever for a report, or find out when it puts all of them together."""
+    """And not the hub, which would wait forever for a report, or find out when it puts all of them together."""
 
     async def last_words(kind: str, change: Callable[[list[Any]], list[Any]]) -> Proxied:
         def other(way: str, body: bytes) -> list[bytes]:

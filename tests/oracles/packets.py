@@ -9,7 +9,7 @@ def departures(times: Sequence[int], messages: Sequence[tuple[float, int]]) -> l
     """When each message has left, in milliseconds.
 
     Args:
-        times: in milliseconds, at which a packet of 1,500 bytes can pass; they begin anew at the last one.
+        times: in milliseconds, at which a packet of 1,500 bytes can pass; they start again at the last one.
         messages: (arrival in milliseconds, bytes), in order of arrival.
     """
     queue: list[list[float]] = []  # [message, arrival, bytes that are left]

@@ -1,1 +1,1 @@
-"""Bandits whose agents talk to neighbours on a graph, or to nobody but a centre."""
+"""Bandits whose agents talk to neighbours on a graph, and recommenders that learn for several tasks at one place."""

@@ -111,7 +111,7 @@ BY_TRIAL = attrgetter("trial", "agent")
 
 
 class Similarities:
-    """The estimate of one agent: made anew every ``refresh`` trials, and when somebody is heard for the first time.
+    """The estimate of one agent: made again every ``refresh`` trials, and when somebody is heard for the first time.
 
     Args:
         context: the agent's.
@@ -251,7 +251,7 @@ class Knowledge(OnTasks):
         return self._takes(observations)
 
     def _takes(self, observations: PullObservations) -> bool:
-        """Where K_z changes with new pulls, all that is known is learnt anew, and nothing is left to learn."""
+        """Where K_z changes with new pulls, all that is known is learnt again, and nothing is left to learn."""
         similarities = self._similarities
         seen = None if similarities is None else similarities.update(observations.pulls)
         if similarities is None or seen is None or self.posterior.follow(similarities.table):

@@ -4,12 +4,12 @@ As printed: `tests/oracles/fts.py`. Next: `messages/federated.py`, `server/kerne
 After every turn an agent sends weights omega of M shared random features, drawn from its posterior. For each of P
 regions of the domain the server averages those of all agents, with large weights for agents that explore this region at
 first (distributed exploration, DE), and sends the P averages to all. At its turn t after the first ones an agent
-maximises, with probability 1 - 1/t, a draw from its own posterior, on features of its own that are drawn anew; else
+maximises, with probability 1 - 1/t, a draw from its own posterior, on features of its own that are drawn again; else
 phi(x)^T omega_p, p the region of x. FTS has one region.
 
 Under differential privacy (DP) an agent takes part in an average with probability q, its weights are cut to the length
 S / sqrt(P), and omega_p = sum phi_np omega_n / q has Gaussian noise of deviation z S max_n phi_np / q. So all P
-averages hide as much of what an agent sends as noise z hides of one number, in each round anew: a subsampled Gaussian
+averages hide as much of what an agent sends as noise z hides of one number, in each round again: a subsampled Gaussian
 mechanism. In a run everybody can open every stream; who is to be hidden from needs a server whose noise is its own.
 
 From the authors' program: phi_np is proportional to exp(a) where n explores p first and to exp(b) elsewhere; a stays

@@ -1,1 +1,1 @@
-"""What asks questions of runs: traces, reports, claims, frontiers, counts, and what would have happened otherwise."""
+"""What asks questions of runs: traces, reports, claims, frontiers, counts, audits and faults."""

@@ -142,7 +142,7 @@ class ReportFile(type(Path())):  # type: ignore[misc]  # the class of paths on t
 
 
 class Run(StoredTables):
-    """A run on disk. Its tables are read when they are first used and then kept; `coband.load` reads anew.
+    """A run on disk. Its tables are read when they are first used and then kept; `coband.load` reads again.
 
     Args:
         path: the run directory, its run.sqlite, or ``latest``.

@@ -260,7 +260,7 @@ def _verify(
         click.echo(sentence, err=True)
     if bare:
         all_, names = sum(one.key in outcomes for one in claims), ", ".join(bare)
-        unknown = "claims have no numbers of their replications on file, so that no verdict follows from them anew"
+        unknown = "claims have no numbers of their replications on file, so that no verdict follows from them"
         click.echo(f"{len(bare)} of {all_} {unknown}: {names}", err=True)
     without = f", {len(lost)} without a fingerprint" if lost else ""
     click.echo(f"{len(found)} jobs run again: {same} the same, {different} different{without}")

@@ -1,4 +1,4 @@
-"""``coband validate`` checks scenario files for mistakes; ``coband schema`` prints their JSON Schema."""
+"""``coband validate``: check scenario files for mistakes."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ class Deterministic(Case):
 
 @dataclass(frozen=True)
 class GoesOn(Case):
-    """After one kind of faults (``coband.simulator.conformance.liveness``) nobody falls silent or waits for ever."""
+    """After one kind of faults (``coband.simulator.conformance.liveness``) nobody falls silent or waits forever."""
 
     fault: str
 

@@ -2,7 +2,7 @@
 
 That nothing is lost or counted twice is safety, which the rest of the kit checks; a protocol that falls silent for good
 after one lost message is safe, and useless. Here a run is compared with itself without the fault: every pair of nodes
-that goes on talking there has to go on here, nobody may wait for ever, and every pull must be somewhere, once. Kinds of
+that goes on talking there has to go on here, nobody may wait forever, and every pull must be somewhere, once. Kinds of
 faults (``faults``):
 
 * ``lost``: the first or the middle message of each kind and direction is lost for good;
@@ -167,7 +167,7 @@ Pair = tuple[Address, Address]
 
 
 class Standstill(str):
-    """A sentence about nodes that wait for ever, or fall silent."""
+    """A sentence about nodes that wait forever, or fall silent."""
 
     __slots__ = ()
 
@@ -259,7 +259,7 @@ def check_liveness(name: str, config: Mapping[str, Any], kind: str) -> str:
         What was checked, in words.
 
     Raises:
-        NonConformance: somebody falls silent, waits for ever or loses something; one line for each fault.
+        NonConformance: somebody falls silent, waits forever or loses something; one line for each fault.
         Vacuous: too little is sent to see anything.
     """
     subject, usual = undisturbed(Subject(name, config, kind))
@@ -316,7 +316,7 @@ def consequences(subject: Subject, usual: Run, fault: Fault, pairs: Mapping[Pair
     until = FOR_EVER if fault.down is not None else math.inf
     waiting = [who(agent) for agent in range(AGENTS) if agent != fault.down and _waits(run, agent, until)]
     if waiting:
-        yield Standstill(f"{' and '.join(waiting)} wait{'s' * (len(waiting) == 1)} for ever")
+        yield Standstill(f"{' and '.join(waiting)} wait{'s' * (len(waiting) == 1)} forever")
         return
     turns = None if batches(subject.name) else usual.result.turns
     yield from _complaints(check_complete, run, turns)

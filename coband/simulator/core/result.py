@@ -279,7 +279,7 @@ class Ended:
         return f"{turns:,} turns were never taken: agents {' or '.join(sorted(why))}" if turns else ""
 
     def _stuck(self) -> Iterator[str]:
-        """Where agents that wait for ever stand in their conversations."""
+        """Where agents that wait forever stand in their conversations."""
         for agent in made(self.agents) if any(self.stalled.values()) else ():
             if isinstance(agent, Talks) and agent.waiting:
                 for sentence in agent.blocked_on:

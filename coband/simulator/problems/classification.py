@@ -4,7 +4,7 @@ Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asy
 et al. 2010: k-means with 20 clusters; the arms are the centroids, and the mean reward of an arm is the share of one
 class in its cluster. The paper does not specify the following, so these choices are ours: features are standardised
 (magic) or 0/1 (mushroom); class g (magic) or e (mushroom) counts as 1; centroids are divided by the largest norm; a
-pull returns the class of a random member; the clusters are drawn anew for each replication.
+pull returns the class of a random member; the clusters are drawn again for each replication.
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ class RecommenderProblem(Problem):
     negatives: Literal["unliked", "rated"] = "unliked"
     """The other arms: unliked, any item that the user has not rated positively; rated, only items that it has rated."""
     users_per_agent: Literal["one", "all"] = "one"
-    """one: every agent is one user, drawn anew in each replication; with fewer users than agents, several agents share
+    """one: every agent is one user, drawn again in each replication; with fewer users than agents, several agents share
     a user. all: the users are divided among the agents, and each turn draws one of the agent's users."""
     scale: Scale = "normalise"
     """normalise: user and item features to norm 1/sqrt(2); unit_ball: divided by the largest norms; none: as is."""

@@ -153,7 +153,7 @@ def test_an_interruption_keeps_what_is_finished(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seconds", "counts"),
     [(0.0, [*range(31)]), (1e9, [*range(11), *range(12, 21, 2), 23, 26, 29])],
-    ids=["a write takes no time", "a write takes for ever"],
+    ids=["a write takes no time", "a write takes forever"],
 )
 def test_few_results_are_written_at_once_and_many_less_often_than_jobs_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, counts: list[int]

@@ -16,7 +16,7 @@ from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import from_document, load, loads
 from coband.simulator.experiments.scenario.overrides import to_yaml
-from coband.simulator.experiments.scenario.rules import cross_check
+from coband.simulator.experiments.scenario.rules import broken_rules
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.maths.kernels.library import Gaussian, Matern
@@ -300,9 +300,9 @@ def _with_needs(needs: Needs) -> Any:
     return replace(ASYNC, needs=needs)
 
 
-def test_cross_checks_say_nothing_about_sections_that_are_wrong_already() -> None:
+def test_rules_say_nothing_about_sections_that_are_wrong_already() -> None:
     root, _ = read("agents: 3\nexpect: [{label: x}]\nalgorithms: 7", "x")
-    assert list(cross_check(root, {}, REGISTRY.algorithms)) == []
+    assert list(broken_rules(root, {}, REGISTRY.algorithms)) == []
 
 
 def test_schema_is_made_of_the_models() -> None:

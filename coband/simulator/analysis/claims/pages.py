@@ -273,7 +273,7 @@ def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict) -> li
         lines += [*map(_finding, part), ""]
         lines += [first(part), ""] if part[0].before and part[0].rows else []
     if outcome is not None and is_of_other_settings(outcome, placed):
-        lines += ["*Of other settings:* the claim or its scenario has changed since; the command tries it anew.", ""]
+        lines += ["*Of other settings:* the claim or its scenario has changed since; the command tries it again.", ""]
     lines += list(_remarks(claim, outcome, verdict))
     return lines
 

@@ -289,8 +289,8 @@ def _once(values: Iterable[tuple[StudyProgress, int, float]]) -> float:
 def goes_on(part: Sequence[Finding]) -> bool:
     """Whether replications of a results file count, of a claim at one setting: those with numbers, or much evidence.
 
-    Evidence alone is a factor of that of later replications, which have to find the spread of their numbers anew;
-    little of it is not worth that, and the claim begins anew.
+    Evidence alone is a factor of that of later replications, which have to find the spread of their numbers again;
+    little of it is not worth that, and the claim starts again.
     """
     if not all(one.count for one in part) or len({bool(one.rows) for one in part}) != 1:
         return False

@@ -115,7 +115,7 @@ def disagreements(
 
 
 def without_numbers(claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome]) -> list[str]:
-    """The claims whose results have no numbers of replications: nothing can be computed from them anew."""
+    """The claims whose results have no numbers of replications: nothing can be computed from them again."""
     found = [(placed.key, outcomes[placed.key]) for placed in claims if placed.key in outcomes]
     return [key for key, outcome in found if not all(one.rows for one in outcome.findings if one.count)]
 

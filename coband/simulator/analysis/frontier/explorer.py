@@ -53,7 +53,7 @@ class Everything:
 class Proposed:
     """Points that one of Optuna's samplers proposes, generation by generation.
 
-    Its proposals follow from the seed and from what points have given alone, so an interrupted search that begins anew
+    Its proposals follow from the seed and from what points have given alone, so an interrupted search that starts again
     proposes the same points again. Objectives are told on the scale of asinh, a logarithm for large numbers, which
     changes no order: samplers spread points by distances, and communication varies by factors.
     """

@@ -1,4 +1,4 @@
-"""``coband trace show`` prints events, ``why`` the causes of one, and ``follow`` the history of a message."""
+"""``coband trace show``: print events, in order."""
 
 from __future__ import annotations
 

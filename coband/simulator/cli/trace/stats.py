@@ -1,4 +1,4 @@
-"""``coband trace stats`` prints totals over a trace, and ``coband trace hash`` fingerprints."""
+"""``coband trace stats``: totals over a trace."""
 
 from __future__ import annotations
 

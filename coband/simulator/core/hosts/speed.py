@@ -1,4 +1,4 @@
-"""Agents that are slow or away: compute times, stragglers and availability."""
+"""The sections ``agents`` and ``server`` of a scenario: compute times, stragglers, availability and handling."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class Turns:
 
 
 def _instants(ticks: Iterable[tuple[float, int]]) -> Iterator[tuple[float, list[int]]]:
-    """Ticks in their order, those at one time together; an agent with several begins anew with each of them."""
+    """Ticks in their order, those at one time together; an agent with several starts again with each of them."""
     now, agents = 0.0, list[int]()
     for time, agent in ticks:
         if agents and (time != now or agent <= agents[-1]):

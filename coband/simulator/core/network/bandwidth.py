@@ -75,7 +75,7 @@ class Rate(BaseBandwidth):
 
 class Packets(BaseBandwidth):
     """Replays a recorded link: a text ``file`` in the format of Mahimahi (Netravali et al. 2015), one line for each
-    time, in milliseconds, at which a packet of 1,500 bytes can pass; it begins anew at its last time.
+    time, in milliseconds, at which a packet of 1,500 bytes can pass; it starts again at its last time.
 
     A message takes ceil(bits / 12,000) packets, one at least, and leaves with its last one; messages pass in the order
     in which they came. What was possible while nothing waited is lost.
@@ -126,7 +126,7 @@ class PacketStage:
     """A part of the way whose packets pass at recorded times, one message after the other.
 
     Args:
-        times: in milliseconds, in order; they begin anew at the last one.
+        times: in milliseconds, in order; they start again at the last one.
         scale: milliseconds in a unit of simulated time.
     """
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 MOST_BACKOFFS = 6
-"""Waits grow so often: without an end, a node that comes and goes would be waited for nearly for ever."""
+"""Waits grow so often: without an end, a node that comes and goes would be waited for nearly forever."""
 
 
 class Recovery(Config):

@@ -34,7 +34,7 @@ from coband.simulator.plugins.kinds import Kinds
 TRACES = 500
 """Different traces of availability in one draw; devices share them."""
 PERIOD = 7 * 86400.0
-"""Seconds after which they begin anew."""
+"""Seconds after which they start again."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Flash(BasePopulation):
     kind: Literal["flash"]
     availability_file: str | None = None
     """JSON: id -> trace_start, trace_end and ready_time, the windows in which a phone is idle, charging and on wifi,
-    in seconds. A trace begins anew at its end; days begin at the same time for all."""
+    in seconds. A trace starts again at its end; days begin at the same time for all."""
     latency_file: str | None = None
     """JSON: a list with the time in milliseconds of a training step on models of phones, the turn of an agent."""
     speed_file: str | None = None
@@ -272,7 +272,7 @@ class FedScale(Rows):
     device_file: str | None = None
     """Pickle: id -> computation (milliseconds for a sample) and communication (kbit/s, both ways)."""
     behaviour_file: str | None = None
-    """Pickle: id -> active and inactive (when a phone comes and goes), and finish_time, after which that begins anew,
+    """Pickle: id -> active and inactive (when a phone comes and goes), and finish_time, after which that starts again,
     in seconds. With both files, ids that are in both make a row."""
     samples: float = Field(default=1.0, gt=0)
     """Samples that a turn takes; FedScale counts three times the time of a sample for training on it."""

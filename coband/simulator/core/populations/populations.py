@@ -184,7 +184,7 @@ class FilePopulation(Rows):
     windows_file: str | None = None
     """A table with the columns id, up, down: one row for each time that devices with that id are up."""
     repeat_after: float | None = Field(default=None, gt=0)
-    """Windows begin anew after so long, in ``units.availability``; null: after the last one a device stays down."""
+    """Windows start again after so long, in ``units.availability``; null: after the last one a device stays down."""
 
     def read(self) -> tuple[Fleet, FloatArray | None, str]:
         times = tuple(map(modified_at, (self.file, self.windows_file)))
@@ -198,7 +198,7 @@ class FilePopulation(Rows):
 
 
 def modified_at(file: str | None) -> int:
-    """When a file was changed, so that it is read anew then."""
+    """When a file was changed, so that it is read again then."""
     return Path(file).stat().st_mtime_ns if file is not None and Path(file).is_file() else 0
 
 

@@ -31,7 +31,7 @@ class Windows:
         offsets: trace t has the windows ``offsets[t]`` to ``offsets[t + 1]`` (exclusive), in order of time.
         up: when windows begin.
         down: when they end.
-        period: of each trace, after which it begins anew; inf: it does not, and the device stays down.
+        period: of each trace, after which it starts again; inf: it does not, and the device stays down.
     """
 
     offsets: IntArray

@@ -3,7 +3,7 @@
 A stream is found by name and never by order of creation, so adding a message or an algorithm moves nobody else's draws;
 two algorithms in one comparison see the same arms and the same noise (common random numbers). Adding an agent leaves
 arms, noise, links and the coins of the others; what is drawn for a whole fleet (presets, FLASH, who is slow or lies) is
-drawn anew, and so are how long the server handles messages and how it rounds and noises them: it counts as agent N.
+drawn again, and so are how long the server handles messages and how it rounds and noises them: it counts as agent N.
 """
 
 from __future__ import annotations

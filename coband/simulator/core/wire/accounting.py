@@ -72,7 +72,7 @@ def gaussian_epsilon(sigma: float, weight: float, delta: float, accountant: Acco
 
 @lru_cache(maxsize=1000)
 def own_epsilon(spent: Spent, delta: float) -> float:
-    """The epsilon of Gaussian releases in which the hidden data take part by chance, each time anew.
+    """The epsilon of Gaussian releases in which the hidden data take part by chance, each time again.
 
     Where they always do it is `gaussian_epsilon`; else a privacy loss distribution (Koskela, Jalko and Honkela 2020),
     an upper bound, for data that are left out or not. With little noise it is that of data that always take part.

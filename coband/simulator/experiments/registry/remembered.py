@@ -1,7 +1,7 @@
 """Answers about what is installed, kept in the user's cache directory, so that they need no import of algorithms.
 
 Like Python's compiled code, an answer counts as long as the sources have the sizes and times of change that they had
-when it was computed. It is computed anew whenever that is not certain: when other packages offer algorithms, or in a
+when it was computed. It is computed again whenever that is not certain: when other packages offer algorithms, or in a
 process that has imported coband's own. Where the directory cannot be written, nothing is kept.
 """
 

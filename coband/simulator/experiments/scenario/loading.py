@@ -26,7 +26,7 @@ from coband.simulator.experiments.scenario.document import (
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.overrides import override
-from coband.simulator.experiments.scenario.rules import cross_check
+from coband.simulator.experiments.scenario.rules import broken_rules
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.scenario.yaml_nodes import (
     MappingNode,
@@ -100,7 +100,7 @@ class Validation:
             ScenarioError: the document is invalid; the error lists every mistake.
         """
         valid = self._valid_sections()
-        self._problems += cross_check(self._root, valid, self._registry)
+        self._problems += broken_rules(self._root, valid, self._registry)
         if self._problems:
             raise ScenarioError(self._problems)
         self.sweep_sections = {key: valid.pop(key) for key in SWEEP_SECTIONS}

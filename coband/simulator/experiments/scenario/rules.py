@@ -44,7 +44,7 @@ def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
             yield index, algorithm, name
 
 
-def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterator[InputProblem]:
+def broken_rules(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterator[InputProblem]:
     """Yield a problem for each violated rule.
 
     Args:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from coband.simulator.experiments.runs.work import JobResult
 
 OFTEN, SELDOM = 20, 10
-"""results.json is written anew, with all records, after ``OFTEN`` times the seconds that the last write took, or when
+"""results.json is written again, with all records, after ``OFTEN`` times the seconds that the last write took, or when
 it lacks one in ``SELDOM`` of the jobs that have ended."""
 INDENTED = 100
 """Jobs up to which results.json is indented at the end; of more jobs it would take long, and nobody reads it."""

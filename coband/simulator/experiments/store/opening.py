@@ -89,7 +89,7 @@ def damaged(file: Path, what: object) -> StoreError:
     folder = file.parent
     again = "run the scenario again, or take another copy"
     if (folder / "status.json").is_file():
-        again = f"`coband sweep FILE --resume --out {shlex.quote(str(folder))}` writes it anew"
+        again = f"`coband sweep FILE --resume --out {shlex.quote(str(folder))}` writes it again"
     elif (folder / "scenario.yaml").is_file():
         again = f"`coband run {shlex.quote(str(folder / 'scenario.yaml'))}` does all of it again"
     return StoreError(f"{file} is damaged ({what}); {again}.")

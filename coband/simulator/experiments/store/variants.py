@@ -92,6 +92,6 @@ def summary(run: StoredRun) -> Results:
         found: Results = json.loads(file.read_bytes())
         _ = found["results"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        again = f"`coband sweep FILE --resume --out {file.parent}` writes it anew."
+        again = f"`coband sweep FILE --resume --out {file.parent}` writes it again."
         raise StoreError(f"{file} cannot be read ({error}); {again}") from error
     return found

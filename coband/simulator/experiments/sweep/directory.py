@@ -62,7 +62,7 @@ def read(directory: Path) -> Status:
         status = Status(**found)
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise OutputError(
-            f"{file} is damaged ({error}); `coband sweep FILE --resume --out {directory}` writes it anew."
+            f"{file} is damaged ({error}); `coband sweep FILE --resume --out {directory}` writes it again."
         ) from error
     if status.state == "running" and not lock.is_held(directory):
         status.state = "killed"
@@ -181,7 +181,7 @@ class ResultCache:
 
 
 class SweepDirectory(RunDirectory):
-    """A sweep's directory; its store is made anew by each driver from the results that are kept beside.
+    """A sweep's directory; its store is made again by each driver from the results that are kept beside.
 
     Each variant of the sweep is a label of the store.
 

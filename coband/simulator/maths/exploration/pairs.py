@@ -101,7 +101,7 @@ def _by_means(features: FloatArray, chosen: list[int], eta: FloatArray) -> Desig
     The fixed sum has slopes with errors of about a hundredth: at each step some factor is too large, and where f is
     flat no step mends that. But a mean of linear lower bounds of f is one too, and every arm's mean factor comes near
     1, since the product of its roots is the growth of a weight, which stays below 1. No factor counts as less than
-    ``_LEAST``: one below 0 by an error would take an arm away for ever that is needed later.
+    ``_LEAST``: one below 0 by an error would take an arm away forever that is needed later.
     """
     m = len(features)
     share = np.full(m, 1.0 / m)

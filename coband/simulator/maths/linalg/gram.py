@@ -43,7 +43,7 @@ def entries(base: Base) -> FloatArray:
 class Gram:
     """The symmetric p x p matrix base + sign * rows^T rows, immutable; it stands for its p^2 entries.
 
-    A sum that grows by few rows at a time need not be written out anew each time: who has followed it takes the rows
+    A sum that grows by few rows at a time need not be written out again each time: who has followed it takes the rows
     that are new to it.
 
     Args:

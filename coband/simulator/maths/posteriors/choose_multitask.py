@@ -209,7 +209,7 @@ def factor_entries(setting: Multitask, groups: Sequence[tuple[int, ...]], shared
     if shared and setting.form != "counts":
         groups = list(dict.fromkeys(groups))
     factors = [one for group in groups if (one := replace(setting, members=group)).form in ("counts", "log")]
-    # A growing factor is a triangle in a square, one begun anew fills it, and counts need the kernel matrix too.
+    # A growing factor is a triangle in a square, one started again fills it, and counts need the kernel matrix too.
     share = 2.0 if setting.form == "counts" else 1.0 if setting.estimated else 0.5
     sizes = [one.rows() for one in factors]
     return sum(share * size**2 for size in sizes), sizes

@@ -61,7 +61,7 @@ class CanonicalPosterior(LogPosterior):
         news = {key: (point, reward) for key, point, reward in rows}
         known = {**self._beyond, **news}
         run, cursor = self._without_gap(known)
-        # Whatever stays on top is factored anew, so the log is followed only where that gains more than it costs.
+        # Whatever stays on top is factored again, so the log is followed only where that gains more than it costs.
         if run and 2 * len(run) >= len(known) - len(run):
             start = self.known
             self._log.extend(start, _joined([known.pop(key) for key in run]))

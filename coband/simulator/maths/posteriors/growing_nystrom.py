@@ -98,7 +98,7 @@ def _pivots(kernel: Kernel, points: FloatArray, weight: FloatArray, size: int) -
 
 
 BLOCK = 4096
-"""Observations that are embedded at once when statistics are computed anew, which bounds the memory for it."""
+"""Observations that are embedded at once when statistics are computed again, which bounds the memory for it."""
 GROWTH = 2
 """Observations at a choice of the dictionary over those at the one before."""
 Relevance = Callable[[FloatArray], FloatArray]
@@ -156,7 +156,7 @@ class GrowingNystrom(Posterior):
         self._A[: len(A), : len(A)], self._b[: len(b)] = A, b
 
     def _choose(self) -> None:
-        """Begin anew with a dictionary of the points that tell most."""
+        """Start again with a dictionary of the points that tell most."""
         assert self._seen is not None
         while self._due * GROWTH <= self._seen.size:
             self._due *= GROWTH

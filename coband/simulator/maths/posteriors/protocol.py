@@ -104,7 +104,7 @@ class MultitaskPosterior(Posterior):
         return np.concatenate([posterior.scores(arms, factor) for posterior, arms, factor in rows])
 
     def follow(self, table: FloatArray) -> bool:
-        """Go on with another table K_z of agents (N, N), if that is possible without beginning anew.
+        """Go on with another table K_z of agents (N, N), if that is possible without starting again.
 
         Returns:
             Whether it was. If not, nothing has changed, and the observations have to be given to a new posterior.

@@ -22,7 +22,7 @@ PROBLEM = {
 
 
 def best(X: FloatArray, pulls: list[tuple[FloatArray, float]]) -> int:
-    """LinUCB of all pulls (x, y) that an agent knows, anew at each turn."""
+    """LinUCB of all pulls (x, y) that an agent knows, computed again at each turn."""
     V = LAM * np.eye(D) + sum((np.outer(x, x) for x, _ in pulls), np.zeros((D, D)))
     b = sum((y * x for x, y in pulls), np.zeros(D))
     inverse = np.linalg.inv(V)
