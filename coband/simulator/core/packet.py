@@ -46,13 +46,13 @@ class Packet:
     """
 
     message: Message
-    id: int
     source: Address
     destination: Address
-    number: int
-    send: int
-    kind: int
-    scalars: int
+    id: int = -1
+    number: int = 0
+    send: int = -1
+    kind: int = -1
+    scalars: int = 0
     sent: float = 0.0
     flood: Flood | None = None
     attempts: int = 0

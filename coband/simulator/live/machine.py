@@ -163,7 +163,9 @@ class Machine:
         if self.wire is not None:
             codec = PayloadCodec(kinds, self.world.dimension, self.wire.layout, not kind.mends)
         self.router.tells = self.plan.messages.encoding.remembers and not kind.mends
-        transport = kind(self.run, links, self.router, reliable, codec, post, self._first, self.router.tells)
+        transport = kind(
+            self.run, links, self.router, reliable, codec=codec, post=post, first=self._first, told=self.router.tells
+        )
         transport.withholds = self.plan.withholds
         return transport
 

@@ -138,7 +138,17 @@ class OverSockets(Transport):
         """
         message = self._codec.decode(frame.message, frame.source)
         kind = self._trace.names[message.kind]
-        return Packet(message, frame.id, *frame[:3], frame.send, kind, message.scalars, attempts=frame.attempts)
+        return Packet(
+            message,
+            frame.source,
+            frame.destination,
+            id=frame.id,
+            number=frame.number,
+            send=frame.send,
+            kind=kind,
+            scalars=message.scalars,
+            attempts=frame.attempts,
+        )
 
     def take(self, packet: Packet) -> None:
         """A copy has come from another process."""
@@ -169,8 +179,8 @@ class LiveReliable(OverSockets, ReliableTransport):
 
     _audit: LiveAudit
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
         self._asked: set[Packet] = set()  # whether they have arrived; no timer of theirs runs any more
 
     def _acknowledged(self, packet: Packet) -> None:

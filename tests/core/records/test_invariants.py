@@ -18,7 +18,10 @@ SEND = 40
 
 def packet(number: int, source: int = 4, destination: int = 7) -> Packet:
     message = Report(values=np.ones(2))
-    return Packet(message, 10 + number, source, destination, number, SEND + number - 1, 0, message.scalars)
+    send = SEND + number - 1
+    return Packet(
+        message, source, destination, id=10 + number, number=number, send=send, kind=0, scalars=message.scalars
+    )
 
 
 def sent(audit: Audit, *packets: Packet) -> tuple[Packet, ...]:

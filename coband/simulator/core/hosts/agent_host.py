@@ -139,7 +139,8 @@ class AgentHost(ClientHost):
         in_model = self.node.pulls_in_model
         if self._veiled is not None:
             arms = self._veiled(self.address, self.turns, arms, arm)
-        return Turn(self, self.turns, arms, arm, reward, regret, in_model, self.node.observe(arms, arm, reward))
+        outbox = self.node.observe(arms, arm, reward)
+        return Turn(self, self.turns, arms, arm, reward=reward, regret=regret, in_model=in_model, outbox=outbox)
 
     def _reward(self, arms: ArmSet, arm: int) -> tuple[float, float]:
         """Reward and regret of an arm of those offered.
@@ -197,7 +198,7 @@ class AgentHost(ClientHost):
             self._go_on()
             return
         for origin, message in messages:
-            packet = Packet(message, -1, origin, self.address, 0, cause, tr.NONE, message.scalars, sent=sent)
+            packet = Packet(message, origin, self.address, send=cause, scalars=message.scalars, sent=sent)
             if self.busy:
                 self.queue(packet, cause)
             else:

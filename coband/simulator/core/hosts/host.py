@@ -110,21 +110,7 @@ class Host:
         self._expired_timers: Sequence[Packet] = ()
 
     def on_packet(self, packet: Packet) -> None:
-        message = packet.message
-        seq = self._trace.record(
-            self._clock.now,
-            tr.DELIVER,
-            self.address,
-            packet.source,
-            packet.id,
-            packet.send,
-            packet.kind,
-            packet.scalars,
-            0 if (flood := packet.flood) is None else flood.hop,
-            message.round,
-            message.version,
-            packet.attempts,
-        )
+        seq = self._trace.record_copy(self._clock.now, tr.DELIVER, self.address, packet.source, packet)
         if self.busy or self._handling is not None:
             self._take(packet, seq)
         else:
@@ -210,7 +196,7 @@ class Host:
         if self.address in self._down:
             raise InvariantViolation(f"node {self.address} acted while it was down", cause)
         if node.notes:
-            trace, now, me, nobody, none = self._trace, self._clock.now, self.address, tr.NOBODY, tr.NONE
+            trace, now, me = self._trace, self._clock.now, self.address
             for note in node.notes:
                 event, version = tr.CODES[note.event], note.version
                 if event == tr.MODEL:
@@ -219,8 +205,8 @@ class Host:
                         raise InvariantViolation(text, cause)
                     self._model = version
                 # A number from the mathematics stays out of the fingerprint: its last bits depend on shared work.
-                round, value = note.round, f"{note.value:.9g}" if trace.kept else None
-                seq = trace.record(now, event, me, nobody, none, cause, none, 0, 0, round, version, 0.0, none, value)
+                value = f"{note.value:.9g}" if trace.kept else None
+                seq = trace.record(now, event, me, cause=cause, round=note.round, version=version, detail=value)
                 if event == tr.TRIGGER:
                     cause = seq
             node.notes = ()
@@ -246,7 +232,7 @@ class Host:
         return self.node.handled_by(packet.message)
 
     def _set_timer(self, delay: float, message: Message, cause: int) -> None:
-        packet = Packet(message, -1, self.address, self.address, 0, cause, tr.NONE, 0, timer=True)
+        packet = Packet(message, source=self.address, destination=self.address, send=cause, timer=True)
         self._clock.at(self._clock.now + delay, TIMER, self.address, self._on_timer, packet)
 
     def _on_timer(self, packet: Packet) -> None:
@@ -325,7 +311,7 @@ class ClientHost(Host):
         if waiting != self.waited:
             self.waited = waiting
             event = tr.WAIT if waiting else tr.RESUME
-            seq = self._trace.record(self._clock.now, event, self.address, tr.NOBODY, tr.NONE, cause)
+            seq = self._trace.record(self._clock.now, event, self.address, cause=cause)
             self._resumption = tr.NONE if waiting else seq
 
     @property

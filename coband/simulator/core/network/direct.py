@@ -157,20 +157,17 @@ class Direct(Local):
         run.ledger.peer_copies(message.kind, copies, sent.scalars, message.round, senders)
         run.ledger.carry(message, PEER, copies)
         sent.id = self._transport.number()
-        sent.seq = run.trace.record(
+        detail = None if (describe := self._transport.describe) is None else describe(message)
+        sent.seq = run.trace.record_send(
             run.clock.now,
-            tr.SEND,
             node,
             tr.EVERYONE,
-            sent.id,
-            sent.seq,
-            sent.kind,
-            sent.scalars,
-            hop,
-            message.round,
-            message.version,
-            copies,
-            detail=None if (describe := self._transport.describe) is None else describe(message),
+            message,
+            id=sent.id,
+            cause=sent.seq,
+            copies=copies,
+            hop=hop,
+            detail=detail,
         )
 
     def _record_arrivals(self, batch: dict[Address, list[_Sent]]) -> None:
@@ -196,15 +193,15 @@ class Direct(Local):
                     event,
                     tr.EVERYONE,
                     source,
-                    sent.id,
-                    sent.seq,
-                    sent.kind,
-                    sent.scalars,
-                    hop,
-                    message.round,
-                    message.version,
-                    copies,
-                    reason if reason == tr.NONE else run.trace.names[SEEN],
+                    message=sent.id,
+                    cause=sent.seq,
+                    kind=sent.kind,
+                    scalars=sent.scalars,
+                    hop=hop,
+                    round=message.round,
+                    version=message.version,
+                    value=copies,
+                    reason=reason if reason == tr.NONE else run.trace.names[SEEN],
                 )
 
 

@@ -94,21 +94,7 @@ class Local(ABC):
         assert flood is not None
         if node in self._seen[flood.id]:
             run.audit.ignored(packet)
-            run.trace.record(
-                run.clock.now,
-                tr.DUPLICATE,
-                node,
-                packet.source,
-                packet.id,
-                packet.send,
-                packet.kind,
-                packet.scalars,
-                flood.hop,
-                packet.message.round,
-                packet.message.version,
-                packet.attempts,
-                run.trace.names[SEEN],
-            )
+            run.trace.record_copy(run.clock.now, tr.DUPLICATE, node, packet.source, packet, run.trace.names[SEEN])
             return False
         self._seen[flood.id].add(node)
         run.ledger.deliveries = (run.ledger.deliveries or 0) + 1

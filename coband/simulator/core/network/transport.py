@@ -127,7 +127,7 @@ class Transport:
         """Return those of some receivers that take part; who writes to one that does not is told so at this moment."""
         reached = [one for one in receivers if one not in self._gone]
         if isinstance(recipient, int) and not reached:
-            packet = Packet(message, -1, source, recipient, 0, cause, tr.NONE, 0, flood=flood, expired=True)
+            packet = Packet(message, source, recipient, send=cause, flood=flood, expired=True)
             self._clock.at(self._clock.now, TIMER, source, self._unsent, packet)
         return reached
 
@@ -151,27 +151,28 @@ class Transport:
         now, scalars, kind, id = self._clock.now, message.scalars, self._trace.names[message.kind], self._messages
         self._messages = id + 1
         hop, sent = (0, now) if flood is None else (flood.hop, flood.sent)
-        seq = self._trace.record(
-            now,
-            tr.SEND,
-            source,
-            peer,
-            id,
-            cause,
-            kind,
-            scalars,
-            hop,
-            message.round,
-            message.version,
-            len(receivers),
-            tr.NONE,
-            None if self.describe is None else self.describe(message),
+        detail = None if self.describe is None else self.describe(message)
+        seq = self._trace.record_send(
+            now, source, peer, message, id=id, cause=cause, copies=len(receivers), hop=hop, detail=detail
         )
         numbers, put = self._numbers, self._put
         for receiver in receivers:
             pair = source << 32 | receiver + 1  # a tuple takes twice as much memory
             number = numbers[pair] = numbers.get(pair, 0) + 1
-            put(Packet(message, id, source, receiver, number, seq, kind, scalars, sent, flood))
+            put(
+                Packet(
+                    message,
+                    source,
+                    receiver,
+                    id=id,
+                    number=number,
+                    send=seq,
+                    kind=kind,
+                    scalars=scalars,
+                    sent=sent,
+                    flood=flood,
+                )
+            )
 
     def _receivers(self, recipient: Recipient) -> list[Address]:
         if isinstance(recipient, int):
@@ -296,18 +297,4 @@ class Transport:
         """The run is over: what waits for a node that is down for good is lost."""
 
     def _event(self, event: int, packet: Packet, reason: int = tr.NONE) -> int:
-        return self._trace.record(
-            self._clock.now,
-            event,
-            packet.source,
-            packet.destination,
-            packet.id,
-            packet.send,
-            packet.kind,
-            packet.scalars,
-            packet.hop,
-            packet.message.round,
-            packet.message.version,
-            packet.attempts,
-            reason,
-        )
+        return self._trace.record_copy(self._clock.now, event, packet.source, packet.destination, packet, reason)

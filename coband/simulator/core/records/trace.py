@@ -13,10 +13,14 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from itertools import starmap
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from coband.simulator.core.nodes.message import Message
+    from coband.simulator.core.packet import Packet
 
 OFF, PROTOCOL, FULL = "off", "protocol", "full"
 RECORD = struct.Struct("<qdhiiqqhqhiidh")
@@ -154,6 +158,7 @@ class Trace:
         event: int,
         node: int,
         peer: int = NOBODY,
+        *,
         message: int = NONE,
         cause: int = NONE,
         kind: int = NONE,
@@ -174,6 +179,55 @@ class Trace:
         if len(self._rows) >= self._room:
             self.flush()
         return seq
+
+    def record_send(
+        self,
+        time: float,
+        node: int,
+        peer: int,
+        message: Message,
+        *,
+        id: int,
+        cause: int,
+        copies: int,
+        hop: int = 0,
+        detail: str | None = None,
+    ) -> int:
+        """Record that a node puts ``copies`` of a message on links; ``id``: number of the send."""
+        return self.record(
+            time,
+            SEND,
+            node,
+            peer,
+            message=id,
+            cause=cause,
+            kind=self.names[message.kind],
+            scalars=message.scalars,
+            round=message.round,
+            version=message.version,
+            value=copies,
+            hop=hop,
+            detail=detail,
+        )
+
+    def record_copy(self, time: float, event: int, node: int, peer: int, packet: Packet, reason: int = NONE) -> int:
+        """Record what has happened to one copy of a message; its cause is the send."""
+        message = packet.message
+        return self.record(
+            time,
+            event,
+            node,
+            peer,
+            message=packet.id,
+            cause=packet.send,
+            kind=packet.kind,
+            scalars=packet.scalars,
+            hop=packet.hop,
+            round=message.round,
+            version=message.version,
+            value=packet.attempts,
+            reason=reason,
+        )
 
     def record_turn(
         self, time: float, node: int, cause: int, number: int, arm: int, reward: float, detail: str | None

@@ -68,7 +68,7 @@ def _at(series: Mapping[str, Sequence[Series]], time: float) -> Iterator[Snapsho
         bounds = {key: interval(numbers) if numbers else None for key, numbers in values.items()}
         rate = regret / turns if turns else None
         verdict = MOST if label == best else ""
-        yield Snapshot(time, label, turns, regret, rate, scalars, means["reward"], bounds, verdict)
+        yield Snapshot(time, label, turns, regret, rate, scalars, reward=means["reward"], ci95=bounds, verdict=verdict)
 
 
 def _best(series: Mapping[str, Sequence[Series]], reached: Mapping[str, Mapping[str, list[float]]]) -> str | None:
