@@ -107,7 +107,7 @@ def test_arrow(table: coband.Table) -> None:
 
 @pytest.mark.parametrize(
     ("module", "extra", "convert"),
-    [("pandas", "pandas", "to_pandas"), ("polars", "polars", "to_polars"), ("pyarrow", "arrow", "to_arrow")],
+    [("polars", "polars", "to_polars"), ("pyarrow", "arrow", "to_arrow")],
 )
 def test_a_missing_library_is_named(
     table: coband.Table, monkeypatch: pytest.MonkeyPatch, module: str, extra: str, convert: str

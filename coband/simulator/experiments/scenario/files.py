@@ -178,6 +178,9 @@ def _with_files_of_kinds(node: Node, base: Path) -> Node:
 def _joined(file: ScalarNode, base: Path) -> ScalarNode:
     if not isinstance(file.value, str) or file.value.startswith("~"):
         return file
+    if not file.value.isprintable():
+        text = f"{file.value!r} is no name of a file; in double quotes \\ begins a special character: use single quotes"
+        raise file.mark.error(text)
     start = Path.cwd() if file.mark.line is None else base
     return ScalarNode(file.mark, str(start / file.value), file.text)
 
