@@ -275,7 +275,7 @@ def open_run(path: Path) -> StoredRun:
     """
     if path.is_dir():
         file = path / files.DATABASE
-        jobs = sorted((path / files.JOBS).glob("*.sqlite"))
+        jobs = sorted(filter(Path.is_file, (path / files.JOBS).glob("*.sqlite")))
     else:
         file, jobs = path, []
     if not file.is_file():
