@@ -81,7 +81,8 @@ def test_terminals_and_notebooks_show_the_beginning(table: coband.Table) -> None
 
 
 def test_pandas(table: coband.Table) -> None:
-    pandas = pytest.importorskip("pandas", reason="pip install 'coband[pandas]'")
+    import pandas
+
     frame = table.to_pandas()
     assert frame.shape == (3, 5)
     assert frame["whole"].dtype == "Int64"

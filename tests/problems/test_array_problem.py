@@ -328,7 +328,8 @@ def test_sections_of_scenarios_are_checked(section: dict[str, Any], message: str
 
 
 def test_rewards_of_another_index_are_not_taken_by_position() -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     arms = pandas.DataFrame({"x": [0.0, 1.0, 2.0]}, index=["a", "b", "c"])
     rewards = pandas.Series([1.0, 2.0, 3.0], index=["c", "b", "a"])
     with pytest.raises(ValueError, match=r"rewards has another index than arms; give rewards.loc\[arms.index\]"):

@@ -40,12 +40,6 @@ class DataError(ValueError):
     """A dataset is unknown, missing or malformed; the text starts with the file and the line if they are known."""
 
     def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
-        """Create the error.
-
-        Args:
-            message: what is wrong and what is expected.
-            line: line number, counted from 1.
-        """
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(where + message)
         self.path = path
@@ -162,9 +156,8 @@ class Table:
         """
         for row in np.flatnonzero(self.lengths != len(self.names))[:1].tolist():
             many = "; quote decimal commas, or separate by semicolons" if self.lengths[row] > len(self.names) else ""
-            raise self.wrong(
-                row, f"the header names {len(self.names)} columns, but the row has {self.lengths[row]}{many}."
-            )
+            there = f"the header names {len(self.names)} columns, but the row has"
+            raise self.wrong(row, f"{there} {self.lengths[row]}{many}.")
 
 
 def read_table(path: Path, wanted: Sequence[str] | None = None) -> Table:
@@ -227,7 +220,8 @@ def places_of(
     """Where the wanted columns stand."""
     import difflib
 
-    for column in names if wanted is None else wanted:
+    wanted = names if wanted is None else wanted
+    for column in wanted:
         if names.count(column) > 1:
             raise DataError(f"two columns are called {column!r}; rename one of them.", path, line)
         if column not in names:
@@ -235,7 +229,7 @@ def places_of(
             meant = f"; did you mean {near[0]}?" if near else "."
             there = ", ".join(names) or "none"
             raise DataError(f"there is no column {column!r}{meant} The columns are {there}.", path, line)
-    return {column: names.index(column) for column in (names if wanted is None else wanted)}
+    return {column: names.index(column) for column in wanted}
 
 
 def _parquet(path: Path, wanted: Sequence[str] | None) -> Table:
@@ -350,8 +344,8 @@ def _matrix(path: Path, lines: Sequence[str]) -> FloatArray | None:
         DataError: it is one, and not symmetric.
     """
     full = [line for line in lines if line]
-    rows = [re.sub("[,;]", " ", line).split() for line in full[: len(full) if len(full) <= len(full[0]) else 1]]
-    if len(rows) < 3 or any(len(row) != len(rows) for row in rows):
+    rows = [re.sub("[,;]", " ", line).split() for line in full if 3 <= len(full) <= len(full[0])]
+    if not rows or any(len(row) != len(rows) for row in rows):
         return None
     matrix = numbers_of([cell for row in rows for cell in row]).reshape(len(rows), len(rows))
     symmetric = bool((matrix == matrix.T).all())
