@@ -81,7 +81,8 @@ def test_terminals_and_notebooks_show_the_beginning(table: coband.Table) -> None
 
 
 def test_pandas(table: coband.Table) -> None:
-    pandas = pytest.importorskip("pandas", reason="pip install 'coband[pandas]'")
+    import pandas
+
     frame = table.to_pandas()
     assert frame.shape == (3, 5)
     assert frame["whole"].dtype == "Int64"
@@ -107,7 +108,7 @@ def test_arrow(table: coband.Table) -> None:
 
 @pytest.mark.parametrize(
     ("module", "extra", "convert"),
-    [("pandas", "pandas", "to_pandas"), ("polars", "polars", "to_polars"), ("pyarrow", "arrow", "to_arrow")],
+    [("polars", "polars", "to_polars"), ("pyarrow", "arrow", "to_arrow")],
 )
 def test_a_missing_library_is_named(
     table: coband.Table, monkeypatch: pytest.MonkeyPatch, module: str, extra: str, convert: str

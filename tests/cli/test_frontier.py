@@ -75,7 +75,10 @@ def test_the_results_of_another_kind_of_study_are_not_replaced(coband: Program, 
         (("--budget", "3"), "3 jobs are too few"),
         (("--at-most", "scalars"), "--at-most scalars: must be NAME=VALUE"),
         (("--at-most", "scalars=nan"), "--at-most scalars=nan: must be NAME=VALUE"),
-        (("--at-most", "rounds=3"), "there is no objective 'rounds'"),
+        (
+            ("--at-most", "skalars=3"),
+            "'skalars' is no number that is better when it is low or high; did you mean scalars",
+        ),
         (("--only", "Nobody"), "no algorithm or label 'Nobody'"),
     ],
 )

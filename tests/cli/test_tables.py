@@ -90,3 +90,12 @@ def test_any_table_on_any_terminal(columns: int, rows: list[list[str]], left: in
     assert all(word in text for word in words)
     if "┏" in text:
         assert max(map(len, text.splitlines())) <= columns
+
+
+def test_without_colours_there_are_no_codes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    tables.show(HEADER, ROWS)
+    assert "\x1b" not in capsys.readouterr().out

@@ -195,7 +195,7 @@ def test_query(coband: Program, run: Path) -> None:
     sql = "SELECT label, count(*) AS n, 9e999 AS x FROM jobs GROUP BY label"
     status, output, errors = coband("trace", "query", run, sql)
     assert (status, errors) == (0, "")
-    assert output.split() == ["label", "n", "x", "Often", "2", ".", "Seldom", "2", "."]
+    assert output.split() == ["label", "n", "x", "Often", "2", "inf", "Seldom", "2", "inf"]
     _, output, _ = coband("trace", "query", run, sql, "--json")
     assert json.loads(output.splitlines()[0]) == {"label": "Often", "n": 2, "x": None}
 

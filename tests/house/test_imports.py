@@ -37,7 +37,13 @@ ALLOWED = {
     "simulator/plugins": ("simulator.plugins",),
     "simulator/maths": ("simulator.maths",),
     # A problem fills in the engine's World and is a part of a scenario, so it may import what says what these are.
-    "simulator/problems": ("simulator.problems", "simulator.maths", "simulator.core.world", "simulator.core.config"),
+    "simulator/problems": (
+        "simulator.problems",
+        "simulator.maths",
+        "simulator.core.world",
+        "simulator.core.config",
+        "simulator.core.reading",
+    ),
     "simulator/core": ("simulator.core",),
     "simulator/experiments": (
         "simulator.experiments",
@@ -84,7 +90,7 @@ ALLOWED = {
 }
 MATHS_LIBRARIES = {"numpy", "scipy", "annotated_types"}
 PURE = ("simulator/maths", "simulator/problems", "agents", "server")
-READERS = {Path(f"simulator/problems/{name}.py") for name in ("array_files", "datasets", "tables")}
+READERS = {Path(f"simulator/problems/{name}.py") for name in ("array_files", "datasets")}
 """Of the pure parts, the modules that read files."""
 FORBIDDEN_MODULES = {"simpy", "time", "datetime", "random", "secrets", "uuid", "socket", "subprocess", "threading"}
 GENERATORS = {"Generator", "SeedSequence", "PCG64", "default_rng", "BitGenerator"}

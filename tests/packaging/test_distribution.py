@@ -265,7 +265,7 @@ def main():
         run = coband.run(scenario, problem=problem, workers=2)
         print(run.status, len(run.results), len(list(run.path.glob("arrays-*.npz"))))
     print(coband.sweep(scenario, problem=problem, workers=2).status)
-    print(*(name for name in ("pandas", "polars", "pyarrow", "matplotlib", "dask") if find_spec(name)), sep=", ")
+    print(*(name for name in ("polars", "pyarrow", "matplotlib", "dask") if find_spec(name)), sep=", ")
 
 
 GUARDmain()
@@ -318,7 +318,6 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
             "live",
             "mutants",
             "notebook",
-            "pandas",
             "parquet",
             "polars",
             "privacy",

@@ -325,3 +325,13 @@ def test_arrays_lie_beside_the_scenario(tmp_path: Path, monkeypatch: pytest.Monk
 def test_sections_of_scenarios_are_checked(section: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         array_problem.ArraysProblem.model_validate({"kind": "arrays", **section})
+
+
+def test_rewards_of_another_index_are_not_taken_by_position() -> None:
+    import pandas
+
+    arms = pandas.DataFrame({"x": [0.0, 1.0, 2.0]}, index=["a", "b", "c"])
+    rewards = pandas.Series([1.0, 2.0, 3.0], index=["c", "b", "a"])
+    with pytest.raises(ValueError, match=r"rewards has another index than arms; give rewards.loc\[arms.index\]"):
+        Arrays.of(arms, rewards)
+    assert Arrays.of(arms, rewards.loc[arms.index]).rewards.tolist() == [3.0, 2.0, 1.0]

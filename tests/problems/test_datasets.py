@@ -125,7 +125,7 @@ def test_an_empty_file(tmp_path: Path) -> None:
 def test_a_binary_file(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(DataError, match=r"data:1: \d+ columns; magic needs"):
+    with pytest.raises(DataError, match="data:2: byte 0x80 is not UTF-8"):
         load("magic", path)
 
 

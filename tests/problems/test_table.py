@@ -112,16 +112,21 @@ def test_noise_and_realised_regret(tmp_path: Path) -> None:
         ),
         ("x1,x2,clicks\n1,2,\n,2,3\n", {"missing": "drop"}, "data.csv: every row lacks a value."),
         (
-            "x1,x2,clicks,visit\n1,2,3,a\n1,2,3,NA\n",
+            "x1,x2,clicks,visit\n1,2,3,NA\n1,2,3,\n",
             {"group": "visit"},
-            "data.csv:3: column 'visit': 'NA' is missing. With problem.missing: drop such rows are left out.",
+            "data.csv:3: column 'visit': '' is missing. With problem.missing: drop such rows are left out.",
         ),
         ("x1,x2,clicks\n1,2,3\n1,two,3\n", {}, "data.csv:3: column 'x2': 'two' is not a finite number."),
         ("x1,x2,clicks\n1,2,nan\n", {}, "data.csv:2: column 'clicks': 'nan' is not a finite number."),
-        ("x1,x2,clicks\n1,2,3\n\n1,2\n", {}, "data.csv:4: the row has 2 values, so column 'clicks' is missing."),
+        ("x1,x2,clicks\n1,2,3\n\n1,2\n", {}, "data.csv:4: the header names 3 columns, but the row has 2."),
         (ARMS, {"count": 5}, "data.csv: problem.count(=5) must be <= the 4 rows."),
         (ARMS, {"group": "turn"}, "data.csv:1: there is no column 'turn'"),
         (VISITS, {"group": "visit", "agent": "id"}, "data.csv:1: there is no column 'id'"),
+        (
+            VISITS.replace("b,1,1,1,1", "b,phone,1,1,1"),
+            {"group": "visit", "agent": "who"},
+            "data.csv:4: column 'who': 'phone' is not a finite number. Agents are numbers from 0; make",
+        ),
         (VISITS, {"group": "visit", "agent": "who", "agents": 3}, "data.csv: the table has no turns of agent 2"),
         (VISITS, {"group": "visit", "agent": "who", "agents": 1}, "data.csv: row 1: the arms of a turn need one agent"),
     ],
@@ -133,7 +138,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, more: d
 
 
 def test_missing_values_texts_and_decimal_commas(tmp_path: Path) -> None:
-    text = "x1;x2;clicks;visit\n1;red;0,5;a\nNA;blue;1;a\n3;n/a;0;b\n4;red;;b\n"
+    text = "x1;x2;clicks;visit\n1;red;0,5;a\nNA;blue;1;a\n3;;0;b\n4;red;;b\n"
     mean = world(tmp_path, text.replace("4;red;;", "4;red;1,5;"), decimal="comma", one_hot=("x2",), missing="mean")
     filled = (1 + 3 + 4) / 3
     assert mean.arms(0, 1).tolist() == [[1, 0, 1], [filled, 1, 0], [3, 1 / 3, 2 / 3], [4, 0, 1]]
@@ -149,7 +154,7 @@ def test_a_compressed_table(tmp_path: Path) -> None:
     (tmp_path / "data.csv.gz").write_bytes(gzip.compress(ARMS.encode()))
     assert read_table(tmp_path / "data.csv.gz", ("clicks",))[0].tolist() == [[0.25], [0.5], [0.75], [0.125]]
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(ARMS.encode())[:-12])
-    with pytest.raises(DataError, match=r"cut.csv.gz: the table cannot be read: .*end-of-stream"):
+    with pytest.raises(DataError, match=r"cut.csv.gz: the file cannot be read: .*end-of-stream"):
         read_table(tmp_path / "cut.csv.gz", ("clicks",))
 
 
@@ -185,7 +190,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert labels.tolist() == [0, 1]
     with pytest.raises(DataError, match="there is no column 'x3'; did you mean x"):
         read_table(tmp_path / "data.parquet", ("x3",))
-    with pytest.raises(DataError, match="column 'visit', row 1: 'b' is not a finite number"):
+    with pytest.raises(DataError, match="row 1: column 'visit': 'b' is not a finite number"):
         read_table(tmp_path / "data.parquet", ("visit",))
 
 

@@ -74,6 +74,10 @@ def test_links_in_a_circle_and_endless_manifests_break_no_list(root: Path) -> No
     (root / "study0/run-0000/run.sqlite").unlink()
     (root / "study0/run-0000/run.sqlite").symlink_to("run.sqlite")
     (root / "study1/run-0001/manifest.json").write_text("[" * 100_000)
+    (root / "study1/run-0003/manifest.json").unlink(missing_ok=True)
+    (root / "study1/run-0003").mkdir(exist_ok=True)
+    os.mkfifo(root / "study1/run-0003/manifest.json")  # which nobody writes to
+    shutil.copy(root / "study1/run-0001/run.sqlite", root / "study1/run-0003")
     found = {entry.place[-1]: entry for entry in Catalogue(root).entries()}
     assert (found["0"].status, found["0"].trouble) == ("damaged", "there is no run.sqlite")
     assert [found[number].status for number in "125"] == ["unknown", "finished", "finished"]

@@ -8,7 +8,8 @@ that it was dealt; the server has theta = V^+ sum m(x) r(x) x with V = sum m(x) 
 
 The first phase needs no message, since everybody knows the arms. The last arm gets up to N - 1 pulls more, so that the
 agents' phases have one length. A last phase that is cut by the horizon sends nothing. The bounds are those of the
-paper's abstract.
+paper's abstract. Public numbers are of another program (Salgia and Zhao's): it divides theta by its norm, spreads equal
+pulls over at most 2 d arms chosen greedily, and sends shared arms twice; its regret is higher (611k, not 518k).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Upload(Message, n="new points", k="points of the enlarged dictionary"):
 class NewModel(
     Message,
     j="points that other agents added during the exchange; none with serial exchanges",
-    k="size of the statistics in the message, 0 for none",
+    k="points of the enlarged dictionary",
 ):
     """Down, line 13: the server's statistics, including the agent's upload.
 

@@ -188,12 +188,9 @@ class Table:
         return Table({name: self._column(name) for name in names})
 
     def to_pandas(self) -> pd.DataFrame:
-        """A pandas data frame; whole numbers with gaps have the type ``Int64``.
+        """A pandas data frame; whole numbers with gaps have the type ``Int64``."""
+        import pandas
 
-        Raises:
-            ImportError: pandas is not installed.
-        """
-        pandas = _library("pandas", "pandas", "to_pandas")
         return pandas.DataFrame({name: _for_pandas(pandas, column) for name, column in self._columns.items()})
 
     def to_polars(self) -> pl.DataFrame:

@@ -41,6 +41,11 @@ class Arrays:
         Raises:
             ValueError: of another shape, too few arms, or no finite numbers; the text says what is wrong.
         """
+        rows, other = (getattr(given, "index", None) for given in (arms, rewards))
+        if not (callable(rows) or callable(other) or rows is None or other is None or other.equals(rows)):
+            raise ValueError(
+                "rewards has another index than arms; give rewards.loc[arms.index], or rewards.to_numpy()."
+            )
         features, means = arms_of(arms), _finite("rewards", rewards)
         shape = features.shape[:-1]
         if means.shape != shape and not (len(shape) == 1 and means.ndim == 2 and means.shape[1:] == shape):

@@ -6,6 +6,7 @@ This module does not download anything; `coband data fetch` does.
 from __future__ import annotations
 
 import difflib
+import io
 import os
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.reading import numbers_of, opened, text_of
 from coband.simulator.problems.problem import DataError as DataError
 from coband.simulator.problems.world import read_only
 
@@ -163,17 +165,14 @@ def load(name: str, path: Path | None = None, base: Path | None = None) -> Label
     return _load(dataset.name, tuple(file_version(part) for part in files_of(dataset, file)))
 
 
-def read_lines(source: PublicDataset, file: Path) -> Generator[str]:
+def read_lines(file: Path) -> Generator[str]:
     """Yield the lines of a file one at a time, so that the file may be larger than memory.
 
     Raises:
         DataError: the file cannot be read.
     """
-    try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            yield from lines
-    except OSError as error:
-        raise DataError(f"dataset {source.name!r} cannot be read: {error.strerror}.", file) from error
+    with opened(file) as content, io.TextIOWrapper(content, encoding="utf-8-sig", errors="replace") as lines:
+        yield from lines
 
 
 def files_of(dataset: ClassificationDataset, file: Path) -> list[Path]:
@@ -211,13 +210,9 @@ def _load(name: str, files: tuple[tuple[Path, int, int], ...]) -> LabelledRows:
 
 def _read(dataset: ClassificationDataset, file: Path) -> tuple[list[list[str]], list[str]]:
     """Read the feature fields and the class of each line; check the number of fields and the class."""
-    try:
-        text = file.read_text(encoding="ascii", errors="replace")
-    except OSError as error:
-        raise DataError(f"dataset {dataset.name!r} cannot be read: {error.strerror}.", file) from error
     rows: list[list[str]] = []
     labels: list[str] = []
-    for number, line in enumerate(text.rstrip().splitlines(), start=1):
+    for number, line in enumerate(text_of(file).rstrip().splitlines(), start=1):
         fields = [field.strip() for field in line.split(dataset.separator)]
         if len(fields) != dataset.features + 1:
             separated = "commas" if dataset.separator == "," else "blanks"
@@ -237,24 +232,10 @@ def _read(dataset: ClassificationDataset, file: Path) -> tuple[list[list[str]], 
 
 def _numbers(rows: list[list[str]], file: Path) -> FloatArray:
     """Convert the fields to finite numbers, (rows, features)."""
-    try:
-        values = np.array(rows, dtype=np.float64)
-        if np.isfinite(values).all():
-            return values
-    except ValueError:
-        pass  # the loop below finds the field
-    for number, fields in enumerate(rows, start=1):
-        for column, field in enumerate(fields, start=1):
-            if not _is_finite(field):
-                raise DataError(f"column {column} is {field!r}; a finite number is expected.", file, number)
-    raise AssertionError("numpy and float() disagree about what a number is")
-
-
-def _is_finite(field: str) -> bool:
-    try:
-        return bool(np.isfinite(float(field)))
-    except ValueError:
-        return False
+    values = numbers_of([field for fields in rows for field in fields]).reshape(len(rows), -1)
+    for row, column in np.argwhere(~np.isfinite(values))[:1].tolist():
+        raise DataError(f"column {column + 1} is {rows[row][column]!r}; a finite number is expected.", file, row + 1)
+    return values
 
 
 def _one_hot(categories: npt.NDArray[np.str_]) -> FloatArray:

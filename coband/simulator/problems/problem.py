@@ -16,27 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from coband.simulator.core.config import Config
+from coband.simulator.core.reading import DataError as DataError
 from coband.simulator.core.world import World
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import installed
-
-
-class DataError(ValueError):
-    """A dataset is unknown, missing or malformed; the text starts with the file and the line if they are known."""
-
-    def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
-        """Create the error.
-
-        Args:
-            message: what is wrong and what is expected.
-            line: line number, counted from 1.
-        """
-        where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
-        super().__init__(where + message)
-        self.path = path
-        self.line = line
-
 
 Streams = Callable[[str, int, str], np.random.Generator]
 """Named random streams, (role, entity, purpose) -> generator; equal arguments give equal, fresh streams."""

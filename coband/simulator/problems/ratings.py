@@ -66,7 +66,7 @@ def read(source: RatingDataset, file: Path, most: int | None = None) -> Ratings:
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     user_numbers, item_numbers, values = array("i"), array("i"), array("f")
-    with closing(read_lines(source, file)) as lines:  # also after a mistake, or where only the first ratings are read
+    with closing(read_lines(file)) as lines:  # also after a mistake, or where only the first ratings are read
         for user, item, rating in islice(_triples(source, file, lines), most):
             user_numbers.append(users.setdefault(user, len(users)))
             item_numbers.append(items.setdefault(item, len(items)))
@@ -110,7 +110,7 @@ def _triples(source: RatingDataset, file: Path, lines: Iterable[str]) -> Iterato
 
 
 def _check_header(file: Path, number: int, line: str) -> None:
-    names = [name.strip().lower() for name in line.lstrip("\ufeff").split(",")]
+    names = [name.strip().lower() for name in line.split(",")]
     if names[:3] != ["userid", "movieid", "rating"]:
         raise DataError(
             f"{_shown(line)} is no file of MovieLens: expected the header userId,movieId,rating,timestamp, or lines of "

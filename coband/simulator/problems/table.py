@@ -32,8 +32,8 @@ class TableProblem(Problem):
     kind: Literal["table"]
     """One's own data: a table with an arm per row."""
     path: Path
-    """CSV file with the names of its columns in the first line, perhaps compressed (.csv.gz), or Parquet file; relative
-    to the scenario."""
+    """CSV file with the names of its columns in the first line, perhaps compressed, or Parquet file; relative to the
+    scenario."""
     features: Annotated[tuple[str, ...], Field(min_length=1)]
     """Columns with the features of an arm, d of them."""
     reward: str
@@ -42,7 +42,8 @@ class TableProblem(Problem):
     """Column that tells turns apart: rows with the same value in it, a number or text, are the arms of one turn. null:
     the rows are the arms of all turns."""
     agent: str | None = None
-    """With group: column with the number of the agent, from 0, whose turn it is. Its turns come in the order of the
+    """With group: column with the number of the agent, from 0, whose turn it is; number names of devices by
+    pandas.factorize. Its turns come in the order of the
     file, and begin again after the last. null: every agent goes through all turns in a random order of its own, and
     draws a new order after each pass."""
     count: int | None = Field(default=None, ge=1)
@@ -51,8 +52,8 @@ class TableProblem(Problem):
     """Features that hold texts, or numbers that stand for names: each becomes columns of 0 and 1, one for each value
     that occurs, in alphabetical order."""
     missing: Missing = "refuse"
-    """What becomes of rows that lack a value (empty, NA, N/A, NaN, null): refuse the table, drop them, or fill in the
-    mean of the feature's column; a reward is never filled in."""
+    """What becomes of rows that lack a number (empty, NA, N/A, NaN, null) or a text (empty): refuse the table, drop
+    them, or fill in the mean of the feature's column; a reward is never filled in."""
     decimal: Literal["point", "comma"] = "point"
     """What stands before the decimals in a CSV file; with a comma, semicolons or tabs separate columns, or numbers are
     quoted."""
@@ -88,7 +89,7 @@ class TableProblem(Problem):
             DataError: the file is missing or malformed, or does not fit the scenario.
         """
         file = (Path() if base is None else base) / self.path.expanduser()
-        form = Form(self.missing, self.features, self.one_hot, self.decimal)
+        form = Form(self.missing, self.features, self.one_hot, self.decimal, self.agent)
         table, turns = read_table(file, self._columns, self.group, form)
         d = table.shape[1] - len(self._columns) + len(self.features)
         features, rewards = read_only(scaled(table[:, :d], self.scale)), read_only(table[:, d])

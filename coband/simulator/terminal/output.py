@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import click
 
@@ -94,6 +94,11 @@ def safe() -> Iterator[None]:
 def raw(stream: Any) -> Any:
     """The stream below, for text with codes of the terminal; its writer makes its parts visible."""
     return getattr(stream, "stream", stream)
+
+
+def colours() -> Literal["auto"] | None:
+    """For a console of rich: no codes at all where the user wants no colours, not even bold ones."""
+    return None if os.environ.get("NO_COLOR") else "auto"
 
 
 def open_closed() -> None:

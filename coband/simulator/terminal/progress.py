@@ -67,7 +67,7 @@ class Bar:
     def _console(self) -> Console:
         from rich.console import Console
 
-        return Console() if in_notebook() else Console(file=output.raw(sys.stderr))
+        return Console() if in_notebook() else Console(file=output.raw(sys.stderr), color_system=output.colours())
 
     def _started(self) -> Progress:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn

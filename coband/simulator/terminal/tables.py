@@ -144,7 +144,7 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, ke
 
     from coband.simulator.terminal.tables import framed
 
-    console = Console(file=output.raw(sys.stdout))
+    console = Console(file=output.raw(sys.stdout), color_system=output.colours())
     shown = [[visible(cell) for cell in row] for row in rows]
     for part in framed(
         [visible(title) for title in header], shown, left, left if keys is None else keys, console.width

@@ -187,6 +187,12 @@ def test_objectives(tmp_path: Path, names: tuple[str, ...], message: str) -> Non
         search(tmp_path, GRID, objectives=names, jobs=5000)
 
 
+@pytest.mark.parametrize("names", [(), ("regret", "scalars")])
+def test_a_number_with_a_limit_is_an_objective(tmp_path: Path, names: tuple[str, ...]) -> None:
+    study = search(tmp_path, GRID, objectives=names, limited=("bits", "regret"), jobs=5000)
+    assert [metric.name for metric in study.chosen] == ["regret", "scalars", "bits"]
+
+
 def test_nothing_varies(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="nothing to search"):
         search(tmp_path, only=("Alone",))

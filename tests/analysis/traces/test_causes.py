@@ -60,6 +60,9 @@ def test_a_model_goes_back_through_upload_and_request_to_the_pull_that_triggered
         ]
         assert {event.node for event in chain.events} == {"server", model.node}
         assert chain.messages == 4
+        gap = max(one.time - cause.time for one, cause in pairwise(chain.events))
+        (end,) = (one for one, cause in pairwise(chain.events) if one.time - cause.time == gap)
+        assert chain.sentence.endswith(f" before; {gap:.6g} of them until event {end.seq}, {end.event} at {end.node}.")
 
 
 def test_a_turn_after_waiting_goes_on_to_what_ended_the_wait(tmp_path: Path) -> None:

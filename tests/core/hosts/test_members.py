@@ -78,7 +78,7 @@ def test_moves_that_cannot_be(tmp_path: Path) -> None:
         ("leaves: {kind: times}", "give either times or file"),
         ("joins: {kind: poisson, rate: 0}", "agents.joins.rate: 0 is not allowed: must be > 0"),
         ("joins: {kind: sometimes}", "'sometimes' is not a known kind; did you mean times? known: poisson, times"),
-        (f"leaves: {{kind: times, file: {tmp_path}/moves.csv}}", "moves.csv:3: '1,-1' must have agent >= 0"),
+        (f"leaves: {{kind: times, file: {tmp_path}/moves.csv}}", "moves.csv:3: '1,-1' must have a whole agent >= 0"),
     ):
         assert message in _said(agents)
 

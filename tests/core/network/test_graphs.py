@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from coband.simulator.core.network import edge_lists
+from coband.simulator.core.network import parts
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.topologies import Topology
 from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.reading import read_graph
 from tests.data_files import data_file
 
 TOPOLOGY: TypeAdapter[Any] = TypeAdapter(Topology)
@@ -127,8 +128,8 @@ def test_edge_lists(tmp_path: Path, text: str, edges: int) -> None:
 def test_a_header_of_words_names_no_nodes(tmp_path: Path, links: list[tuple[str, str]]) -> None:
     file = tmp_path / "edges.txt"
     file.write_text("from,to\n" + "".join(f"{one},{other}\n" for one, other in links))
-    assert list(edge_lists.read_edges(file).edges) == links
-    assert set(edge_lists.read_edges(file)) == {name for link in links for name in link}
+    assert list(read_graph(file).edges) == links
+    assert set(read_graph(file)) == {name for link in links for name in link}
 
 
 def test_broken_edge_lists(tmp_path: Path) -> None:
@@ -189,5 +190,5 @@ def test_connected_parts_of_real_graphs(name: str, nodes: int, sample: str) -> N
 def test_it_is_said_how_many_random_nodes_hold_a_connected_part() -> None:
     """Where every two nodes are linked, as many as are wanted."""
     complete = nx.relabel_nodes(nx.complete_graph(6), str)
-    found, words = edge_lists._grown(complete, 3, np.random.default_rng(0))
+    found, words = parts._grown(complete, 3, np.random.default_rng(0))
     assert (len(found), words) == (3, "largest_component of 3 random nodes")

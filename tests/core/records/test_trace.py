@@ -9,9 +9,11 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coband.simulator.core.hosts.agent_host import AgentHost
+from coband.simulator.core.making.parts import _plain
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.records import trace as tr
@@ -107,6 +109,11 @@ def test_full_traces_hold_payloads_and_arms() -> None:
     assert {"values": [1.0, 1.0, 1.0]} in sends
     choices = [json.loads(row.detail) for row in rows if row.event == tr.CHOOSE and row.detail]
     assert choices[0] == {"arm": 1, "arms": [[1.0, 0.0], [0.0, 1.0]]}
+
+
+def test_complex_payloads_are_kept_as_two_parts() -> None:
+    found = json.dumps(_plain((np.array([1 + 2j, 3]), np.complex64(1j), 2.0)))
+    assert json.loads(found) == [{"real": [1, 3], "imag": [2, 0]}, {"real": 0, "imag": 1}, 2]
 
 
 def test_the_fingerprint_can_be_recomputed_from_the_rows() -> None:

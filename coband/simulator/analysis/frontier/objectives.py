@@ -16,17 +16,21 @@ ON_DEMAND = ("bits",)
 LEAST, MOST = 2, 4
 
 
-def objectives(names: Sequence[str], aim: str, metrics: Mapping[str, Metric]) -> tuple[Metric, ...]:
+def objectives(
+    names: Sequence[str], aim: str, metrics: Mapping[str, Metric], limited: Sequence[str] = ()
+) -> tuple[Metric, ...]:
     """The metrics with these names.
 
     Args:
         names: of metrics that say which end is better; empty for the problem's aim and scalars.
         metrics: what results have, by name.
+        limited: names of those that have a limit, and so are objectives too.
 
     Raises:
         ScenarioError: a name is unknown or given twice, nobody is better for it, or there are too few or too many.
     """
     wanted = list(names) or [aim, DEFAULT_COST]
+    wanted += [name for name in limited if name not in wanted]
     allowed = [name for name, metric in metrics.items() if metric.better is not None or name in ON_DEMAND]
     mark = Mark("--objectives")
     for name in wanted:

@@ -42,6 +42,7 @@ class Request:
         jobs: how many may run in all.
         trials: replications of each candidate in the search.
         sampler: what proposes candidates.
+        limited: names of metrics that have a limit, and so are objectives too.
     """
 
     objectives: tuple[str, ...] = ()
@@ -50,6 +51,7 @@ class Request:
     jobs: int = 400
     trials: int = SEARCH_REPLICATIONS
     sampler: Sampler = "tpe"
+    limited: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def load_search(
         request=asked,
         spaces=tuple(candidates.checked(space) for space in found),
         candidates=candidates,
-        chosen=objectives(asked.objectives, aim, scenario.metrics),
+        chosen=objectives(asked.objectives, aim, scenario.metrics, asked.limited),
         budget=Budget(asked.jobs, min(asked.trials, fresh), fresh),
         scenario_seed=scenario.seed,
     )

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 from coband.simulator.analysis.traces.reading import TraceReader
 from coband.simulator.core.nodes.node import Node
@@ -116,7 +117,10 @@ class Chain:
         else:
             began = f"{origin.event} at {origin.node}, which nothing in the run led to"
         messages = f"{self.messages} message{'' if self.messages == 1 else 's'}"
-        return f"event {event.seq} goes back to {began}: {messages} and {self.delay:.6g} time units before."
+        said = f"event {event.seq} goes back to {began}: {messages} and {self.delay:.6g} time units before"
+        steps = [(one.time - cause.time, one) for one, cause in pairwise(self.events)]
+        gap, end = max(steps, key=lambda step: step[0], default=(0.0, event))
+        return f"{said}; {gap:.6g} of them until event {end.seq}, {end.event} at {end.node}." if gap else f"{said}."
 
     def further(self, how: str) -> str:
         """A sentence on the causes of the turn at the end of the chain, if it has any.

@@ -49,7 +49,7 @@ def query(path: Path, sql: str, seconds: float, as_json: bool) -> None:
                 for row in answer.rows:
                     print_json(dict(zip(answer.columns, map(_plain, row), strict=True)))
             else:
-                tables.stream(answer.columns, ([cell(_plain(value)) for value in row] for row in answer.rows))
+                tables.stream(answer.columns, ([cell(_digits(value)) for value in row] for row in answer.rows))
 
 
 @contextmanager
@@ -73,6 +73,8 @@ def _ended_after(seconds: float) -> Iterator[None]:
 
 def _plain(value: object) -> object:
     """A value in a JSON type: bytes become hexadecimal digits, numbers that are not finite become null."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    return None if isinstance(value, float) and not math.isfinite(value) else _digits(value)
+
+
+def _digits(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else value

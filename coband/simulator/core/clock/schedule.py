@@ -6,7 +6,6 @@ for the protocol or out of reach is kept, and the turn is taken as soon as the a
 
 from __future__ import annotations
 
-import csv
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from pydantic import Field, model_validator
 from coband.simulator.core.config import TIME, Config, existing, read_anew
 from coband.simulator.core.randomness.distributions import Distribution
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.reading import DataError, number, read_table
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import gives
 
@@ -204,11 +204,12 @@ def recorded_rows(file: str, columns: Sequence[str]) -> Iterator[tuple[str, list
         ValueError: the file is missing, or begins otherwise.
     """
     path = existing(file, f"a CSV file with the columns {', '.join(columns)}")
-    with path.open(newline="") as stream:
-        rows = csv.reader(stream)
-        if [name.strip() for name in next(rows, [])] != columns:
-            raise ValueError(f"file {file!r} must begin with the line {','.join(columns)}")
-        yield from ((f"{file}:{rows.line_num}", row) for row in rows if row)
+    table = read_table(path)
+    if [*table.names] != [*columns]:
+        raise DataError(f"must begin with the line {','.join(columns)}", path, 1)
+    table.check_lengths()
+    for row, cells in enumerate(zip(*table.columns.values(), strict=True)):
+        yield table.place(row), list(cells)
 
 
 @lru_cache(maxsize=16)
@@ -230,14 +231,10 @@ def moment_of(row: list[str], place: str) -> tuple[float, int]:
     Raises:
         ValueError: it is no such row; the text names its place.
     """
-    try:
-        agent, time = row
-        turn = float(time), int(agent)
-    except ValueError:
-        raise ValueError(f"{place}: {','.join(row)!r} is no agent,time") from None
-    if turn[1] < 0 or not 0 <= turn[0] < math.inf:
-        raise ValueError(f"{place}: {','.join(row)!r} must have agent >= 0 and 0 <= time < infinity")
-    return turn
+    agent, time = map(number, row)
+    if not (agent >= 0 and agent.is_integer() and 0 <= time < math.inf):
+        raise ValueError(f"{place}: {','.join(row)!r} must have a whole agent >= 0 and 0 <= time < infinity")
+    return time, int(agent)
 
 
 class Phases(AnySchedule):

@@ -20,6 +20,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.clock.schedule import recorded_rows
 from coband.simulator.core.config import TIME, Config, read_anew
 from coband.simulator.core.nodes.node import Address
+from coband.simulator.core.reading import number
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import gives
 from coband.simulator.scenario_errors import BrokenOff
@@ -165,14 +166,11 @@ def _read_times(file: str) -> dict[Address, list[tuple[float, float]]]:
 
 
 def _times_of(row: list[str], place: str) -> tuple[Address, float, float]:
-    try:
-        agent, up, down = row
-        times = int(agent), float(up), float(down) if down.strip() else math.inf
-    except ValueError:
-        raise ValueError(f"{place}: {','.join(row)!r} is no agent,up,down") from None
-    if times[0] < 0 or not 0 <= times[1] < times[2]:
-        raise ValueError(f"{place}: {','.join(row)!r} must have agent >= 0 and 0 <= up < down")
-    return times
+    agent, up, down = map(number, row)
+    stays = math.isnan(down) or row[2].strip() == "inf"
+    if not (agent >= 0 and agent.is_integer() and 0 <= up < math.inf and (stays or up < down < math.inf)):
+        raise ValueError(f"{place}: {','.join(row)!r} must have a whole agent >= 0 and 0 <= up < down")
+    return int(agent), up, math.inf if stays else down
 
 
 AVAILABILITIES: Kinds[type[BaseAvailability]] = Kinds.of(

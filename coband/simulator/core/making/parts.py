@@ -177,6 +177,8 @@ def what_was_done(message: Message) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """A payload value as JSON can hold it."""
+    if isinstance(value, complex) or getattr(getattr(value, "dtype", None), "kind", "") == "c":
+        return {"real": _plain(value.real), "imag": _plain(value.imag)}
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, tuple | list):

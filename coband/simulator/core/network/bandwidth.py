@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from coband.simulator.arrays import IntArray
 from coband.simulator.core.config import RATE, SECONDS, Config, TimeUnit, Unit, existing, read_anew
 from coband.simulator.core.nodes.node import Address
+from coband.simulator.core.reading import DataError, numbers_in
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import gives
 
@@ -110,15 +111,16 @@ class Packets(BaseBandwidth):
 @lru_cache(maxsize=16)
 def _read_opportunities(file: str) -> IntArray:
     path = existing(file, "a text file with one time in milliseconds per line")
-    try:
-        times = np.array(path.read_text().split(), dtype=np.int64)
-    except (ValueError, OverflowError, UnicodeDecodeError) as error:
-        raise ValueError(f"file {file!r} must hold one whole number of milliseconds per line ({error})") from None
+    rows = numbers_in(path)
+    for line, row in rows:
+        if len(row) > 1 or not row[0].is_integer() or abs(row[0]) > 2**53:
+            raise DataError("the file must hold one whole number of milliseconds per line", path, line)
+    times = np.array([row[0] for _, row in rows], dtype=np.int64)
     if not times.size or times[0] < 0 or times[-1] == 0:
-        raise ValueError(f"file {file!r} must hold times >= 0 in milliseconds, and end with one > 0")
-    if (earlier := np.flatnonzero(np.diff(times) < 0)).size:
-        line = int(earlier[0]) + 2
-        raise ValueError(f"file {file!r}: the time {times[line - 1]} in line {line} is before that of the line above")
+        raise DataError("the file must hold times >= 0 in milliseconds, and end with one > 0", path)
+    for place in np.flatnonzero(np.diff(times) < 0)[:1].tolist():
+        text = f"the time {times[place + 1]} is before that of the line above"
+        raise DataError(text, path, rows[place + 1][0])
     return times
 
 

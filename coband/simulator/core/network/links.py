@@ -26,6 +26,7 @@ from coband.simulator.core.randomness.distributions import (
     number_is_constant,
 )
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.reading import numbers_in
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import gives
 
@@ -124,12 +125,8 @@ Rows = tuple[tuple[Annotated[float, Field(ge=0)], ...], ...]
 
 @lru_cache(maxsize=16)
 def _read_rows(file: str) -> Rows:
-    path = existing(file, "a text file with one row of delays per line")
-    try:
-        lines = path.read_text().splitlines()
-        return tuple(tuple(map(float, line.replace(",", " ").split())) for line in lines if line.strip())
-    except ValueError as error:
-        raise ValueError(f"file {file!r} must hold numbers, one row per line ({error})") from None
+    rows = numbers_in(existing(file, "a text file with one row of delays per line"))
+    return tuple(tuple(row) for _, row in rows)
 
 
 class BaseLatency(Config):

@@ -17,9 +17,10 @@ from pydantic import Field
 from pydantic.json_schema import JsonSchemaValue
 
 from coband.simulator.core.config import Config
-from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
+from coband.simulator.core.network.parts import sample_nodes
 from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.reading import read_graph
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import returns
 
@@ -205,7 +206,8 @@ class EdgeList(RandomGraph):
 
     kind: Literal["edge_list"]
     file: str
-    """One link per line, two node names apart by blanks, a tab or a comma; lines with # and a header are skipped."""
+    """One link per line, two node names apart by blanks, a tab, a comma or a semicolon; comments (#, %) and a header
+    are skipped. Or an adjacency matrix, GraphML (.graphml) or Matrix Market (.mtx). Any of them may be compressed."""
     sample: Literal["breadth_first", "random_walk", "largest_component"] = "random_walk"
     """random_walk: the first nodes that a random walk meets; largest_component: random nodes, one after the other,
     until they hold a connected part of the size; breadth_first: the nodes nearest to a random one, which in a graph
@@ -217,7 +219,7 @@ class EdgeList(RandomGraph):
         if _changed(path)[1] <= most:
             return None
         try:
-            read_edges(path, FIRST_LINKS)
+            read_graph(path, FIRST_LINKS)
         except ValueError as error:
             raise GraphError(str(error)) from None
         return f"the first {FIRST_LINKS:,} lines of {path.name}"
@@ -251,7 +253,7 @@ def _changed(path: Path) -> tuple[int, int]:
 @lru_cache(maxsize=2)
 def _read(path: Path, changed: int, size: int) -> nx.Graph[str]:
     try:
-        return read_edges(path)
+        return read_graph(path)
     except ValueError as error:
         raise GraphError(str(error)) from None
 

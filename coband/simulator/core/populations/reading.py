@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections import defaultdict
@@ -15,14 +14,13 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import existing
+from coband.simulator.core.reading import DataError, numbers_of, places_of, read_table, text_of
 
-CHUNK = 5_000
-"""Rows that are read at once."""
 SHOWN = 5
 """Bad rows that a message names."""
 Cells = Any
 """A list or an array of cells."""
-Table = dict[str, Cells]
+Columns = dict[str, Cells]
 """Columns by name."""
 
 
@@ -70,11 +68,11 @@ class BadRows:
         return np.flatnonzero(good)
 
 
-def columns_of(file: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> tuple[Table, BadRows]:
+def columns_of(file: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> tuple[Columns, BadRows]:
     """Columns of a table by name, and rows that are bad as they stand there.
 
     Args:
-        file: .csv, .parquet or .json (a list of objects).
+        file: .csv, perhaps compressed, .parquet or .json (a list of objects).
         numbers: columns to be read as numbers; an empty cell is nan.
         texts: columns to be left as they stand in the file.
 
@@ -82,91 +80,41 @@ def columns_of(file: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> 
         ValueError: it is missing, cannot be read, or lacks a column.
     """
     path = existing(file, "a table with one row per device, as .csv, .parquet or .json")
-    readers = {".csv": _csv_chunks, ".parquet": _parquet_chunks, ".json": _json_chunks}
-    if path.suffix not in readers:
-        raise ValueError(f"file {file!r} must end in {', '.join(readers)}")
-    bad, names = BadRows(file), (*numbers, *texts)
-    parts: dict[str, list[Cells]] = {name: [] for name in names}
-    try:
-        for chunk in readers[path.suffix](path, names, bad):
-            for name, cells in chunk.items():
-                parts[name].append(cells if name in texts else _as_numbers(cells, name, bad))
-            bad.rows += len(chunk[names[0]])
-    except (UnicodeDecodeError, json.JSONDecodeError, csv.Error) as error:
-        raise ValueError(f"file {file!r} is no {path.suffix[1:].upper()} file ({error})") from None
+    bad = BadRows(file)
+    if path.suffix == ".json":
+        cells = _json(path, (*numbers, *texts), bad)
+    else:
+        table = read_table(path, (*numbers, *texts))
+        cells = table.columns
+        for row in np.flatnonzero(table.lengths != len(table.names)).tolist():
+            bad.add(row, f"has {table.lengths[row]} cells: must have {len(table.names)}")
+    bad.rows = len(next(iter(cells.values()), ()))
     if not bad.rows:
         raise ValueError(f"file {file!r} has no rows; give one per device")
-    return {name: list(chain(*parts[name])) if name in texts else np.concatenate(parts[name]) for name in names}, bad
+    return cells | {name: _as_numbers(cells[name], name, bad) for name in numbers}, bad
 
 
-def _check_columns(file: Path, known: Sequence[str], names: Sequence[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise ValueError(f"file {str(file)!r} has no column {name!r}; it has {', '.join(known)}")
-
-
-def _csv_chunks(path: Path, names: Sequence[str], bad: BadRows) -> Iterator[Table]:
-    with path.open(newline="", encoding="utf-8-sig") as stream:
-        rows = csv.reader(stream)
-        header = [name.strip() for name in next(rows, [])]
-        _check_columns(path, header, names)
-        while chunk := list(islice(filter(None, rows), CHUNK)):
-            for place, length in enumerate(map(len, chunk)):
-                if length != len(header):
-                    bad.add(bad.rows + place, f"has {length} cells: must have {len(header)}")
-                    chunk[place] = [""] * len(header)
-            yield {
-                name: [row[place] for row in chunk] for name, place in ((name, header.index(name)) for name in names)
-            }
-
-
-def _parquet_chunks(path: Path, names: Sequence[str], bad: BadRows) -> Iterator[Table]:
+def _json(path: Path, names: Sequence[str], bad: BadRows) -> Columns:
     try:
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise ValueError("reading .parquet needs pyarrow: pip install 'coband[parquet]'") from None
-    try:
-        file = parquet.ParquetFile(path)
-        _check_columns(path, file.schema_arrow.names, names)
-        table = file.read(columns=list(names))
-    except OSError as error:  # also of pyarrow: no Parquet file
-        raise ValueError(f"file {str(path)!r} is no Parquet file ({error})") from None
-    yield {name: _parquet_cells(table.column(name)) for name in names}
-
-
-def _parquet_cells(column: Any) -> Cells:
-    numeric = str(column.type).startswith(("int", "uint", "float", "double", "halffloat"))
-    cells: Cells = column.to_numpy() if numeric and not column.null_count else column.to_pylist()
-    return cells
-
-
-def _json_chunks(path: Path, names: Sequence[str], bad: BadRows) -> Iterator[Table]:
-    rows = json.loads(path.read_bytes())
+        rows = json.loads(text_of(path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"the file is not JSON ({error.msg})", path, error.lineno) from None
     if not isinstance(rows, list):
-        raise ValueError(f"file {str(path)!r} must hold a list with one object per device")
+        raise DataError("the file must hold a list with one object per device", path)
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
             bad.add(place, "is no object")
             rows[place] = {}
-    if rows:
-        known: dict[str, None] = {}
-        for row in rows:
-            known.update(dict.fromkeys(row.keys() - known.keys()))
-        _check_columns(path, list(known), names)
-        yield {name: [row.get(name) for row in rows] for name in names}
+    places_of(path, list(dict.fromkeys(chain(*rows))), names if rows else ())
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _as_numbers(cells: Cells, column: str, bad: BadRows) -> FloatArray:
-    """A column of the rows that come next as numbers; nan for an empty cell, and for one that is no number."""
-    try:
-        return np.asarray(cells, dtype=np.float64)
-    except (ValueError, TypeError):
-        values = np.full(len(cells), math.nan)
-    for place, cell in enumerate(cells):
-        try:
-            values[place] = math.nan if cell is None or cell == "" else float(cell)
-        except (ValueError, TypeError):
-            bad.add(bad.rows + place, f"{column} is {cell!r}, which is no number")
+    """A column as numbers; nan for an empty cell, and for one that is no number."""
+    values = numbers_of(cells)
+    for place in np.flatnonzero(np.isinf(values)).tolist():
+        bad.add(place, f"{column} is {cells[place]!r}, which is no number")
+        values[place] = math.nan
     return values
 
 

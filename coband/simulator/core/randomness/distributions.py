@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import OF_THE_KEY, Config, Unit, existing, read_anew
+from coband.simulator.core.reading import numbers_in
 from coband.simulator.plugins.functions import load
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import finite, in_words, returns, written
@@ -199,12 +200,8 @@ class Pareto(BaseDistribution):
 
 @lru_cache(maxsize=16)
 def _read_values(file: str) -> tuple[float, ...]:
-    path = existing(file, "a text file with one delay per line")
-    try:
-        values = tuple(float(word) for word in path.read_text().split())
-    except ValueError as error:
-        raise ValueError(f"file {file!r} must hold one number per line ({error})") from None
-    return values
+    rows = numbers_in(existing(file, "a text file with one delay per line"))
+    return tuple(value for _, row in rows for value in row)
 
 
 class Empirical(BaseDistribution):

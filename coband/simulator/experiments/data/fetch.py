@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from coband.simulator.core.network.edge_lists import read_edges
+from coband.simulator.core.reading import read_graph
 from coband.simulator.experiments.runs.code_version import file_sha256
 from coband.simulator.problems.datasets import (
     DATASETS,
@@ -120,7 +120,7 @@ def _failed(dataset: PublicDataset, target: Path, why: str) -> FetchError:
 def _difference(dataset: GraphDataset, file: Path) -> str:
     """How a file differs from the published graph; empty where it does not."""
     try:
-        graph = read_edges(file)
+        graph = read_graph(file)
     except (OSError, ValueError) as error:
         return str(error)
     nodes, links = graph.number_of_nodes(), graph.number_of_edges()

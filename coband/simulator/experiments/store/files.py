@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -229,10 +230,21 @@ def _started(run: Path) -> tuple[str, int, str]:
     return str(manifest_of(run).get("started") or ""), written, str(run)
 
 
+def content_of(file: Path) -> bytes:
+    """The content of a file; not of a pipe, which would never end.
+
+    Raises:
+        OSError: there is no such file, or it cannot be read.
+    """
+    if not file.is_file():
+        raise FileNotFoundError(errno.ENOENT, "it is not a file", str(file))
+    return file.read_bytes()
+
+
 def manifest_of(run: Path) -> Manifest:
     """The manifest beside a run's store; empty if there is none that can be read."""
     try:
-        found = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
+        found = json.loads(content_of(run / MANIFEST))
     except (OSError, ValueError, RecursionError):
         return {}
     return cast(Manifest, found) if isinstance(found, dict) else {}

@@ -145,9 +145,7 @@ class StoredRun:
         except sqlite3.DatabaseError as error:
             if "not a database" in str(error):
                 raise StoreError(f"{file} is not a run store of coband ({error}).") from error
-            if whole or not _killed_early(error):
-                raise opening.damaged(file, error) from error
-            return
+            raise opening.damaged(file, error) from error
         known = {job.id: job for job in self.jobs}
         # A job's own file counts until the run's file has taken it in.
         newer = {job.id: job for job in found if job.id not in known or known[job.id].status == "waiting"}
@@ -277,7 +275,7 @@ def open_run(path: Path) -> StoredRun:
     """
     if path.is_dir():
         file = path / files.DATABASE
-        jobs = sorted((path / files.JOBS).glob("*.sqlite"))
+        jobs = sorted(filter(Path.is_file, (path / files.JOBS).glob("*.sqlite")))
     else:
         file, jobs = path, []
     if not file.is_file():
@@ -296,11 +294,6 @@ def open_run(path: Path) -> StoredRun:
         run.close()
         raise
     return run
-
-
-def _killed_early(error: sqlite3.Error) -> bool:
-    """Whether a file has no tables yet, as that of a job killed at its very beginning."""
-    return "no such table" in str(error) or "no such column" in str(error)
 
 
 def read_series(part: sqlite3.Connection, job: int, replication: int) -> Series:

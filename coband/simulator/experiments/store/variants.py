@@ -11,7 +11,7 @@ from coband.simulator.core.config import JsonObject
 from coband.simulator.experiments.runs.planner import Parameter
 from coband.simulator.experiments.runs.results import Results
 from coband.simulator.experiments.scenario.yaml_nodes import plain, read
-from coband.simulator.experiments.store.files import RESULTS, StoreError
+from coband.simulator.experiments.store.files import RESULTS, StoreError, content_of
 from coband.simulator.experiments.store.store import StoredRun
 
 CHOICES = "algorithms."
@@ -89,7 +89,7 @@ def summary(run: StoredRun) -> Results:
         return run.results()
     file = run.file.parent / RESULTS
     try:
-        found: Results = json.loads(file.read_bytes())
+        found: Results = json.loads(content_of(file))
         _ = found["results"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         again = f"`coband sweep FILE --resume --out {file.parent}` writes it again."

@@ -1,67 +1,14 @@
-"""Graphs in files of links, as SNAP publishes them, and connected parts of them."""
+"""Connected parts of graphs."""
 
 from __future__ import annotations
 
-import re
 from collections import deque
-from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     import networkx as nx
-
-_APART = re.compile(r"[\s,]+")
-
-
-def read_edges(path: Path, most: int | None = None) -> nx.Graph[str]:
-    """An undirected graph from a file with one link per line; loops are dropped, repeated links count once.
-
-    Two names apart by blanks, tabs or a comma; what follows them on the line is ignored, and so are empty lines, lines
-    that start with # and a header of words before the first numbers. Nodes stand in ascending order of their numbers
-    where all are numbers.
-
-    Args:
-        most: only so many lines; None for all.
-
-    Raises:
-        ValueError: a line is no link, or there is none; the text starts with file and line.
-    """
-    pairs: list[tuple[str, str]] = []
-    for number, line in enumerate(_lines(path, most), start=1):
-        words = _APART.split(line.strip())
-        if not words[0] or words[0].startswith("#"):
-            continue
-        if len(words) < 2:
-            raise ValueError(f"{path}:{number}: {line.strip()!r} is no link; two nodes are expected")
-        pairs.append((words[0], words[1]))
-    if len(pairs) > 1 and not _numeric(pairs[0]) and _numeric(pairs[1]):
-        pairs = pairs[1:]
-    if not pairs:
-        raise ValueError(f"{path}: the file has no links")
-    names = {name for pair in pairs for name in pair}
-    import networkx as nx  # slow to import, and only few kinds of graphs need it
-
-    graph: nx.Graph[str] = nx.Graph()
-    ordered = sorted(names)
-    if all(name.isdecimal() for name in names):
-        ordered.sort(key=int)
-    graph.add_nodes_from(ordered)
-    graph.add_edges_from((first, second) for first, second in pairs if first != second)
-    return graph
-
-
-def _lines(path: Path, most: int | None) -> list[str]:
-    if most is None:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        return list(islice(lines, most))
-
-
-def _numeric(pair: tuple[str, str]) -> bool:
-    return all(name.isdecimal() for name in pair)
 
 
 def sample_nodes(graph: nx.Graph[str], count: int, method: str, rng: np.random.Generator) -> tuple[list[str], str]:
