@@ -1,7 +1,5 @@
 """What holds for the whole suite: its order, and that nothing in it depends on how busy the machine is."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import os

@@ -1,7 +1,5 @@
 """One check of many cases: all of them are tried, and the report names those that fail."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Which of many alike cases run every day: the whole suite stays within minutes, and ``make slow`` runs the others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Scenarios that take long are counted at their own sizes by ``make slow``, and every day at the sizes in ``SMALLER``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """How several test processes share the tests (pytest-xdist)."""
 
-from __future__ import annotations
-
 from xdist.scheduler import LoadScopeScheduling
 
 ONE_BY_ONE = ("tests/scenarios/", "tests/docs/test_pages.py")

@@ -1,7 +1,5 @@
 """Which versions of libraries a test has."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 
 from packaging.version import Version

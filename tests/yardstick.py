@@ -5,8 +5,6 @@ has the quick variants of all scenarios but claims and suite, whole random scena
 that are used most. Random scenarios are stored as documents: a feature that is dropped changes no other one of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

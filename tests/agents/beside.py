@@ -1,7 +1,5 @@
 """A run without delays beside its oracle: what tests of several algorithms have in common."""
 
-from __future__ import annotations
-
 from types import ModuleType, SimpleNamespace
 from typing import Any
 

@@ -7,8 +7,6 @@ too, as after a change that is to have no effect; ``compare`` prints by how much
 variant differ, where that is more than a tenth, as after a change of what nodes do about lost messages.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import defaultdict

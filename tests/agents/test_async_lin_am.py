@@ -1,7 +1,5 @@
 """Async-LinUCB-AM: runs are the pseudo-code, rewards are divided, worlds have a common and a personal part."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

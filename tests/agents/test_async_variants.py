@@ -1,7 +1,5 @@
 """Async-KernelUCB beyond the paper's defaults: delta transfer, interleaved exchanges, blocking, delays."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Batched pure exploration: the run is the pseudo-code, counts are closed forms, all nodes find the same batches."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any

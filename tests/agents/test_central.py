@@ -1,7 +1,5 @@
 """CLUB and GoB.Lin on a graph against their originals, in which one program chooses for all users, as plain loops."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 from types import SimpleNamespace

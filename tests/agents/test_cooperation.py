@@ -1,7 +1,5 @@
 """Coop-, Eager-, Naive- and Dist-KernelUCB against Algorithms 1 to 3 written as plain loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

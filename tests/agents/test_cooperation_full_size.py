@@ -1,7 +1,5 @@
 """Every algorithm on a graph at the paper's size: it ends, and its counts have their closed forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """DELB and RCLB: runs are the pseudo-code, pulls are dealt out, medians are near the truth, long phases are noticed."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any

@@ -6,8 +6,6 @@ have no other attributes, those without ``eq`` are told apart by identity. ``pyt
 writes the file anew.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pkgutil

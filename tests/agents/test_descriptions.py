@@ -1,7 +1,5 @@
 """What ``coband describe`` says about communication is what runs send."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

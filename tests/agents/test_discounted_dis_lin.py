@@ -1,7 +1,5 @@
 """Discounted DisLinUCB: a run is the plain loops, its limits are D-LinUCB and DisLinUCB, and what is late is older."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """DUETS: the run is the pseudo-code, no query point travels, counts are closed forms, masks are equal everywhere."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Turns that are worked out together, against plain loops over them one by one."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

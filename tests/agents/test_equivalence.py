@@ -1,7 +1,5 @@
 """Zero-delay equivalence: a run without delays is the paper's pseudo-code, arm by arm and scalar by scalar."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

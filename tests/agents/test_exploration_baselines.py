@@ -1,7 +1,5 @@
 """Baselines and options of Du et al. 2023: equal to the oracles, in the published order, or refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from math import sqrt

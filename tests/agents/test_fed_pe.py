@@ -1,7 +1,5 @@
 """Fed-PE: the run is the pseudo-code, counts are closed forms, designs are optimal, arms stay as they should."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """FedUCB: runs are the pseudo-code, noise is what the paper prints, and epsilon is what accountants and attacks say."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Linear bandits with a server: a run without delays is the pseudo-code; triggers, counts, conservation."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """On a fixed domain the algorithms keep their posteriors up to date, and decide as the plain forms do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

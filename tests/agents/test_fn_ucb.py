@@ -1,7 +1,5 @@
 """FN-UCB: a run without delays is algorithms 1 and 2 of Dai et al. 2023; sizes of payloads; conservation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """FTS, FTS-DE, DP-FTS, DP-FTS-DE: runs are the pseudo-code, counts are closed forms, epsilon is that of accountants."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from pathlib import Path

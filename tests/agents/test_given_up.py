@@ -1,7 +1,5 @@
 """Messages that the transport gives up: no statistics are lost or counted twice, and the trace says what happened."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The head of an algorithm's file: the paper, the oracle that is the paper's pseudo-code, and what to read next."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

@@ -1,8 +1,6 @@
 """One mechanism of a protocol each, pinned so that what it computes differs as soon as the mechanism does: what is
 given back when an exchange is given up, and whose statistics a synchronisation without everyone adds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Whatever a trace is asked about models and eliminations is answered from these notes: each stands there once.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

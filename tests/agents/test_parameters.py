@@ -3,8 +3,6 @@
 They are promised to users, and pinned in a file; ``python -m tests.agents.test_parameters`` writes it again on purpose.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

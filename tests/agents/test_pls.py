@@ -1,7 +1,5 @@
 """PLS: the run is the pseudo-code, bits are those of the code, rounding is unbiased and within its error."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any

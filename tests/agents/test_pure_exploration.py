@@ -1,7 +1,5 @@
 """CoKernelFC, CoKernelFB and their baselines: equal to the oracle, counted exactly, and as good as the paper says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from math import log2

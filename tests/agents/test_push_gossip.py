@@ -1,7 +1,5 @@
 """Push gossip against plain loops, its closed form, and what it is good for."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

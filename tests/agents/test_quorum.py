@@ -1,7 +1,5 @@
 """Synchronous servers that do not wait for everyone: what is late is taken in by the next synchronisation, once."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import pairwise, product
 from typing import Any

@@ -1,7 +1,5 @@
 """Agents that learn alone, on a star and on a graph: a run is the plain loop, arm by arm, and nothing is ever sent."""
 
-from __future__ import annotations
-
 from functools import partial
 from types import SimpleNamespace
 from typing import Any

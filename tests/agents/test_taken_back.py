@@ -1,7 +1,5 @@
 """An upload that did not get through is the agent's news again, whichever copy of it comes back."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Widths of kernel bandits cover the rewards' means, whatever the ridge parameter is."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

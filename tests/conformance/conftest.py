@@ -1,7 +1,5 @@
 """Algorithms that are registered for one test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

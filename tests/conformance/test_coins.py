@@ -1,7 +1,5 @@
 """Random numbers from anything but a node's own stream are noticed, however a protocol comes by them."""
 
-from __future__ import annotations
-
 import gc
 import random
 from collections.abc import Callable

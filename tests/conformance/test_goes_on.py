@@ -1,7 +1,5 @@
 """Each wrong protocol fails the case for what is wrong with it, and only where that can be seen."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

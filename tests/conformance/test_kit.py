@@ -1,7 +1,5 @@
 """The kit finds what is planted: each broken algorithm is caught, with a sentence that says what is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count

@@ -1,7 +1,5 @@
 """What messages may hold, as the kit says it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

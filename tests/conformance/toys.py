@@ -1,7 +1,5 @@
 """A small protocol that goes on after any fault, and ways to spoil it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 

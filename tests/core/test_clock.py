@@ -1,7 +1,5 @@
 """The clock: the order of what is due, and SimPy's own events beside it."""
 
-from __future__ import annotations
-
 import pytest
 
 from coband.simulator.core.clock.clock import DELIVERY, STATE, TIMER, TURN, Clock

@@ -1,7 +1,5 @@
 """Files that scenarios name are read again once they have changed, in one process too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The closest decision of a run: what counts as one, and that looking at it changes nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

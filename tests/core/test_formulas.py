@@ -1,7 +1,5 @@
 """The language of formulas: what it computes, and that it does nothing else."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nodes that are made when they first act: the same runs, and only as many nodes as act."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Distributions, streams, schedules, messages: one test per promise."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import FrozenInstanceError, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plugins whose methods return what they must not, or take other parameters: the sentence names the place."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

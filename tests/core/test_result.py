@@ -1,7 +1,5 @@
 """What nodes report becomes numbers of the result, as the metrics of their algorithm say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

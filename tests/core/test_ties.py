@@ -1,7 +1,5 @@
 """Ties between arms: which of several with exactly the same score an agent pulls."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

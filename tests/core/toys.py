@@ -1,7 +1,5 @@
 """A small world and a small protocol to test the machinery with: no mathematics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 

@@ -1,7 +1,7 @@
 """The documentation does what it says: its commands are run, its Python is executed, its scenarios are used.
 
 Each command of ``coband`` that no other test starts is run once as a program of its own, where the pages first use it,
-and otherwise here: starting the program takes longer than most examples.
+and otherwise here, also with algorithms of plugins: starting a program takes longer than most examples.
 """
 
 import doctest
@@ -12,7 +12,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
@@ -25,13 +26,20 @@ from sybil.example import SybilFailure
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 
 from coband.simulator.cli.main import main
+from coband.simulator.experiments.registry import registry
+from coband.simulator.plugins import entry_points
 from coband.simulator.plugins.kinds import LISTS
+from tests.everyday import slow
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
 TEMPLATES = {"fed_ucb1": ROOT / "coband" / "simulator" / "templates" / "own-algorithm"}
 PAGES = sorted(path for folder in (DOCS, DOCS / "howto") for path in folder.glob("*.md"))
+KITS = ("fed_ucb1", "round_ucb1")
+"""Algorithms of plugins, whose tests are the whole conformance kit."""
+FEW = "not one_at_a_time and not renewal"
+"""Which of these tests run every day."""
 PLUGINS = "plugins"  # where a page's `pip install` puts things
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 COMMAND = re.compile(r"^\$ (coband (\w+).*)$", re.MULTILINE)
@@ -76,37 +84,73 @@ def execute(command: str) -> tuple[int, str]:
     """Run a command of a page; what it prints goes with the messages if it ends with another status than 0."""
     words = shlex.split(command)
     if words[:2] in (["coband", "run"], ["coband", "check"]):
-        words += ["--workers", "1", *["--replications", "1"] * ("full" in words)]  # small: workers start longer
-    alone = words[0] != "coband" or command in FIRST_USES.values() or Path(PLUGINS).exists()
-    code, output, errors = (as_program if alone else in_this_process)(words)
-    return code, output + (errors if code else "")
+        words += ["--workers", "1", *["--replications", "1"] * bool({"full", "runs/chatty"} & {*words})]  # nobody reads
+    if words[:2] == ["pip", "install"]:
+        return install(words[-1])
+    if words[:2] == ["python", "-c"]:
+        return in_this_process(words, lambda: exec(words[2], {}))
+    words += ["-k", FEW] * (words[:2] == ["python", "-m"] and words[-1] in KITS)
+    kinds = Path(PLUGINS).exists() and not any(map(os.path.exists, KITS))  # models know those of before
+    if words[0] == "coband" and command not in FIRST_USES.values() and not kinds:
+        return in_this_process(words, lambda: main(words[1:]))
+    return as_program([sys.executable, *["-m", "coband"] * (words[0] == "coband"), *words[1:]])
 
 
-def in_this_process(words: list[str]) -> tuple[int, str, str]:
+def in_this_process(words: list[str], call: Callable[[], object]) -> tuple[int, str]:
     with (
         mock.patch.object(sys, "argv", words),
+        mock.patch.dict(os.environ, COLUMNS="160"),
         redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as output,
         redirect_stderr(io.StringIO()) as errors,
-        pytest.raises(SystemExit) as exit_,
     ):
-        main(words[1:])
+        try:
+            call()
+            code = 0
+        except SystemExit as exit_:
+            code = int(exit_.code or 0)
     output.seek(0)
-    return exit_.value.code, output.read(), errors.getvalue()
+    return code, output.read() + errors.getvalue() * bool(code)
 
 
-def as_program(words: list[str]) -> tuple[int, str, str]:
-    """Run a command with this Python; `pip install` goes to a folder of the page's own."""
-    programs = {"coband": [sys.executable, "-m", "coband"], "python": [sys.executable], "pip": []}
-    arguments = [*programs[words[0]], *words[1:]]
-    if words[:2] == ["pip", "install"]:
-        if not Path(words[-1]).exists():
-            shutil.copytree(TEMPLATES.get(words[-1], EXAMPLES / words[-1]), words[-1])
-        quiet = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--no-warn-conflicts"]
-        arguments = [sys.executable, "-m", "pip", "install", *quiet, "--target", PLUGINS, f"./{words[-1]}"]
+def as_program(arguments: list[str]) -> tuple[int, str]:
     path = os.pathsep.join([PLUGINS, str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "160", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment)
-    return done.returncode, done.stdout, done.stderr
+    return done.returncode, done.stdout + done.stderr * bool(done.returncode)
+
+
+def install(plugin: str) -> tuple[int, str]:
+    """Install a plugin into a folder of the page's own; from now on this process has it."""
+    if not Path(plugin).exists():
+        shutil.copytree(TEMPLATES.get(plugin, EXAMPLES / plugin), plugin)
+    quiet = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--no-warn-conflicts"]
+    done = as_program([sys.executable, "-m", "pip", "install", *quiet, "--target", PLUGINS, f"./{plugin}"])
+    sys.path[:0] = [str(Path(PLUGINS).resolve())] * (str(Path(PLUGINS).resolve()) not in sys.path)
+    look_again()
+    return done
+
+
+def look_again() -> None:
+    """Forget which packages are installed."""
+    for remembered in (entry_points._all_installed, entry_points.distributions, registry._installed):
+        remembered.cache_clear()
+    for one in LISTS.values():
+        one._installed = None
+
+
+@contextmanager
+def of_its_own(folder: Path) -> Iterator[None]:
+    """What a page registers, installs into a folder and imports from it is gone after it."""
+    before = {*sys.modules}
+    with mock.patch.object(sys, "path", [*sys.path]), pytest.MonkeyPatch.context() as patch:
+        for one in LISTS.values():
+            patch.setattr(one, "registered", {})
+        yield
+    if (folder / PLUGINS).exists():
+        look_again()
+        for name in {*sys.modules} - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
+                del sys.modules[name]
 
 
 BOOK = Sybil(
@@ -128,9 +172,15 @@ def first_failure(page: Path) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
-def test_the_examples_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("page", "few"),
+    [*((page, True) for page in PAGES), slow((DOCS / "tutorial.md", False))],
+    ids=lambda value: str(value.relative_to(DOCS)) if isinstance(value, Path) else "few" if value else "all",
+)
+def test_the_examples_of_a_page(page: Path, few: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the tutorial's tests the conformance kit's are, every day, those of one schedule."""
     monkeypatch.chdir(tmp_path)
-    for one in LISTS.values():  # what a page registers is its own
-        monkeypatch.setattr(one, "registered", {})
-    assert first_failure(page) is None
+    if not few:
+        monkeypatch.setattr(sys.modules[__name__], "FEW", "")
+    with of_its_own(tmp_path):
+        assert first_failure(page) is None

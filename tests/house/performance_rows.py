@@ -1,7 +1,5 @@
 """What has to be fast: each row of the two tables of performance targets, and the cases that measure it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 STRUCTURES: Mapping[str, tuple[str, ...]] = {

@@ -1,7 +1,5 @@
 """Ratios on file: what counts as a fall, and what the page shows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks import history

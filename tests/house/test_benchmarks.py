@@ -1,7 +1,5 @@
 """The benchmarks cover every row of the performance targets, and their cases run."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

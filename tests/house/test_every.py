@@ -1,7 +1,5 @@
 """Tests of many cases: each case is tried once, the slow ones apart, wherever among several lists they are."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

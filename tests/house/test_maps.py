@@ -3,8 +3,6 @@
 ``python -m tests.house.test_maps`` draws the floors in docs/house.md again.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

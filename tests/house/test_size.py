@@ -4,8 +4,6 @@ A room is a folder with Python files of its own; its ceiling stands in ``sizes.j
 room takes them from another, since the sums stay. ``python -m tests.house.test_size`` lowers ceilings to what is there.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of a module run in one process, but for those that share nothing and take long."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

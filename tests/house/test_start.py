@@ -1,7 +1,5 @@
 """What importing `coband` does: it pins BLAS, and imports public names when they are used."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

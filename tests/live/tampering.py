@@ -4,8 +4,6 @@ A proxy on loopback passes greetings on as they are, and hands every frame after
 with other bytes. `Tampering` makes such changes: of a frame that is valid it keeps all but one thing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

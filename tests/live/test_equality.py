@@ -1,7 +1,5 @@
 """In virtual time a live run is the simulated one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

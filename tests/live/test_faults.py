@@ -1,7 +1,5 @@
 """Processes that are killed and started again: nothing is lost, and nothing counted twice."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import re

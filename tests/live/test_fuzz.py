@@ -1,7 +1,5 @@
 """Conversations of hub and stations in which one frame is nearly right: nobody crashes, hangs or shows a traceback."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable

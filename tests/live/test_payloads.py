@@ -1,7 +1,5 @@
 """Live runs with a wire: the bytes on the socket are the ledger's bits, and virtual time gives the simulated run."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """What comes in from outside: wrong tokens, malformed, oversized and impossible frames."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import struct

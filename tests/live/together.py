@@ -1,7 +1,5 @@
 """Live runs whose hub and stations are tasks of one process, over TCP on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress

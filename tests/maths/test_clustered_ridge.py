@@ -1,7 +1,5 @@
 """Ridge estimates of clusters against plain sums."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coband.simulator.maths.posteriors.clustered_ridge import ClusteredRidge

@@ -1,7 +1,5 @@
 """How hard an instance is and whether theorems hold, against kernel formulas in plain loops."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Posteriors of several agents' observations against dense solves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Min-max designs against general solvers, the gap against the truth, rounding against equation 6 of Du et al. 2023."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

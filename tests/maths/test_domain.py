@@ -1,7 +1,5 @@
 """Posteriors over a fixed domain equal the plain forms and dense solves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

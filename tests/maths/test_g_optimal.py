@@ -1,7 +1,5 @@
 """G-optimal designs for several clients: certificates, known optima, the min-max solver, few arms, bad cases."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

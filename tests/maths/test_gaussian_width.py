@@ -1,7 +1,5 @@
 """The Gaussian width and its design against random draws, a general solver and values in closed form."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise
 from math import pi
 

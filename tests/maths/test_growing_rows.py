@@ -1,7 +1,5 @@
 """Tables that grow at the end, against stacks of all rows: small ones without spare room, large ones, forks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

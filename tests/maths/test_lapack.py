@@ -1,7 +1,5 @@
 """The LAPACK routines: those of SciPy, loaded by themselves."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any
 

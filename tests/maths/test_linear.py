@@ -1,7 +1,5 @@
 """Ridge regression by low-rank updates against dense inverses, and the drift of a long run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

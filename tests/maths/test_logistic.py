@@ -1,7 +1,5 @@
 """Logistic regression: projection against a general solver, gradients against differences, descent to its bound."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

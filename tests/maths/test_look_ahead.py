@@ -1,7 +1,5 @@
 """Scores with arms left out and solves prepared: the largest ones, and all exact ties, are those of the dense solve."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Networks: gradients against finite differences and autograd, initialisation, training against loops."""
 
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Dictionaries of growing Nystrom posteriors: the points of a greedy choice in plain loops, and the same moments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

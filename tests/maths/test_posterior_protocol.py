@@ -1,7 +1,5 @@
 """Every posterior keeps what ``Posterior`` promises, and says what its plain definition says."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Regions of a domain: points that hang together, in the order of their first points."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coband.simulator.maths.exploration.duets import Regions

@@ -1,7 +1,5 @@
 """Solves that are remembered: who asks twice is answered once, and never about other points."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

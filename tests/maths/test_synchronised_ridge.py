@@ -1,7 +1,5 @@
 """What has been given out and taken back is news exactly once, and versions of a ridge regression do not change."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import numpy as np

@@ -3,8 +3,6 @@
 Pulls are told apart by their number among all pulls. What a model has is a set of pulls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from coband.simulator.experiments.store.store import Event

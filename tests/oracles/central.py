@@ -4,8 +4,6 @@ Sources: "Online Clustering of Bandits" (Gentile, Li and Zappella 2014), figure 
 "A Gang of Bandits" (Cesa-Bianchi, Gentile and Zappella 2013), figure 2.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

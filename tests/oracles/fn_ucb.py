@@ -1,7 +1,5 @@
 """FN-UCB: "Federated Neural Bandits" (Dai et al. 2023), algorithms 1 and 2, with dense inverses and stored sums."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.oracles import SERVER, Coins, Config, Kernel, OracleRun, Turns, World

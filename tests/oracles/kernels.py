@@ -1,7 +1,5 @@
 """The kernels of a scenario, written out from differences and inner products: k(x, x) of a stationary one is 1."""
 
-from __future__ import annotations
-
 from functools import reduce
 from typing import Any
 

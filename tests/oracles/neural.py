@@ -5,8 +5,6 @@ factor. A network is a list of (W, b) by layer, b None without biases; its flat 
 layer.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

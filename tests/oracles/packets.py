@@ -1,7 +1,5 @@
 """A recorded link as a plain loop over its packets, after Mahimahi (Netravali et al. 2015)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -4,8 +4,6 @@ and Thompson sampling.
 ``coins(agent)``: linear sampling draws d normals a turn, the others one per arm; neural ones draw theta_0 before.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Nothing is downloaded: hatchling builds, pip installs wheels alone, and the new environment sees this one's libraries.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -273,14 +271,18 @@ GUARDmain()
 
 
 @pytest.fixture(scope="module")
-def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python of a new environment with coband and the libraries that it cannot do without, and no other."""
+def bare_python(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python of a new environment with the other one's coband, which is compiled once, and the libraries that it
+    cannot do without, and no other."""
     place, libraries = tmp_path_factory.mktemp("bare"), tmp_path_factory.mktemp("libraries")
+    scripts = {"base": str(python.parents[1]), "platbase": str(python.parents[1])}
+    for path in Path(sysconfig.get_path("purelib", "venv", scripts)).glob("coband*"):
+        (libraries / path.name).symlink_to(path)
     for name in required("coband"):
         for top in {file.parts[0] for file in metadata.files(name) or () if ".." not in file.parts}:
             if not (libraries / top).exists():
                 (libraries / top).symlink_to(Path(sysconfig.get_path("purelib")) / top)
-    return environment(place, [wheel], libraries)
+    return environment(place, [], libraries)
 
 
 def required(name: str) -> set[str]:

@@ -1,7 +1,5 @@
 """Scenarios in which the examples of the reference are tried."""
 
-from __future__ import annotations
-
 import pickle
 from functools import cache
 from pathlib import Path

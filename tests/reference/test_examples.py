@@ -1,7 +1,5 @@
 """Every example of the reference is a part of a scenario that validates."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

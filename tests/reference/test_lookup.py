@@ -1,7 +1,5 @@
 """What words name, and that the terminal and the pages say it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The communication counts of every quick scenario stay what they are."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import golden

@@ -1,7 +1,5 @@
 """Headers of scenarios hold settings; what was found is in results files, with its interval."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """nu of Neural UCB and Neural TS: in scenarios that of Dai et al. 2023, in claims about its code that of the stored
 runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Sizes are the numbers of agents, turns, domain points and replications, the budg
 lengths that are stated in turns, which shrink with the number of turns. What a run records (``trace``) may differ too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What servers keep is the sum of what came, and the check of it sees when it is not."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Servers of synchronisations, by what comes of them: for whom they wait, what agents get that missed a model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -30,7 +30,7 @@ SCALED = re.compile(
 """Keys that make a study smaller; what goes with the turns does so, too: ramps, the end of training, drift, memory."""
 REPLICATIONS = 2
 LONG = """
-adversity/study_async_defended adversity/study_async_price adversity/study_privacy_local
+adversity/study_async_defended adversity/study_async_price adversity/study_async_sum adversity/study_privacy_local
 adversity/study_privacy_tree async_kernel_ucb/figure_2_scalars_f1 async_kernel_ucb/lemma_4_1_dictionary
 async_lin_ucb/theorem_scalars_turns cope_kb/figure_3_closeness cope_kb/theorem_1_rounds faults/study_capacity_time
 pls/public_code_delb
@@ -107,7 +107,7 @@ def at_all_settings(placed: PlacedClaim) -> list[Claim]:
     return [placed.claim.at(setting) for setting in placed.claim.settings()]
 
 
-@every("size", SIZES)
+@every("size", ["full", slow("quick"), "toy"])
 @every("paper", PAPERS)
 def test_every_term_means_one_variant(paper: str, size: Size, monkeypatch: pytest.MonkeyPatch) -> None:
     if paper == "fleet":  # its scenarios can be read only where their files are

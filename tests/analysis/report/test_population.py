@@ -93,7 +93,7 @@ ROWS = [*(SAID[:end] for end in range(1, 7)), *(SAID[start:] for start in range(
 PANELS = list(product(ROWS, (False, True), (False, True)))
 
 
-@every("said, hours, energy", [one if place % 5 == 0 else slow(one) for place, one in enumerate(PANELS)])
+@every("said, hours, energy", [one if place % 7 == 0 else slow(one) for place, one in enumerate(PANELS)])
 def test_no_panel_lies_over_another(said: tuple[str, ...], hours: bool, energy: bool) -> None:
     """Whatever devices say and whatever became of them, so that rows have different numbers of panels."""
     values = np.linspace(0.1, 0.9, 20)

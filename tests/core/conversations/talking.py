@@ -1,7 +1,5 @@
 """Nodes that talk, and a wire on which the test decides what becomes of each message."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """A question has one outcome: its answer, or a reason why there is none; mistakes are named with what to write."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Questions to many: whose answers end the wait, what is known of the others, and what a round continues."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

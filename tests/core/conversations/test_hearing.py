@@ -1,7 +1,5 @@
 """An answer that is asked for and listened for at once; members that are gone; all that may be said of a question."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

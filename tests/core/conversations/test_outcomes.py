@@ -1,7 +1,5 @@
 """Whatever is lost, doubled or late, each question has one outcome, and is undone if it never came."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings

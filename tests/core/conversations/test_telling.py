@@ -1,7 +1,5 @@
 """What is told comes through, or is taken back; what comes early is kept; conversations end where they are ended."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Turns of one instant taken by one event, against an event for each turn: nothing but time may differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

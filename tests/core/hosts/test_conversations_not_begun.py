@@ -1,7 +1,5 @@
 """A node that returns the call of an ``async def`` as its outbox: the mistake, the node and what to write are named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

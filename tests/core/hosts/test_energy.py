@@ -1,7 +1,5 @@
 """Energy: batteries by hand and against a plain loop, and what checks notice."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,8 +1,6 @@
 """Loss in bursts, duplication, order, rates, delays between pairs, outages, availability: each by hand or in the long
 run; and all of them at once."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

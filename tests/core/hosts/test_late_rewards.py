@@ -1,7 +1,5 @@
 """Rewards that come late, or are refused; what every algorithm does meanwhile is in ``test_every_algorithm``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

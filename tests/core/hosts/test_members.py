@@ -1,7 +1,5 @@
 """Agents that join and leave, or are refused; what every algorithm does is in ``test_every_algorithm``."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What nodes return and messages hold that they must not: the mistake, its place and what to write are named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Phases of batched pulls, and messages between agents, on a protocol without mathematics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Graphs from generators and files."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any

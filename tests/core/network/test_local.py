@@ -1,7 +1,5 @@
 """The LOCAL service: closed forms, hop by hop against direct, losses and partitions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any, ClassVar

@@ -1,8 +1,6 @@
 """One mechanism each, pinned so that the run differs as soon as the mechanism does: windows, streams of links,
 acknowledgements, and the healing of a network."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Runs of a toy protocol over networks whose times can be worked out by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

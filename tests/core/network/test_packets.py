@@ -1,7 +1,5 @@
 """Recorded links: the same as a loop over packets, also on real recordings, and what is no recording."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Messages to one neighbour of a graph, and to a drawn few."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, ClassVar
 

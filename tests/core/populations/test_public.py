@@ -1,7 +1,5 @@
 """Public measurements: FLASH as FLHetBench has it, and FedScale's pickles, also a malicious one."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Runs with devices: the same as with the keys that the devices stand for, and checked in full."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables of devices: units, windows, bad rows by number, orders; and what scenarios are told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A run's numbers once more, from its stored events: what the ledger, the result and the receivers must agree with."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The age of information: against plain loops over the trace, and nothing but a count."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a violation of the cheap invariants says: the message, both nodes, and what should have been."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Planted bugs, each caught by an invariant: what the checks are good for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 Of faults that ``recomputed`` sees a few are planted, so that it cannot fall silent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What follows a run: it is told of every 64th pull, however turns are taken."""
 
-from __future__ import annotations
-
 import pytest
 
 from coband.simulator.conformance.runs import plan_of

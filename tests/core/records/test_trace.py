@@ -1,7 +1,5 @@
 """The trace: numbers, causes, levels, fingerprint; and what stops a run."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

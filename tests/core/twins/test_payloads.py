@@ -1,7 +1,5 @@
 """Copies of messages share nothing with them, and payloads are alike up to rounding."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Planted leaks of knowledge between nodes, each found by a node's twin, and what twins must let pass."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Dishonest agents and defences, against their formulas in plain loops."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Encodings: exact bits, rounding, no bias, and differences and residuals that survive loss and reordering."""
 
-from __future__ import annotations
-
 import struct
 from collections import deque
 from collections.abc import Sequence

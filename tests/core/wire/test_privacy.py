@@ -1,7 +1,5 @@
 """Privacy: clips, noise and accounts, against formulas in plain loops, dp-accounting and direct integration."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

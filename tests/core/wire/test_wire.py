@@ -1,7 +1,5 @@
 """The wire: bits of fields counted by hand, what nodes and trace know of it, and that nothing changes without it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from math import ceil, log2

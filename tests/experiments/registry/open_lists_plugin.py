@@ -1,8 +1,6 @@
 """One plugin of each kind, as another package would write it: it uses what `import coband` gives, and nothing
 else of coband. The test copies this file into a folder and makes a distribution of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

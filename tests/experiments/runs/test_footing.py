@@ -1,7 +1,5 @@
 """What labels are compared by where they make different numbers of pulls: no judge prefers who waits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
