@@ -35,7 +35,7 @@ def test_a_transport_that_delivers_twice(monkeypatch: pytest.MonkeyPatch) -> Non
             self._handler.deliver(packet)
 
     monkeypatch.setattr(ReliableTransport, "_release", twice)
-    text = violation(plan(network=LOSSY))
+    text = violation(plan(turns=20, network=LOSSY))
     assert "once and in order" in text or "arrived than were sent" in text
 
 
