@@ -67,7 +67,6 @@ BASES: dict[str, dict[str, Any]] = {
     "narrow": {"server": {"uplink": 40.0, "downlink": 80.0}, "latency": {"kind": "exponential", "rate": 2.0}},
     "fifo": {"bandwidth": 60.0, "latency": {"kind": "exponential", "rate": 2.0}, "reorder": "fifo"},
 }
-COMES_AND_GOES = ("leaves", "availability", "energy")
 QUICK = ("dis_lin_ucb", "async_kernel_ucb", "coop_kernel_ucb", "ind_alba")
 
 
@@ -88,8 +87,8 @@ def test_a_feature_that_never_acts_changes_no_event(case: tuple[str, dict[str, A
         network = {key: value for key, value in network.items() if key != "server" or not on_graph}
         expected = events(network, {})
         for feature, parts in IDLE.items():
-            overlap = base == "ideal" and name == "async_kernel_ucb"  # whose server asks whether agents can be down
-            if not (feature == "leaves" and needs.ends_together) and not (overlap and feature in COMES_AND_GOES):
+            flat = base == "ideal" and name == "async_kernel_ucb"  # whose server asks whether batteries can go flat
+            if not (feature == "leaves" and needs.ends_together) and not (flat and feature == "energy"):
                 found = events({**network, **parts.get("network", {})}, parts.get("agent", {}))
                 assert found == expected, f"{feature} on {base}"
 
