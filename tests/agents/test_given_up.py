@@ -242,7 +242,7 @@ def test_once_a_link_is_mended_the_server_gets_all_pulls_of_the_time_before(name
     "name", ["dis_lin_ucb", "approx_dis_kernel_ucb", "duets", "fed_glb_ucb", "fn_ucb", "async_kernel_ucb", "fed_ucb"]
 )
 def test_nobody_waits_much_longer_than_patience_for_an_agent_that_does_not_answer(name: str, lost: str) -> None:
-    """A question takes its patience, and its answer that of who was asked; more may be under way one after the other."""
+    """A question takes its patience, its answer that of who was asked; more may follow one after the other."""
     whom: dict[str, Any] = {"nodes": [0]} if lost == "outages" else {"groups": [[0]]}
     network = {"latency": 0.1, lost: [{"start": 3.0, "end": 1e6, **whom}]}
     config = {**registry().algorithms[name].always, **({"max_rounds": 3} if name == "fed_glb_ucb" else {})}
