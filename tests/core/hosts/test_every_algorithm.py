@@ -131,6 +131,28 @@ def test_every_algorithm_goes_on(case: tuple[str, dict[str, Any]]) -> None:
         assert not complaints, schedule
 
 
+FLAT: dict[str, Any] = {
+    "capacity": 3.0,
+    "level": 0.02,
+    "per_turn": 0.2,
+    "idle": 0.05,
+    "recharge": {"kind": "windows", "power": 1.0, "every": 4.0, "lasts": 1.0},
+}
+
+
+@every("case", [case if case[0] in ("push_gossip_kernel_ucb", *QUICK) else slow((case,)) for case in FIRST], str)
+def test_nobody_acts_before_it_joins_or_below_its_reserve(case: tuple[str, dict[str, Any]]) -> None:
+    """Batteries are flat at the start, are charged before agent 1 joins, and go flat again in the middle of things."""
+    name, config = case
+    needs = runs.algorithm(name).needs
+    config = {**config, "horizon": 15} if needs.horizon else config
+    moves = {} if needs.ends_together else MOVES
+    for schedule in kit.schedules_of(name).values():
+        agent = {**moves, "compute": 0.3, "energy": FLAT}
+        run = graphs.run_anywhere(name, config, agent=agent, network={"latency": 0.2}, schedule=schedule, seed=3)
+        assert not moves or not list(_of_members(run, runs.batches(name)))
+
+
 def _of_members(run: runs.Run, batches: bool) -> Iterator[str]:
     """What is wrong with a run whose agent 1 joins late, and whose agent 0 leaves."""
     for row in (row for kind in ACTS for row in run.events(kind)):
