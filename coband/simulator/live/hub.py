@@ -7,6 +7,7 @@ frames that were sent have been handled, and nobody has anything left to do.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -28,8 +29,6 @@ from coband.simulator.live.machine import Pump
 from coband.simulator.live.merging import MergedTrace, Part, result_of
 from coband.simulator.live.reports import report_of
 
-END = 1 << 60
-"""A place at the end of all that happens at one time."""
 LAST_SECONDS = 3.0
 """So long stations are waited for when a run is interrupted."""
 
@@ -296,7 +295,7 @@ class Hub:
             return False
         dues = [machine.next_due, *(peer.status.due for peer in course.peers)]
         first = min(dues)
-        if course.holds:
+        if course.held:
             self._act("hand over")
         elif first == NEVER_DUE:
             self._act("finish", False)
@@ -304,7 +303,7 @@ class Hub:
             return False
         else:
             origin = dues.index(first)
-            others = min((first[0], END, 0), *dues[:origin], *dues[origin + 1 :])
+            others = min((math.nextafter(first[0], math.inf), -1, 0), *dues[:origin], *dues[origin + 1 :])
             self._act("advance", origin, first[0], others)
         return True
 

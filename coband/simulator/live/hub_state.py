@@ -168,6 +168,7 @@ class Course:
         finishing: whether stations were told to report.
         failure: what a station has failed with.
         down: stations that are lost.
+        held: what the process whose step it was has sent: receivers, frames, their packets.
         suspended: whether the hub's process has sent all stations away, so that time stands still.
     """
 
@@ -182,12 +183,7 @@ class Course:
         self.failure: Exception | None = None
         self.down: set[int] = set()
         self.suspended = False
-        self._held: list[tuple[Address, Passing, Packet | None]] = []  # receiver, frame, its packet
-
-    @property
-    def holds(self) -> bool:
-        """Whether there are frames to be handed over at this moment of virtual time."""
-        return bool(self._held)
+        self.held: list[tuple[Address, Passing, Packet | None]] = []
 
     @property
     def reported(self) -> bool:
@@ -213,7 +209,9 @@ class Course:
             origin, time, until = rest
             self._advance(origin, time, tuple(until))
         elif what == "hand over":
-            self._hand_over_held(now)
+            held, self.held = self.held, []
+            for one in held:
+                self._hand_over(now, *one)
         elif what == "restarted":
             self._restarted(now, *rest)
         elif what == "suspended":
@@ -291,7 +289,7 @@ class Course:
         if frame.time > (latest := self._time if self._virtual else now + self._ahead):
             raise WireError(f"{named(frame)} of time {frame.time:.9g}, before which {latest:.9g} comes")
         if self._virtual:
-            self._held.append((target, frame, packet))
+            self.held.append((target, frame, packet))
         else:
             self._hand_over(now, target, frame, packet)
 
@@ -304,9 +302,3 @@ class Course:
             self.machine.transport.lose(packet)
         else:
             self._post(target, frame)
-
-    def _hand_over_held(self, now: float) -> None:
-        """Hand over what the process whose step it was has sent."""
-        held, self._held = self._held, []
-        for one in held:
-            self._hand_over(now, *one)

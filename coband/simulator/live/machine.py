@@ -11,14 +11,11 @@ still until the hub lets it go on, which it does when nothing is left to do at t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from coband.simulator.core.clock.clock import NEVER_DUE, Clock, Due
-from coband.simulator.core.clock.schedule import BaseSchedule, Phases, Renewal
 from coband.simulator.core.conversations import Declined
-from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.making.hosts import HostContext
 from coband.simulator.core.making.parts import Assembly
@@ -65,31 +62,6 @@ class Share:
     job: Job
     origin: int
     nodes: frozenset[Address]
-
-
-class LocalTurns(Turns):
-    """The schedule, for the agents of this process."""
-
-    def __init__(self, schedule: Any, agents: int, clock: Clock, streams: Streams, progress: Progress) -> None:
-        super().__init__(schedule, agents, clock, streams, progress, None, None)
-
-    def start_for(self, agents: Collection[Address], hosts: Sequence[Any]) -> None:
-        """Begin; ``hosts`` by address, the server's last."""
-        self._hosts, schedule = hosts, self._schedule
-        if isinstance(schedule, Renewal):
-            self._thinking = self._paced(schedule)
-            for agent in sorted(agents):
-                self.think(agent)
-        elif isinstance(schedule, Phases):
-            for agent in sorted(agents):
-                host = hosts[agent]
-                assert isinstance(host, PhaseHost)
-                host.call()
-        else:
-            assert isinstance(schedule, BaseSchedule)
-            ticks = schedule.ticks(self._agents, self._streams)
-            self._ticks = (tick for tick in ticks if tick[1] in agents)
-            self._schedule_tick()
 
 
 class MarkedProgress(Progress):
@@ -181,7 +153,7 @@ class Machine:
                 "processes cannot have; run it with `coband run`"
             )
         count = self.plan.agents.count
-        self.turns = LocalTurns(self.plan.schedule, count, self.clock, streams, self.progress)
+        self.turns = Turns(self.plan.schedule, count, self.clock, streams, self.progress, None, None)
         around = HostContext(self.run, self.progress, self.router.send, None, self.turns.think)
         self.hosts = assembly.hosts(self.agents, self.server, around)
         self.router.connect(self.hosts, self.transport, None, self.wire)
@@ -251,7 +223,7 @@ class Machine:
             self.transport.take(packet)
         elif isinstance(frame, Start):
             self._begun = True
-            self.turns.start_for([node for node in self.share.nodes if node != SERVER], self.hosts)
+            self.turns.start(self.hosts, self.share.nodes - {SERVER})
         elif isinstance(frame, Advance):
             self.until, self.steps[self.run.trace.events] = frame.until, frame.step
             self.clock.advance(now, frame.step << 32)

@@ -80,11 +80,7 @@ class Clock(simpy.Environment):
         return queue[0][:3] if queue else NEVER_DUE
 
     def advance(self, now: float, number: int | None = None) -> None:
-        """Say what time it is, where something else decides; events that are due by then run by ``run_due``.
-
-        Args:
-            number: of the next event that is scheduled; None: one more than of the last.
-        """
+        """Say what time it is, and ``number`` the next event, where something else decides; see ``run_due``."""
         self._now = now
         if number is not None:
             self._eid = count(number)

@@ -192,10 +192,8 @@ class Polynomial(BaseKernel):
         with np.errstate(over="ignore"):
             np.power(G, self.degree, out=G)
         if not np.abs(G).max(initial=0.0) < LARGEST:
-            raise BrokenOff(
-                f"kernel polynomial: with degree {self.degree} its values are too large to compute with, {LARGEST:g} "
-                "or more; give a smaller degree, scale or bias, or shorter features."
-            )
+            what = f"kernel polynomial: with degree {self.degree} its values are too large to compute with"
+            raise BrokenOff(f"{what}, {LARGEST:g} or more; give a smaller degree, scale or bias, or shorter features.")
         return G
 
 
