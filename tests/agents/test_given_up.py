@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -270,6 +271,15 @@ def together(case: str, **network: Any) -> Run:
     name, config = TOGETHER[case]
     schedule = None if batches(name) else {"kind": "rounds", "turns": 30}
     return run(name, config, agents=3, schedule=schedule, network={**HASTY, **network})
+
+
+@every("case", [case for case in TOGETHER if not case.startswith("co_kernel")])
+def test_an_agent_that_is_down_for_good_is_not_waited_for_as_one_that_may_come_back(case: str) -> None:
+    name, config = TOGETHER[case]
+    network = {"latency": 0.1, "outages": [{"start": 3.0, "end": math.inf, "nodes": [0]}]}
+    result = run(name, config, agents=3, schedule={"kind": "rounds", "turns": 30}, network=network)
+    others = [row.time for row in result.events(tr.TURN) if row.node != 0]
+    assert (len(others), max(others)) == (60, 30.0)
 
 
 def parting(result: Run) -> list[tr.Row]:

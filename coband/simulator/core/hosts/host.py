@@ -141,7 +141,9 @@ class Host:
         On real sockets this is a connection whose other end is not heard of in time.
         """
         if self.address not in self._down.gone:
-            self._set_timer(self.node.context.recovery.timeout, Silence(about=source), cause)
+            self._set_timer(
+                self.node.context.recovery.timeout, Silence(about=source, final=source in self._down.gone), cause
+            )
 
     def _take(self, packet: Packet, seq: int) -> None:
         """Handle a packet now or, when busy, later."""
