@@ -177,6 +177,8 @@ def test_exchanges_overlap_where_they_may() -> None:
     """In series they never do, and by default only where there are delays."""
     assert most_at_once("serial", network=DELAYED) == most_at_once("auto") == 1
     assert most_at_once("interleaved") > 1
+    comes_and_goes = {"availability": {"kind": "markov_on_off", "mean_up": 5.0, "mean_down": 1.0}}
+    assert most_at_once("auto", agent=comes_and_goes) == 1
 
 
 @every(
@@ -186,7 +188,7 @@ def test_exchanges_overlap_where_they_may() -> None:
         {"agent": {"compute": 0.5}},
         {"agent": {"handling": 0.5}},
         {"server": {"handling": 0.5}},
-        {"agent": {"availability": {"kind": "markov_on_off", "mean_up": 5.0, "mean_down": 1.0}}},
+        {"agent": {"energy": {"capacity": 1e9, "per_turn": 1.0}}},
     ],
 )
 def test_exchanges_overlap_by_default_where_something_takes_time(plan: dict[str, Any]) -> None:

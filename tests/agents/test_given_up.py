@@ -1,5 +1,6 @@
 """Messages that the transport gives up: no statistics are lost or counted twice, and the trace says what happened."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,7 @@ def test_a_server_that_reaches_nobody_abandons_the_synchronisation_and_everybody
         assert [message.kind for message in result.sent].count("sync_abandoned") > 0
 
 
+ROUNDS = {"kind": "rounds", "turns": 20}
 DEAD = 0.9999
 UNTIL_MENDED: dict[str, tuple[int, dict[str, Any]]] = {  # number of agents, and what is cut off up to time 10.5
     "requests": (1, {"links": [{"direction": "up", "loss": DEAD}], "heals": 10.5}),
@@ -234,6 +236,23 @@ def test_once_a_link_is_mended_the_server_gets_all_pulls_of_the_time_before(name
         assert np.trace(server.sums.gram.dense()) == pytest.approx(20 * agents)
 
 
+@pytest.mark.parametrize("lost", ["outages", "partitions"])
+@every(
+    "name", ["dis_lin_ucb", "approx_dis_kernel_ucb", "duets", "fed_glb_ucb", "fn_ucb", "async_kernel_ucb", "fed_ucb"]
+)
+def test_nobody_waits_much_longer_than_patience_for_an_agent_that_does_not_answer(name: str, lost: str) -> None:
+    """A question takes its patience, its answer that of who was asked; more may follow one after the other."""
+    whom: dict[str, Any] = {"nodes": [0]} if lost == "outages" else {"groups": [[0]]}
+    network = {"latency": 0.1, lost: [{"start": 3.0, "end": 1e6, **whom}]}
+    config = {**registry().algorithms[name].always, **({"max_rounds": 3} if name == "fed_glb_ucb" else {})}
+    for patience in (1.0, 20.0):
+        parts: dict[str, Any] = {"network": {**network, "recovery": {"patience": patience}}, "checks": "cheap"}
+        result = run(name, {**config, **(NEURAL if name == "fn_ucb" else {})}, schedule=ROUNDS, agents=3, **parts)
+        others = [row.time for row in result.events(tr.TURN) if row.node != 0]
+        assert len(others) == 40
+        assert max(others) <= 20.0 + 3.0 * patience
+
+
 TOGETHER: dict[str, tuple[str, dict[str, Any]]] = {
     "duets": ("duets", {}),
     "bpe": ("bpe", {}),
@@ -250,6 +269,15 @@ def together(case: str, **network: Any) -> Run:
     name, config = TOGETHER[case]
     schedule = None if batches(name) else {"kind": "rounds", "turns": 30}
     return run(name, config, agents=3, schedule=schedule, network={**HASTY, **network})
+
+
+@every("case", [case for case in TOGETHER if not case.startswith("co_kernel")])
+def test_an_agent_that_is_down_for_good_is_not_waited_for_as_one_that_may_come_back(case: str) -> None:
+    name, config = TOGETHER[case]
+    network = {"latency": 0.1, "outages": [{"start": 3.0, "end": math.inf, "nodes": [0]}]}
+    result = run(name, config, agents=3, schedule={"kind": "rounds", "turns": 30}, network=network)
+    others = [row.time for row in result.events(tr.TURN) if row.node != 0]
+    assert (len(others), max(others)) == (60, 30.0)
 
 
 def parting(result: Run) -> list[tr.Row]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coband.simulator.core.clock.clock import DELIVERY, STATE, TIMER, TURN, Clock
+from coband.simulator.core.clock.clock import DELIVERY, NEVER_DUE, STATE, TIMER, TURN, Clock
 
 
 def filled() -> tuple[Clock, list[tuple[float, str]]]:
@@ -73,11 +73,11 @@ def test_where_a_real_clock_decides_events_run_in_the_same_order_at_its_time() -
     while clock.ahead:
         now += 0.75
         clock.advance(now)
-        while clock.next_due <= now:
+        while clock.next_due[0] <= now:
             clock.run_due(now)
         assert clock.now == now
     assert seen == [(1.5, name) for name in ORDER] + [(2.25, "later")]
-    assert clock.next_due == float("inf")
+    assert clock.next_due == NEVER_DUE
 
 
 def test_where_a_real_clock_decides_events_of_simpy_run_too() -> None:

@@ -9,7 +9,7 @@ from coband.simulator.experiments.scenario import loading
 from coband.simulator.live.codec import pack
 from coband.simulator.live.config import Terms
 from coband.simulator.live.machine import Machine, Share
-from coband.simulator.live.schema import Copy, Passing, Skip, Skipped, Start
+from coband.simulator.live.schema import Copy, Passing, Silence, Skip, Skipped, Start
 from tests.everyday import everyday
 from tests.live.together import SERIAL, TOKEN, Live, job_of, live, run, simulated
 
@@ -22,6 +22,24 @@ DELAYS = (
 )
 LATE = (*DELAYS, "agents.reward_delay={kind: exponential, rate: 0.3}")
 LOSS = (*DELAYS, "network.loss=0.2", "network.duplicate=0.1")
+FEATURES = (
+    "network.loss=0.5",
+    "network.latency=0.75",
+    "network.latency={kind: exponential, rate: 2.0}",
+    "network.duplicate=0.5",
+    "network.bandwidth=50",
+    "network.reorder=fifo",
+    "network.server={uplink: 40, downlink: 60}",
+    "network.links=[{agents: [0], loss: 0.3, latency: 0.5}]",
+    "network.partitions=[{groups: [[0], [1, 2]], start: 2, end: 5}]",
+    "network.retransmission={max_attempts: 2, timeout: 0.5}",
+    "network.recovery={patience: 3, attempts: 2, timeout: 0.5}",
+    "agents.compute=0.5",
+    "agents.handling=0.5",
+    "agents.reward_delay=0.5",
+    "server.handling=0.25",
+    "schedule={kind: renewal, think: 1, turns: 8}",
+)
 
 
 def test_async_on_a_serial_schedule_is_the_simulated_run_event_by_event() -> None:
@@ -56,13 +74,34 @@ def test_other_algorithms_too(label: str) -> None:
 @pytest.mark.parametrize("changes", [DELAYS, LATE, LOSS], ids=["delays", "late rewards", "losses"])
 @pytest.mark.parametrize("label", ["Async", "Dis"])
 def test_delays_and_losses_are_those_of_the_simulator(label: str, changes: tuple[str, ...]) -> None:
-    one = live(SERIAL, label, changes, share=2)
+    compare_events(label, changes, share=2)
+
+
+@pytest.mark.parametrize("number", everyday(6, range(40)))
+def test_whatever_links_do_it_is_the_simulated_run_event_by_event(number: int) -> None:
+    """What is simultaneous happens in the order of the one clock, and a copy is counted as the copy that it is."""
+    draws = np.random.default_rng(number)
+    changes = draws.choice(FEATURES, size=draws.integers(1, 5), replace=False)
+    label = ("Async", "Approx-Dis", "Dis", "DisLin", "FedLin")[number % 5]
+    compare_events(label, ("schedule={kind: rounds, turns: 10}", *changes), share=1 + number % 3)
+
+
+@pytest.mark.parametrize("latency", [0.3, 0.75])
+def test_half_of_the_copies_are_lost_and_much_is_simultaneous(latency: float) -> None:
+    for label in ("DisLin", "FedLin"):
+        changes = ("schedule={kind: rounds, turns: 10}", "network.loss=0.5", f"network.latency={latency}")
+        compare_events(label, changes)
+
+
+def compare_events(label: str, changes: tuple[str, ...], share: int = 1) -> None:
+    one = live(SERIAL, label, changes, share=share)
     measured = run(one)
     predicted, rows = simulated(one.scenario, label)
+    assert [row[:13] for row in one.rows] == [row[:13] for row in rows]
+    assert measured.fingerprint == predicted.fingerprint
     np.testing.assert_array_equal(measured.times, predicted.times)
     np.testing.assert_array_equal(measured.regret_series, predicted.regret_series)
     assert measured.totals | predicted.totals == measured.totals
-    assert len(one.rows) == len(rows)
     assert measured.audit.copies == predicted.audit.copies
 
 
@@ -85,14 +124,14 @@ def test_what_came_early_is_handed_over_when_its_predecessor_is_given_up() -> No
     machine.take(0.0, Start(0.0))
     frame = Copy(0, SERVER, 2, 3, 1, 1, 0.5, pack(["SyncRequest", [-1, 0, 0, -1, 0, 0, 0]]))
     machine.take(0.5, frame, transport.packet_of(frame))
-    machine.run_due(0.5)
-    assert handed == []
     for _ in range(2):  # a skip that comes again changes nothing
         machine.take(1.0, Skip(0, SERVER, 1, 1.0))
-        assert handed == [2]
+    assert handed == []
+    machine.take(1.0, Silence(0, SERVER, 1, 1.0))
+    assert handed == [2]
     assert [frame for frame in posted if isinstance(frame, Skipped)] == [
         Skipped(0, SERVER, 1, False, 1.0),
-        Skipped(0, SERVER, 1, True, 1.0),
+        Skipped(0, SERVER, 1, False, 1.0),
     ]
 
 

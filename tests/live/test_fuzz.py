@@ -147,7 +147,7 @@ def test_what_is_read_is_a_frame_or_refused_in_a_sentence() -> None:
 LAST_WORDS: list[tuple[str, Callable[[list[Any]], list[Any]], str]] = [
     ("rows", lambda fields: [[[1, 2], "x"]], "rows whose rows.0.2 is wrong: field required"),
     ("rows", lambda fields: [fields[0][1:]], "rows with event 1099511627777 where event 1099511627776 was due"),
-    ("report", lambda fields: [{"a": 1}], "a report with 1 fields instead of 12"),
+    ("report", lambda fields: [{"a": 1}], "a report with 1 fields instead of 13"),
     ("report", lambda fields: [[], *fields[1:]], "a report without names that its events have"),
     ("report", lambda fields: [*fields[:3], [*fields[3][:5], fields[3][5][1:]], *fields[4:]], "differ in length"),
     (
@@ -157,8 +157,9 @@ LAST_WORDS: list[tuple[str, Callable[[list[Any]], list[Any]], str]] = [
     ),
     ("report", lambda fields: [*fields[:9], fields[9][1:], *fields[10:]], "or not about all of this one's"),
     ("report", lambda fields: [fields[0], [*fields[1][:2], [0], *fields[1][3:]], *fields[2:]], "not one of 3 agents"),
-    ("report", lambda fields: [*fields[:10], [[1.0, 2, 1.0]], fields[11]], "about the privacy of other agents"),
-    ("report", lambda fields: [*fields[:11], [0]], "about the privacy of other agents"),
+    ("report", lambda fields: [*fields[:10], [[1.0, 2, 1.0]], *fields[11:]], "about the privacy of other agents"),
+    ("report", lambda fields: [*fields[:11], [0], fields[12]], "about the privacy of other agents"),
+    ("report", lambda fields: [*fields[:12], [[1, 2], [0, 1]]], "a report whose steps go back"),
 ]
 
 

@@ -35,6 +35,7 @@ algorithms:
   - {algorithm: one_kernel_ucb, label: One, alpha: 0.1}
   - {algorithm: n_kernel_ucb, label: Alone, alpha: 0.1}
   - {algorithm: dis_lin_ucb, label: DisLin, threshold: 1}
+  - {algorithm: fed_lin_ucb, label: FedLin}
 """
 SECONDS = 60.0
 """No test takes longer, whatever goes wrong."""

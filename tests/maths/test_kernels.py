@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.conformance.graphs import run_anywhere
+from coband.simulator.conformance.runs import batches, registry
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern, Polynomial, Product, Sum
 from coband.simulator.maths.kernels.registry import KERNELS, AnyKernel
+from coband.simulator.scenario_errors import BrokenOff
 from tests.every import every
 
 OURS = ("gaussian", "linear", "matern", "polynomial", "product", "sum")
@@ -193,3 +196,15 @@ def test_a_json_schema_tells_the_kernels_apart() -> None:
     schema = ADAPTER.json_schema()
     assert set(schema["discriminator"]["mapping"]) == set(KERNELS.known()) == set(OURS)
     assert schema["$defs"]["Gaussian"]["properties"]["gamma"]["anyOf"][0] == {"exclusiveMinimum": 0, "type": "number"}
+
+
+KERNELLED = sorted(name for name, entry in registry().algorithms.items() if "kernel" in entry.config.model_fields)
+
+
+@every("name", KERNELLED)
+def test_every_algorithm_says_that_a_kernel_is_too_large_to_compute_with(name: str) -> None:
+    config = {**registry().algorithms[name].always, "kernel": {"kind": "polynomial", "degree": 1000}}
+    config |= {"horizon": 5} if registry().algorithms[name].needs.horizon else {}
+    schedule = None if batches(name) else {"kind": "rounds", "turns": 5}
+    with pytest.raises(BrokenOff, match="degree 1000 its values are too large to compute with"):
+        run_anywhere(name, config, schedule=schedule)

@@ -72,7 +72,7 @@ class ExchangeConfig(Config):
 
     exchanges: Literal["auto", "serial", "interleaved"] = "auto"
     """serial: one exchange is finished before the next is answered, as in the paper, which has no delays; interleaved:
-    all at once; auto: interleaved where links, turns or handling take time or agents come and go, serial otherwise."""
+    all at once; auto: interleaved where links, turns or handling take time or there are batteries, serial otherwise."""
 
 
 class AsyncConfig(Config):

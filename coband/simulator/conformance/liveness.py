@@ -207,7 +207,8 @@ class Subject:
             "recovery": recovery,
         }
         if fault is not None:
-            recovery["attempts"] = fault.attempts
+            enough = (2 * fault.attempts + 1) * TIMEOUT  # for so many attempts
+            recovery |= {"attempts": fault.attempts, "patience": max(PATIENCE, enough)}
             network |= fault.network
         return run_anywhere(
             self.name,

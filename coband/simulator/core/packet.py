@@ -39,7 +39,8 @@ class Packet:
         send: seq of the send event.
         sent: when it was sent by the node whose message it is.
         flood: of a LOCAL message; None in a star.
-        attempts: copies put on the link so far.
+        attempts: which copy of the message it is, from 1; 0 before it was put on the link.
+        first: the first copy, of one that repeats it; None of the first itself, which knows all that follows.
         acknowledged: the sender knows that the receiver has it.
         expired: the transport has given it up, and tells the sender.
         timer: it is a timer that the node has set for itself, or its host for it.
@@ -59,6 +60,7 @@ class Packet:
     acknowledged: bool = False
     expired: bool = False
     timer: bool = False
+    first: Packet | None = None
 
     @property
     def origin(self) -> Address:

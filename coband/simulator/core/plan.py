@@ -192,9 +192,12 @@ class Plan:
 
     @property
     def delays(self) -> bool:
-        """True when links, turns or the handling of messages take time, or agents come and go."""
+        """True when an exchange can take time: on links, by the handling of messages, or as a battery goes flat in it.
+
+        Agents that come and go do so between what happens at one instant.
+        """
         times = (self.agents.compute, self.agents.handling, self.server.handling)
-        return self.network.takes_time or self.agents.intermittent or not all(map(is_zero, times))
+        return self.network.takes_time or self.agents.energy is not None or not all(map(is_zero, times))
 
 
 def settled(plan: Plan, streams: Streams) -> Plan:

@@ -61,7 +61,7 @@ def called(node: Address) -> str:
     return "the server" if node == SERVER else f"agent {node}"
 
 
-PROTOCOL = 4
+PROTOCOL = 5
 """Version of what hub and stations say to each other."""
 SHORTEST_TOKEN = 16
 """Characters of a token where other machines can connect."""

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from coband.simulator.core.clock.clock import NEVER_DUE
 from coband.simulator.core.records.trace import Sink, Trace
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import Job, OnPull
@@ -289,19 +290,21 @@ class Hub:
     def _go_on(self) -> bool:
         """Hand over what was sent, go to the next moment of virtual time, or to the end; False: there is no need."""
         course, machine = self._course, self._course.machine
-        settled = all(peer.idle for peer in course.peers) and machine.next_due > self._pump.now
+        settled = all(peer.idle for peer in course.peers) and not self._pump.due
         if course.epoch is None or course.finishing or not settled:
             return False
-        due = min(machine.next_due, *(peer.status.due for peer in course.peers))
-        if course.holds:
+        dues = [machine.next_due, *(peer.status.due for peer in course.peers)]
+        first = min(dues)
+        if course.held:
             self._act("hand over")
-        elif due == math.inf:
+        elif first == NEVER_DUE:
             self._act("finish", False)
         elif self._terms.speed:
             return False
         else:
-            origins = [peer.origin for peer in course.peers if peer.status.due <= due]
-            self._act("advance", due, origins, machine.next_due <= due)
+            origin = dues.index(first)
+            others = min((math.nextafter(first[0], math.inf), -1, 0), *dues[:origin], *dues[origin + 1 :])
+            self._act("advance", origin, first[0], others)
         return True
 
     def _end(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from coband.simulator.core.clock.clock import Due
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.packet import Packet
@@ -24,7 +25,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.config import LiveError, Terms
 from coband.simulator.live.frames import Session, named
-from coband.simulator.live.machine import NUMBERS, Machine, Share, check_passing, receiver
+from coband.simulator.live.machine import AT_ONCE, NUMBERS, Machine, Share, check_passing, receiver
 from coband.simulator.live.reports import check_report, check_rows
 from coband.simulator.live.schema import (
     Advance,
@@ -60,7 +61,7 @@ class Peer:
     session: Session = field(default_factory=Session)
     writer: StreamWriter | None = None
     ready: bool = False
-    status: Status = field(default=Status(0, 0, 0.0, 0))
+    status: Status = field(default=Status(0, 0, AT_ONCE, 0))
     rows: list[PlainRow] = field(default_factory=list)
     report: Report | None = None
 
@@ -167,13 +168,14 @@ class Course:
         finishing: whether stations were told to report.
         failure: what a station has failed with.
         down: stations that are lost.
+        held: what the process whose step it was has sent: receivers, frames, their packets.
         suspended: whether the hub's process has sent all stations away, so that time stands still.
     """
 
     def __init__(self, job: Job, scenario: Scenario, terms: Terms) -> None:
         self._agents, self._virtual = scenario.agents.count, not terms.speed
         self._ahead = AHEAD_SECONDS / terms.speed if terms.speed else 0.0
-        self._time = 0.0  # virtual time
+        self._time, self._steps = 0.0, 0  # of virtual time
         self.machine = Machine(Share(scenario, job, 0, frozenset([SERVER])), self._post)
         self.peers = Peers(self._agents, terms.share)
         self.epoch: float | None = None
@@ -181,12 +183,7 @@ class Course:
         self.failure: Exception | None = None
         self.down: set[int] = set()
         self.suspended = False
-        self._held: list[tuple[Address, Address, Passing, Packet | None]] = []  # receiver, sender, frame, its packet
-
-    @property
-    def holds(self) -> bool:
-        """Whether there are frames to be handed over at this moment of virtual time."""
-        return bool(self._held)
+        self.held: list[tuple[Address, Passing, Packet | None]] = []
 
     @property
     def reported(self) -> bool:
@@ -209,9 +206,12 @@ class Course:
         elif what == "state":
             self._note_state(now, *rest)
         elif what == "advance":
-            self._advance(*rest)
+            origin, time, until = rest
+            self._advance(origin, time, tuple(until))
         elif what == "hand over":
-            self._hand_over_held(now)
+            held, self.held = self.held, []
+            for one in held:
+                self._hand_over(now, *one)
         elif what == "restarted":
             self._restarted(now, *rest)
         elif what == "suspended":
@@ -223,6 +223,8 @@ class Course:
                 peer.session.post(Finish(*rest))
 
     def _post(self, node: Address, frame: Passing) -> None:
+        if self._virtual:
+            self._advance(self.peers.of(node).origin, self._time, AT_ONCE)
         self.peers.of(node).session.post(frame)
 
     def _start(self, epoch: float) -> None:
@@ -247,13 +249,14 @@ class Course:
             self.machine.note_state(since, [SERVER], False)
             self.machine.note_state(now, [SERVER], True)
 
-    def _advance(self, due: float, origins: Sequence[int], own: bool) -> None:
-        """Let virtual time go on, for those who have something to do then."""
-        self._time = max(self._time, due)
-        for origin in origins:
-            self.peers.with_origin(origin).session.post(Advance(due))
-        if own:
-            self.machine.take(due, Advance(due))
+    def _advance(self, origin: int, time: float, until: Due) -> None:
+        """Let virtual time go on in a process, one at a time, as the one clock of the simulator does."""
+        self._time, self._steps = time, self._steps + 1
+        frame = Advance(time, self._steps, until)
+        if origin:
+            self.peers.with_origin(origin).session.post(frame)
+        else:
+            self.machine.take(time, frame)
 
     # --- frames
 
@@ -286,23 +289,16 @@ class Course:
         if frame.time > (latest := self._time if self._virtual else now + self._ahead):
             raise WireError(f"{named(frame)} of time {frame.time:.9g}, before which {latest:.9g} comes")
         if self._virtual:
-            self._held.append((target, source, frame, packet))
+            self.held.append((target, frame, packet))
         else:
             self._hand_over(now, target, frame, packet)
 
     def _hand_over(self, now: float, target: Address, frame: Passing, packet: Packet | None) -> None:
         if target == SERVER:
+            if self._virtual:
+                self._advance(0, self._time, AT_ONCE)
             self.machine.take(now, frame, packet)
         elif packet is not None and target in self.machine.run.down and self.machine.transport.mends:
             self.machine.transport.lose(packet)
         else:
             self._post(target, frame)
-
-    def _hand_over_held(self, now: float) -> None:
-        """Hand over what stations have sent at this moment of virtual time, in an order that depends on no race.
-
-        It is that of the simulator for simultaneous deliveries: the server's first, then by agent.
-        """
-        held, self._held = sorted(self._held, key=lambda item: item[:2]), []
-        for target, _, frame, packet in held:
-            self._hand_over(now, target, frame, packet)

@@ -11,15 +11,11 @@ still until the hub lets it go on, which it does when nothing is left to do at t
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.clock.schedule import BaseSchedule, Phases, Renewal
+from coband.simulator.core.clock.clock import NEVER_DUE, Clock, Due
 from coband.simulator.core.conversations import Declined
-from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.making.hosts import HostContext
 from coband.simulator.core.making.parts import Assembly
@@ -40,12 +36,14 @@ from coband.simulator.live.config import explain, guard
 from coband.simulator.live.frames import named, parts
 from coband.simulator.live.journal import Journal
 from coband.simulator.live.payloads import PayloadCodec
-from coband.simulator.live.schema import Ack, Advance, Copy, Kinds, Passing, Silence, Skipped, Start
+from coband.simulator.live.schema import Ack, Advance, Copy, Kinds, Passing, Skipped, Start
 from coband.simulator.live.transport import LiveAudit, LiveReliable, LocalRouter, OverSockets, Post
 from coband.simulator.scenario_errors import RAISED
 
 NUMBERS = 1 << 40
 """Events and messages of process p are numbered from p times this."""
+AT_ONCE: Due = (0.0, -1, 0)
+"""Before everything that is due."""
 BACKWARD = Ack | Skipped
 """What goes from the receiver of a message to its sender."""
 
@@ -64,31 +62,6 @@ class Share:
     job: Job
     origin: int
     nodes: frozenset[Address]
-
-
-class LocalTurns(Turns):
-    """The schedule, for the agents of this process."""
-
-    def __init__(self, schedule: Any, agents: int, clock: Clock, streams: Streams, progress: Progress) -> None:
-        super().__init__(schedule, agents, clock, streams, progress, None, None)
-
-    def start_for(self, agents: Collection[Address], hosts: Sequence[Any]) -> None:
-        """Begin; ``hosts`` by address, the server's last."""
-        self._hosts, schedule = hosts, self._schedule
-        if isinstance(schedule, Renewal):
-            self._thinking = self._paced(schedule)
-            for agent in sorted(agents):
-                self.think(agent)
-        elif isinstance(schedule, Phases):
-            for agent in sorted(agents):
-                host = hosts[agent]
-                assert isinstance(host, PhaseHost)
-                host.call()
-        else:
-            assert isinstance(schedule, BaseSchedule)
-            ticks = schedule.ticks(self._agents, self._streams)
-            self._ticks = (tick for tick in ticks if tick[1] in agents)
-            self._schedule_tick()
 
 
 class MarkedProgress(Progress):
@@ -124,6 +97,8 @@ class Machine:
         if self.plan.altered:
             self.plan = replace(self.plan, share=False)
         _, world = graph_and_world(scenario, streams)
+        self._sends, self.until = post, AT_ONCE
+        self.steps: dict[int, int] = {}  # of virtual time, by the number of events before
         self.rows: list[tr.PlainRow] = []
         self.names: Sequence[str] = ()
         self.run = self._run_context()
@@ -133,10 +108,10 @@ class Machine:
         self.wire = assembly.wire(self.clock, self.noising)
         self.progress = self._progress()
         self.router = LocalRouter(self.clock)
-        self.router.post = post
+        self.router.post = self._post
         kinds: list[type[Message]] = [*(size.message for size in entry.algorithm.messages), Declined]
         self.kinds = {kind.__name__: kind for kind in kinds}  # as reports name them
-        self.transport = self._transport(Network(self.plan.network, streams), kinds, post)
+        self.transport = self._transport(Network(self.plan.network, streams), kinds, self._post)
         self._host(entry, assembly, streams)
 
     def _run_context(self) -> RunContext:
@@ -180,10 +155,14 @@ class Machine:
                 "processes cannot have; run it with `coband run`"
             )
         count = self.plan.agents.count
-        self.turns = LocalTurns(self.plan.schedule, count, self.clock, streams, self.progress)
+        self.turns = Turns(self.plan.schedule, count, self.clock, streams, self.progress, None, None)
         around = HostContext(self.run, self.progress, self.router.send, None, self.turns.think)
         self.hosts = assembly.hosts(self.agents, self.server, around)
         self.router.connect(self.hosts, self.transport, None, self.wire)
+
+    def _post(self, node: Address, frame: Passing) -> None:
+        self.until = AT_ONCE  # something of another process may come first now
+        self._sends(node, frame)
 
     def _keep(self, rows: Sequence[tr.PlainRow], names: Sequence[str]) -> None:
         self.rows += rows
@@ -192,10 +171,10 @@ class Machine:
     # --- what happens to it
 
     @property
-    def next_due(self) -> float:
-        """When its next event is due; infinity where all that is left are timers that will do nothing."""
+    def next_due(self) -> Due:
+        """Its next event (`Clock.next_due`); never where all that is left are timers that will do nothing."""
         clock = self.clock
-        return clock.next_due if clock.ahead > self.transport.idle_timers else math.inf
+        return clock.next_due if clock.ahead > self.transport.idle_timers else NEVER_DUE
 
     def run_due(self, now: float) -> None:
         """Run its next event, which is due.
@@ -246,10 +225,11 @@ class Machine:
             self.transport.take(packet)
         elif isinstance(frame, Start):
             self._begun = True
-            self.turns.start_for([node for node in self.share.nodes if node != SERVER], self.hosts)
-        elif isinstance(frame, Silence):
-            self.router.silence(frame)
-        elif not isinstance(frame, Advance):
+            self.turns.start(self.hosts, self.share.nodes - {SERVER})
+        elif isinstance(frame, Advance):
+            self.until, self.steps[self.run.trace.events] = frame.until, frame.step
+            self.clock.advance(now, frame.step << 32)
+        else:
             self.transport.settle(frame)
 
     def note_state(self, now: float, nodes: Iterable[Address], up: bool) -> None:
@@ -318,6 +298,12 @@ class Pump:
             return known
         return max(known, (asyncio.get_running_loop().time() - self.epoch) / self._speed)
 
+    @property
+    def due(self) -> bool:
+        """Whether an event of the machine is to run now."""
+        due = self._machine.next_due
+        return due[0] <= self.now if self._speed else due < self._machine.until
+
     def frame(self, frame: Passing | Start | Advance) -> None:
         """Give the machine a frame.
 
@@ -347,15 +333,16 @@ class Pump:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while machine.next_due <= (now := self.now):
+        while self.due:
+            now = self.now
             if loop.time() > until:
                 self._timer = loop.call_soon(self.drain)
                 return
             if self._journal is not None:
                 self._journal.write(now)
             machine.run_due(now)
-        if self.epoch is not None and self._speed and machine.next_due < float("inf"):
-            self._timer = loop.call_at(self.epoch + machine.next_due * self._speed, self.drain)
+        if self.epoch is not None and self._speed and machine.next_due != NEVER_DUE:
+            self._timer = loop.call_at(self.epoch + machine.next_due[0] * self._speed, self.drain)
         self._after()
 
     def stop(self) -> None:

@@ -61,15 +61,16 @@ class MergedTrace:
         self.sends: list[tuple[int, int]] = []
         self._messages: dict[int, int] = {}
         self._places = [0] * len(parts)
-        self._ready: list[tuple[float, int]] = []
+        self._ready: list[tuple[float, int, int]] = []
+        self._steps = [_step_of_each(part) for part in parts]
         self._waiting: dict[int, list[int]] = defaultdict(list)
         self._now = 0.0
         for part in range(len(parts)):
             self._offer(part)
         while self._ready or (whole and self._waiting):
             if not self._ready:  # a cause that nobody has recorded
-                self._ready = [(0.0, part) for part in self._waiting.pop(min(self._waiting))]
-            self._take(heappop(self._ready)[1])
+                self._ready = [(0.0, 0, part) for part in self._waiting.pop(min(self._waiting))]
+            self._take(heappop(self._ready)[2])
 
     def _offer(self, part: int) -> None:
         """Let the next event of a process come, when its cause has."""
@@ -77,19 +78,20 @@ class MergedTrace:
         if place < len(rows):
             time, cause = rows[place][1], rows[place][6]
             if cause == tr.NONE or cause in self.numbers:
-                heappush(self._ready, (time, part))
+                heappush(self._ready, (time, self._steps[part][place], part))
             else:
                 self._waiting[cause].append(part)
 
     def _take(self, part: int) -> None:
         """Record the next event of a process, with those of the same moment that come of it without a message."""
-        rows, released = self._parts[part].rows, list[int]()
+        rows, steps, released = self._parts[part].rows, self._steps[part], list[int]()
         while True:
             row = rows[self._places[part]]
             self._places[part] += 1
             self._record(row, self._parts[part].report.names)
             released += self._waiting.pop(row[0], ())
-            following = rows[self._places[part]] if self._places[part] < len(rows) else None
+            place = self._places[part]
+            following = rows[place] if place < len(rows) and steps[place] == steps[place - 1] else None
             if following is None or following[1] != row[1] or following[2] in BEGINNINGS:
                 break
         for other in (part, *released):
@@ -117,6 +119,12 @@ class MergedTrace:
         )
         if event == tr.SEND:
             self.sends.append((self.numbers[seq], scalars * int(value)))
+
+
+def _step_of_each(part: Part) -> list[int]:
+    """The step of virtual time in which each event of a process happened; 0 where time is real."""
+    starts, steps = np.array([(0, 0), *part.report.steps]).T
+    return list(steps[np.searchsorted(starts, np.arange(len(part.rows)), side="right") - 1])
 
 
 class Ending(ClosestDecision):

@@ -34,6 +34,7 @@ def report_of(machine: Machine) -> Report:
         agents=tuple(_facts(machine, agent) for agent in machine.agents if agent.context.index in machine.share.nodes),
         spent=() if noising is None else tuple(noising.noted(machine.share.nodes)),
         clipped=(0,) * len(machine.agents) if noising is None else tuple(noising.clipped),
+        steps=tuple(machine.steps.items()),
     )
 
 
@@ -135,6 +136,8 @@ def check_report(
         raise WireError("a report about agents of other stations, or not about all of this one's")
     if any(not first <= mark < first + len(rows) for mark in pulls.marks):
         raise WireError("a report of pulls without their events")
+    if list(report.steps) != sorted(report.steps):
+        raise WireError("a report whose steps go back")
     if any(max(row[7], row[13]) >= len(report.names) for row in rows):
         raise WireError("a report without names that its events have")
     if any(

@@ -32,6 +32,7 @@ Code = Annotated[int, Field(ge=-1, lt=1 << 15)]
 Version = Annotated[int, Field(ge=-1, lt=1 << 31)]
 Time = Annotated[float, Field(ge=0)]
 Never = Annotated[float, Field(ge=0, allow_inf_nan=True)]
+Due = tuple[Never, Number, Number]
 Name = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_printable)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_printable)]
 Place = Annotated[str, Field(max_length=1 << 12, pattern=r"^[^\x00]*$")]
@@ -119,11 +120,11 @@ class Ready(NamedTuple):
 
 
 class Status(NamedTuple):
-    """How far it is: frames handled and sent, when its next event is due, and pulls."""
+    """How far it is: frames handled and sent, its next event (`Clock.next_due`), and pulls."""
 
     handled: Count
     sent: Count
-    due: Never
+    due: Due
     pulls: Count
 
 
@@ -201,7 +202,7 @@ class AgentFacts(NamedTuple):
 
 class Report(NamedTuple):
     """All that the result needs but for the trace; ``copies``: the numbers of each kind's ``Copies``; ``spent``: of
-    privacy (`core.wire.noising.Noising.noted`)."""
+    privacy (`core.wire.noising.Noising.noted`); ``steps``: of virtual time, each with the events before it."""
 
     names: Many[Name]
     ledger: Accounts
@@ -215,6 +216,7 @@ class Report(NamedTuple):
     agents: Many[AgentFacts]
     spent: Many[tuple[Never, Node, Time]]
     clipped: Many[Count]
+    steps: Many[tuple[Count, Count]]
 
 
 # --- from the hub
@@ -270,9 +272,11 @@ class Start(NamedTuple):
 
 
 class Advance(NamedTuple):
-    """Virtual time goes on."""
+    """Virtual time goes on: it is ``time``, in the run's ``step``, and what is due before ``until`` may happen."""
 
     time: Time
+    step: Annotated[int, Field(ge=1, lt=1 << 30)]
+    until: Due
 
 
 class Finish(NamedTuple):

@@ -25,7 +25,7 @@ from coband.simulator.core.records.invariants import Audit
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.live.codec import Codec
-from coband.simulator.live.schema import PASSING, Ack, Copy, Kinds, Passing, Silence, Skip, Skipped
+from coband.simulator.live.schema import PASSING, Ack, Copy, Kinds, Passing, Settling, Silence, Skip, Skipped
 
 Post = Callable[[Address, Passing], None]
 """Sends a frame to the process in which a node is."""
@@ -152,11 +152,11 @@ class OverSockets(Transport):
 
     def take(self, packet: Packet) -> None:
         """A copy has come from another process."""
-        arrival = self._clock.now
         if packet.destination == SERVER and self._ingress is not None:
-            bits = self._ledger.bits_of(packet.message) + self._ledger.header_bits
-            arrival = self._ingress.leave(arrival, packet.scalars, bits)
-        self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
+            arrival = self._ingress.leave(self._clock.now, packet.scalars, self._bits(packet))
+            self._clock.at(arrival, DELIVERY, SERVER, self._arrive, packet)
+        else:
+            self._arrive(packet)
 
     def _put(self, packet: Packet) -> float:
         if self._told or self.mends:
@@ -167,7 +167,7 @@ class OverSockets(Transport):
         """A copy on its way from one process to another finds its receiver down."""
         self._lost(packet, "down")
 
-    def settle(self, frame: Ack | Skip | Skipped) -> None:
+    def settle(self, frame: Settling) -> None:
         """Take what the transport at the other end says of a copy: that it has arrived, or may be lost."""
         packet = self._pending.pop(frame[:3], None)
         if packet is not None:
@@ -178,6 +178,7 @@ class LiveReliable(OverSockets, ReliableTransport):
     """Acknowledgement, repetition and giving up, where links lose copies."""
 
     _audit: LiveAudit
+    _handler: LocalRouter
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -194,7 +195,11 @@ class LiveReliable(OverSockets, ReliableTransport):
             self._asked.add(packet)
             self._post(packet.destination, Skip(*packet.pair, packet.number, self._clock.now))
 
-    def settle(self, frame: Ack | Skip | Skipped) -> None:
+    def settle(self, frame: Settling) -> None:
+        if isinstance(frame, Silence):
+            self._handler.silence(frame)
+            self._release(self._receiving.setdefault(frame[:2], Receiving()), frame.destination)
+            return
         key = frame[:3]
         if isinstance(frame, Skip):
             self._skip(*key)
@@ -202,13 +207,14 @@ class LiveReliable(OverSockets, ReliableTransport):
         packet = self._pending.get(key)
         if packet is None or (isinstance(frame, Skipped) and packet not in self._asked):
             return
+        first = packet.first or packet
         if isinstance(frame, Skipped):
             self._skipped(packet, frame.has)
         elif packet in self._asked:
-            packet.acknowledged = True
+            first.acknowledged = True
         else:
             ReliableTransport._acknowledged(self, packet)
-        if packet.acknowledged or packet.expired:
+        if first.acknowledged or packet.expired:
             del self._pending[key]
             self._asked.discard(packet)
 
@@ -219,12 +225,11 @@ class LiveReliable(OverSockets, ReliableTransport):
         if not has:
             receiving.skipped.add(number)
             self._audit.skip((source, destination), number)
-            self._release(receiving, destination)
         self._post(source, Skipped(source, destination, number, has, self._clock.now))
 
     def _skipped(self, packet: Packet, has: bool) -> None:
         if has:
-            packet.acknowledged = True
+            (packet.first or packet).acknowledged = True
             return
         seq = self._expire(packet, "max_attempts")
         packet.expired = True

@@ -65,7 +65,6 @@ BASES: dict[str, dict[str, Any]] = {
     "narrow": {"server": {"uplink": 40.0, "downlink": 80.0}, "latency": {"kind": "exponential", "rate": 2.0}},
     "fifo": {"bandwidth": 60.0, "latency": {"kind": "exponential", "rate": 2.0}, "reorder": "fifo"},
 }
-COMES_AND_GOES = ("leaves", "availability", "energy")
 QUICK = ("dis_lin_ucb", "async_kernel_ucb", "coop_kernel_ucb", "ind_alba")
 
 
@@ -92,8 +91,8 @@ def test_a_feature_that_never_acts_changes_no_event(case: tuple[str, dict[str, A
         for number, (feature, parts) in enumerate(IDLE.items()):
             if turn is not None and (number + place + turn) % 2:
                 continue
-            overlap = base == "ideal" and name == "async_kernel_ucb"  # whose server asks whether agents can be down
-            if not (feature == "leaves" and needs.ends_together) and not (overlap and feature in COMES_AND_GOES):
+            flat = base == "ideal" and name == "async_kernel_ucb"  # whose server asks whether batteries can go flat
+            if not (feature == "leaves" and needs.ends_together) and not (flat and feature == "energy"):
                 found = events({**network, **parts.get("network", {})}, parts.get("agent", {}))
                 assert found == expected, f"{feature} on {base}"
 
@@ -134,6 +133,28 @@ def test_every_algorithm_goes_on(case: tuple[str, dict[str, Any]]) -> None:
         if "energy" in agent and not run.result.totals["ran_out"]:
             complaints.append("nobody ran out")
         assert not complaints, schedule
+
+
+FLAT: dict[str, Any] = {
+    "capacity": 3.0,
+    "level": 0.02,
+    "per_turn": 0.2,
+    "idle": 0.05,
+    "recharge": {"kind": "windows", "power": 1.0, "every": 4.0, "lasts": 1.0},
+}
+
+
+@every("case", [case if case[0] in ("push_gossip_kernel_ucb", *QUICK) else slow((case,)) for case in FIRST], str)
+def test_nobody_acts_before_it_joins_or_below_its_reserve(case: tuple[str, dict[str, Any]]) -> None:
+    """Batteries are flat at the start, are charged before agent 1 joins, and go flat again in the middle of things."""
+    name, config = case
+    needs = runs.algorithm(name).needs
+    config = {**config, "horizon": 15} if needs.horizon else config
+    moves = {} if needs.ends_together else MOVES
+    for schedule in kit.schedules_of(name).values():
+        agent = {**moves, "compute": 0.3, "energy": FLAT}
+        run = graphs.run_anywhere(name, config, agent=agent, network={"latency": 0.2}, schedule=schedule, seed=3)
+        assert not moves or not list(_of_members(run, runs.batches(name)))
 
 
 def _of_members(run: runs.Run, batches: bool) -> Iterator[str]:

@@ -479,7 +479,7 @@ def test_absences_that_nobody_meets_make_no_difference(
 )
 def test_a_node_that_is_down_has_work_if_something_was_put_off(put_off: Any, timers: list[int], work: bool) -> None:
     host: Any = object.__new__(Host)
-    host._postponed, host._expired_timers = put_off, timers
+    host._postponed, host._unnoticed = put_off, timers
     assert host.has_work == work
 
 

@@ -30,7 +30,7 @@ def test_a_transport_that_delivers_twice(monkeypatch: pytest.MonkeyPatch) -> Non
         hand_over(self, packet)
 
     monkeypatch.setattr(ReliableTransport, "_hand_over", twice)
-    text = violation(plan(network=LOSSY))
+    text = violation(plan(turns=20, network=LOSSY))
     assert "once and in order" in text or "arrived than were sent" in text
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from itertools import count
+from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -16,6 +18,9 @@ import simpy
 
 STATE, TURN, DELIVERY, TIMER = -1, 0, 1, 2
 NODES = 1 << 32
+Due = tuple[float, int, int]
+"""Of two events the one that is smaller by this runs first."""
+NEVER_DUE: Due = (inf, 0, 0)
 CALLBACK = 5
 """Parts of what stands in the heap for a callback."""
 
@@ -69,13 +74,16 @@ class Clock(simpy.Environment):
         return None
 
     @property
-    def next_due(self) -> float:
-        """When the next event is due; infinity if there is none."""
-        return self.peek()
+    def next_due(self) -> Due:
+        """The next event: when it is due (infinity if there is none), its place at that time, and its number."""
+        queue: list[Any] = self._queue
+        return queue[0][:3] if queue else NEVER_DUE
 
-    def advance(self, now: float) -> None:
-        """Say what time it is, where a real clock decides; events that are due by then run by ``run_due``."""
+    def advance(self, now: float, number: int | None = None) -> None:
+        """Say what time it is, and ``number`` the next event, where something else decides; see ``run_due``."""
         self._now = now
+        if number is not None:
+            self._eid = count(number)
 
     def run_due(self, now: float) -> None:
         """Run the next event, which was due at ``now`` or before, at the time ``now``."""

@@ -145,8 +145,8 @@ class Conversations:
                     self.mail = self.mail and [letter for letter in self.mail if not question.take(*letter)]
                 if question.pending or not question.over:
                     if self._trouble is not None:
-                        for source in self._trouble.missed & question.pending:
-                            self.missed(source)
+                        for source in self._trouble.missed.keys() & question.pending:
+                            self.missed(source, self._trouble.missed[source])
                     break
                 self._close(question)
             else:
@@ -315,19 +315,19 @@ class Conversations:
 
     def silence(self, timer: Silence) -> bool:
         """A host has noticed a silence; False if it does not matter."""
-        return self.missed(timer.about) or self.node.handled("on", timer, timer.about)
+        return self.missed(timer.about, timer.final) or self.node.handled("on", timer, timer.about)
 
-    def missed(self, source: Address) -> bool:
+    def missed(self, source: Address, final: bool = False) -> bool:
         """Something of a node does not come: be patient for a while, or when it is waited for; False if it is not."""
         if not (waiting := [question for question in self.waits if source in question.pending]):
-            self.trouble.missed.add(source)
+            self.trouble.missed[source] = final
             return False
-        self.trouble.missed.discard(source)
+        self.trouble.missed.pop(source, None)
         self.trouble.patient.get(source, []).clear()
         self.trouble.patient[source] = waiting
         timer = OutOfPatience(about=source, waiting=waiting, round=getattr(waiting[0].message, "round", -1))
         policy = self.node.context.recovery
-        gone = not self.node.context.is_there(source)  # nothing more comes of it but what is on its way
+        gone = final or not self.node.context.is_there(source)  # nothing more comes of it but what is on its way
         self.outbox.append((Later(policy.timeout if gone else policy.patience), timer))
         return True
 

@@ -197,7 +197,7 @@ class Trouble:
         kept: what is sent to nodes that cannot be reached as soon as they are heard of.
         tries: how often what was given up has been sent again.
         newest: what was told last, by kind and node or None: all.
-        missed: nodes of which something did not come when nobody waited for them.
+        missed: nodes of which something did not come when nobody waited for them, and whether nothing more will.
         patient: what waited for a node at its last silence.
         undo: of messages for which nobody waits any more, if they have not arrived.
     """
@@ -205,6 +205,6 @@ class Trouble:
     kept: dict[Address, list[Resend]] = field(default_factory=dict)
     tries: dict[tuple[int, Address], int] = field(default_factory=dict)
     newest: dict[tuple[type, Address | None], int] = field(default_factory=dict)
-    missed: set[Address] = field(default_factory=set)
+    missed: dict[Address, bool] = field(default_factory=dict)
     patient: dict[Address, list[Question]] = field(default_factory=dict)
     undo: WeakKeyDictionary[Message, Callable[[Any], None]] = field(default_factory=WeakKeyDictionary)

@@ -103,11 +103,11 @@ class Host:
         self.busy = False  # in the middle of a turn or of handling a message
         self._inbox: deque[tuple[Packet, int]] | tuple[()] = ()  # until something queues up
         self._model = -1
-        # While it is down: since when, work that would have ended meanwhile, and timers that expired. After that: for
-        # how long the work at hand was suspended.
+        # While it is down: since when, work that would have ended meanwhile, timers and messages that expired. After
+        # that: for how long the work at hand was suspended.
         self._down_since = self._suspended = 0.0
         self._postponed: tuple[float, int, Callable[[Any], None], object] | None = None
-        self._expired_timers: Sequence[Packet] = ()
+        self._unnoticed: Sequence[tuple[Packet, int]] = ()
 
     def on_packet(self, packet: Packet) -> None:
         seq = self._trace.record_copy(self._clock.now, tr.DELIVER, self.address, packet.source, packet)
@@ -119,7 +119,7 @@ class Host:
     def on_expiry(self, packet: Packet, seq: int) -> None:
         """The transport has given up a message that this node sent."""
         if self.address not in self._down.gone:
-            self._take(packet, seq)
+            self._notice(packet, seq)
 
     def on_silence(self, source: Address, cause: int) -> None:
         """The transport has given up a message to this node, which notices it after a while: by a timer, as everybody.
@@ -127,7 +127,9 @@ class Host:
         On real sockets this is a connection whose other end is not heard of in time.
         """
         if self.address not in self._down.gone:
-            self._set_timer(self.node.context.recovery.timeout, Silence(about=source), cause)
+            self._set_timer(
+                self.node.context.recovery.timeout, Silence(about=source, final=source in self._down.gone), cause
+            )
 
     def _take(self, packet: Packet, seq: int) -> None:
         """Handle a packet now or, when busy, later."""
@@ -236,10 +238,14 @@ class Host:
         self._clock.at(self._clock.now + delay, TIMER, self.address, self._on_timer, packet)
 
     def _on_timer(self, packet: Packet) -> None:
+        self._notice(packet, packet.send)
+
+    def _notice(self, packet: Packet, seq: int) -> None:
+        """Handle what no link has brought, as soon as the node is up."""
         if self.address in self._down:
-            self._expired_timers = (*self._expired_timers, packet)
+            self._unnoticed = (*self._unnoticed, (packet, seq))
         else:
-            self._take(packet, packet.send)
+            self._take(packet, seq)
 
     # --- going down and coming up
 
@@ -255,9 +261,9 @@ class Host:
             (time, *work), self._postponed = self._postponed, None
             self._clock.at(time + self._suspended, work[0], self.address, work[1], work[2])  # type: ignore[arg-type]
             self._suspended = 0.0
-        timers, self._expired_timers = self._expired_timers, ()
-        for packet in timers:
-            self._take(packet, packet.send)
+        unnoticed, self._unnoticed = self._unnoticed, ()
+        for packet, seq in unnoticed:
+            self._take(packet, seq)
         self._wake(cause)
 
     def _wake(self, cause: int) -> None:
@@ -266,7 +272,7 @@ class Host:
     @property
     def has_work(self) -> bool:
         """Whether there is something to do once it is up."""
-        return self._postponed is not None or bool(self._expired_timers)
+        return self._postponed is not None or bool(self._unnoticed)
 
     def _is_suspended(self, kind: int, callback: Callable[[Any], None], value: object) -> bool:
         """Whether work that was to end now ends later, since the node is or was down; then it is put off."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -47,20 +47,21 @@ class Turns:
         self._together: list[int] = []  # who acted last at one instant, and their hosts
         self._acting: list[AgentHost] = []
 
-    def start(self, hosts: Sequence[Host]) -> None:
-        """Begin; ``hosts`` by address, agents first."""
+    def start(self, hosts: Sequence[Host], only: Collection[Address] | None = None) -> None:
+        """Begin; ``hosts`` by address, agents first; ``only``: for these agents, as others are elsewhere."""
         self._hosts = hosts
-        schedule = self._schedule
+        schedule, agents = self._schedule, range(self._agents) if only is None else sorted(only)
         if isinstance(schedule, Renewal):
             self._thinking = self._paced(schedule)
-            for agent in range(self._agents):
+            for agent in agents:
                 self._begin(agent, partial(self.think, agent))
         elif isinstance(schedule, Phases):
-            for host in hosts:
-                if isinstance(host, PhaseHost):
-                    self._begin(host.address, host.call)
+            for agent in agents:
+                if isinstance(host := hosts[agent], PhaseHost):
+                    self._begin(agent, host.call)
         elif isinstance(schedule, BaseSchedule):
-            self._ticks = schedule.ticks(self._agents, self._streams)
+            ticks = schedule.ticks(self._agents, self._streams)
+            self._ticks = ticks if only is None else (tick for tick in ticks if tick[1] in only)
             if self._cohort is None:
                 self._schedule_tick()
             else:

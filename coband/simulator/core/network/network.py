@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -184,9 +186,13 @@ class NetworkConfig(Config):
         """What `recovery` comes to in simulated time."""
         recovery, first = self.recovery, self.first_timeout
         timeout = first if recovery.timeout is None else recovery.timeout
-        between = timeout * (1.0 + recovery.backoff**MOST_BACKOFFS) + self.retransmission.until_given_up(first)
-        patience = between if recovery.patience is None else recovery.patience
-        return RetryPolicy(timeout, recovery.backoff, recovery.attempts, patience)
+        given_up = self.retransmission.until_given_up(first)
+        between = timeout * (1.0 + recovery.backoff**MOST_BACKOFFS) + given_up
+        policy = RetryPolicy(timeout, recovery.backoff, recovery.attempts, recovery.patience or between)
+        if recovery.patience is None:
+            return policy
+        waits = accumulate(policy.delay(tries) + given_up for tries in range(recovery.attempts))
+        return replace(policy, attempts=sum(given_up + wait <= policy.patience for wait in waits))
 
     @property
     def graph(self) -> BaseGraph | None:

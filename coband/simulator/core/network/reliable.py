@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from coband.simulator.core.clock.clock import DELIVERY, TIMER
@@ -44,7 +45,7 @@ class ReliableTransport(Transport):
         return left
 
     def _overdue(self, packet: Packet) -> None:
-        if packet.acknowledged:
+        if (packet.first or packet).acknowledged:
             self.idle_timers -= 1
         elif packet.source not in self._down:
             self._repeat(packet)
@@ -59,7 +60,7 @@ class ReliableTransport(Transport):
         elif self._may_repeat(packet):
             self._ledger.repetition(packet.scalars, self._ledger.bits_of(packet.message))
             self._event(tr.RETRANSMIT, packet)
-            self._put(packet)
+            self._put(replace(packet, first=packet.first or packet))
         else:
             self._give_up(packet)
 
@@ -70,13 +71,13 @@ class ReliableTransport(Transport):
         return within and packet.attempts < config.retransmission.max_attempts and not packet.withheld
 
     def _give_up(self, packet: Packet, why: str = "max_attempts") -> None:
-        receiving = self._receiving.setdefault(packet.pair, Receiving())
+        receiving, first = self._receiving.setdefault(packet.pair, Receiving()), packet.first or packet
         if packet.number < receiving.expected or packet.number in receiving.held:
-            packet.acknowledged = True  # it has arrived, though no acknowledgement of it has
+            first.acknowledged = True  # it has arrived, though no acknowledgement of it has
         else:
             seq = self._expire(packet, why)
             receiving.skipped.add(packet.number)
-            packet.expired = True
+            first.expired = packet.expired = True
             self._handler.give_up(packet, seq)
             self._release(receiving, packet.destination)
 
@@ -132,8 +133,9 @@ class ReliableTransport(Transport):
         self._clock.at(arrival, DELIVERY, packet.source, self._acknowledged, packet)
 
     def _acknowledged(self, packet: Packet) -> None:
-        if packet.acknowledged or packet.expired or packet.source in self._down:
+        first = packet.first or packet
+        if first.acknowledged or first.expired or packet.source in self._down:
             return
-        packet.acknowledged = True
+        first.acknowledged = True
         self.idle_timers += 1
         self._handler.acknowledged(packet)

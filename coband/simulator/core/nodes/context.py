@@ -34,7 +34,7 @@ class Recovery(Config):
     backoff: float = Field(default=2.0, ge=1)
     """Each further wait is longer by this factor, up to its sixth power."""
     attempts: int = Field(default=12, ge=0)
-    """So often a message is sent again; then its sender goes on without it."""
+    """So often, within `patience`, a message is sent again; then its sender goes on without it."""
     patience: float | None = Field(default=None, gt=0)
     """A message on its way is given up after so long, and a node that waits goes on so long after it last noticed that
     something is missing; null: the transport ends by itself, and nodes wait the longest time between two attempts."""

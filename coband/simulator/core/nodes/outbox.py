@@ -90,10 +90,11 @@ class Resend(Timer):
 
 
 class Silence(Timer):
-    """From the host: something that the node it is about has sent does not come."""
+    """From the host: something of the node it is about does not come; ``final``: nor will anything else."""
 
     kind: ClassVar[str] = "silence"
     about: int
+    final: bool = False
 
 
 class OutOfPatience(Timer):

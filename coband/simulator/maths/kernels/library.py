@@ -29,7 +29,10 @@ from coband.simulator.maths.kernels.base import (
     squared_norms,
 )
 from coband.simulator.maths.kernels.registry import AnyKernel
+from coband.simulator.scenario_errors import BrokenOff
 
+LARGEST = 1e150
+"""From here on squares of a kernel's values overflow."""
 _MATERN_ORDERS = (0.5, 1.5, 2.5)
 _FAR = -5e2
 """Lifted norms below this (-norm^2/2 in length scales) make a Gaussian's exponent wrong by more than about 1e-13."""
@@ -186,7 +189,12 @@ class Polynomial(BaseKernel):
 
     def finish(self, G: FloatArray) -> FloatArray:
         G += self.bias
-        return np.power(G, self.degree, out=G)
+        with np.errstate(over="ignore"):
+            np.power(G, self.degree, out=G)
+        if not np.abs(G).max(initial=0.0) < LARGEST:
+            what = f"kernel polynomial: with degree {self.degree} its values are too large to compute with"
+            raise BrokenOff(f"{what}, {LARGEST:g} or more; give a smaller degree, scale or bias, or shorter features.")
+        return G
 
 
 @dataclass(frozen=True)
