@@ -189,7 +189,6 @@ def test_the_page_begins_with_the_replication_that_is_asked_for(coband: Program,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare"], "Missing argument 'RUN...'"),
         (["compare", "nowhere"], "nowhere is not a run"),
         (["compare", "RUN", "RUN"], "is given 2 times; give each run once"),
         (["report", "RUN", "--against", "Ofen"], "there is no label 'Ofen' to compare with; there is Often, Seldom."),

@@ -40,7 +40,7 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
     "Study": {
         "sweep": "Run a scenario at every point of its grid, here or on a cluster.",
         "frontier": "Search for the Pareto front of regret and communication.",
-        "check": "Run a scenario and check its expectations, or counts in a lock file.",
+        "check": "Check the expectations of a scenario, or counts in a lock file.",
         "counts": "Keep communication counts in a lock file.",
         "plot": "Draw the figures of a report as PDF, SVG or PNG.",
         "list": "List algorithms, problems, datasets and scenarios.",
@@ -154,6 +154,8 @@ def _status(arguments: Sequence[str] | None) -> int:
         output.discard(sys.stdout)
         return _complain(str(error), BAD_INPUT)
     except (Exception, SystemExit) as error:
+        if isinstance(error, SystemExit) and "_COBAND_COMPLETE" in os.environ:
+            return int(error.code or 0)  # click has told the shell what may follow
         return _explain(error)
 
 

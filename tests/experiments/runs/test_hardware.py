@@ -95,20 +95,20 @@ def test_trace_diff_names_hardware_first(folder: Path, capsys: pytest.CaptureFix
 
 
 def test_counts_name_hardware_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_status(["counts", "lock", "one.yaml"]) == 0
+    assert exit_status(["counts", "one.yaml"]) == 0
     locked = json.loads(Path("counts.lock.json").read_text())
     assert locked["$hardware"]["one.yaml"] == hardware.hardware()
     locked["one.yaml"]["K"]["turns"] += 1
     Path("counts.lock.json").write_text(json.dumps(locked))
     capsys.readouterr()
-    assert exit_status(["counts", "check"]) == 1
+    assert exit_status(["check", "counts.lock.json"]) == 1
     assert "hardware" not in capsys.readouterr().out
     locked["$hardware"]["one.yaml"]["numpy's SIMD features"] = "SSE9"
     Path("counts.lock.json").write_text(json.dumps(locked))
-    assert exit_status(["counts", "check"]) == 1
+    assert exit_status(["check", "counts.lock.json"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert "numpy's SIMD features: SSE9 and" in lines[1]
-    assert exit_status(["counts", "update"]) == 0
+    assert exit_status(["counts", "one.yaml", "--update"]) == 0
     assert json.loads(Path("counts.lock.json").read_text())["$hardware"]["one.yaml"] == hardware.hardware()
 
 

@@ -106,16 +106,16 @@ def test_idle_workers_end_soon_after_their_driver_was_killed() -> None:
     assert time.monotonic() - killed < 2.5
 
 
-@pytest.mark.parametrize("command", ["run", "sweep", "live"])
+@pytest.mark.parametrize("command", ["run", "sweep", "live run"])
 def test_too_few_files_may_be_open(command: str, tmp_path: Path) -> None:
     limited = (
         "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)); "
         "os.execv(sys.argv[1], sys.argv[1:])"
     )
     words = [sys.executable, "-c", limited, *COMMAND, *(GRID if command == "sweep" else [])]
-    words[words.index("sweep")] = command
+    words[words.index("sweep") : words.index("sweep") + 1] = command.split()
     processes, instead = "2 workers", "run with --workers 1"
-    if command == "live":  # 50 agents
+    if command == "live run":  # 50 agents
         words[words.index("--workers")] = "--agents-per-process"
         processes, instead = "25 processes", "give each more agents (--agents-per-process)"
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
