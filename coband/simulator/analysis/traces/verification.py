@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -97,7 +98,11 @@ def _verify_job(job: StoredJob) -> TraceVerification:
     names = [text for (text,) in job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))]
     walker = TraceWalk(names)
     # fingerprint_of reads its rows once and in order, so the trace need not fit into memory
-    fingerprint = tr.fingerprint_of(walker.through(_stored_rows(job)), names)
+    try:
+        fingerprint = tr.fingerprint_of(walker.through(_stored_rows(job)), names)
+    except (struct.error, TypeError, ValueError, LookupError) as error:
+        damage = f"the event after {walker.events} others holds what no event can hold ({error})"
+        return TraceVerification(job, walker.events, "", (damage,))
     if job.record is None:
         remark = f"partial trace of a job that is {job.status}: no fingerprint and no ledger to compare with"
         lost = ["the job finished, and its result is missing"] if job.status == "finished" else []
