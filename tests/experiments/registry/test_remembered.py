@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from coband.simulator.experiments.registry import remembered as module
-from coband.simulator.experiments.registry.catalogue import catalogue, describe
+from coband.simulator.experiments.registry.catalogue import catalogue
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.registry.remembered import REGISTRY, remembered
 from coband.simulator.plugins.offers import Offer
+from coband.simulator.reference.items import look_up
 
 OWN = Offer("coband", "somewhere", b"[coband.algorithms]\nx = y:Z\n")
 
@@ -173,8 +174,8 @@ def test_an_error_is_not_kept(asked: list[int]) -> None:
 
 def test_kept_answers_equal_the_truth(asked: list[int]) -> None:
     registry = Registry.installed()
-    truths = {"list": lambda: catalogue(registry), "matern": lambda: describe("matern", registry)}
-    truths |= {name: lambda name=name: describe(name, registry) for name in ("async_kernel_ucb", "network", "regret")}
+    truths = {"list": lambda: catalogue(registry), "matern": lambda: look_up("matern", registry)}
+    truths |= {name: lambda name=name: look_up(name, registry) for name in ("async_kernel_ucb", "network", "regret")}
     for _ in range(2):
         for question, compute in truths.items():
             assert json.dumps(remembered(question, compute)) == json.dumps(compute())
