@@ -34,7 +34,7 @@ def _installed(registry: Registry) -> dict[str, list[Item]]:
     return {
         "algorithms": [_line(entry.name, entry.summary, entry.reference) for entry in registry.algorithms.values()],
         "problems": [_line(entry.name, entry.summary, entry.reference) for entry in registry.problems.values()],
-        **{one.name: [_line(kind, summary_of(found), "") for kind, found in one.known().items()] for one in CLASSES},
+        **{one.name: [_line(kind, summary_of(found), "") for kind, found in one.items()] for one in CLASSES},
         "datasets": [_line(data.name, content(data), data.citation) for data in SOURCES.values()],
         "metrics": [_line(metric.name, metric.meaning, "") for metric in registry.metrics.values()],
     }
