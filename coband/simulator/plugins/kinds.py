@@ -112,6 +112,7 @@ class Kinds(Mapping[str, T]):
 
     Attributes:
         registered: those that were given in this process.
+        registrations: how often something was.
         broken: entry points that could not be loaded, with the reason; ours are added when they are asked for.
     """
 
@@ -126,6 +127,7 @@ class Kinds(Mapping[str, T]):
         self._check, self.name_of = check, name_of or kind_name
         self._lasting: dict[str, T] = {}
         self.registered: dict[str, T] = {}
+        self.registrations = 0
         self.broken: dict[str, str] = {}
         LISTS[name] = self
 
@@ -211,9 +213,13 @@ class Kinds(Mapping[str, T]):
         if point and name not in self.registered:
             said = f"{self.name}: {name!r} is installed, too; what was given in Python takes its place"
             warnings.warn(said, RuntimeWarning, stacklevel=2)
-        self.registered[name] = checked
-        _REGISTRATIONS.append(name)
+        self.adopt({name: checked})
         return found
+
+    def adopt(self, members: Mapping[str, T]) -> None:
+        """Take in what this process, or the one that it works for, has registered."""
+        self.registered.update(members)
+        self.registrations += 1
 
     def field(
         self, *others: Kinds[Any], default: type | None = None, words: Words | None = None, **further: type
@@ -224,24 +230,9 @@ class Kinds(Mapping[str, T]):
     __eq__, __hash__ = object.__eq__, object.__hash__
 
 
-_REGISTRATIONS: list[str] = []
-
-
 def registrations() -> int:
     """How often something was registered in this process; what was derived from the lists before is of no use."""
-    return len(_REGISTRATIONS)
-
-
-def registered() -> dict[str, dict[str, object]]:
-    """What was registered in this process: list -> name -> member; for `adopt` in another process."""
-    return {name: dict(one.registered) for name, one in LISTS.items() if one.registered}
-
-
-def adopt(found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Register what another process has registered."""
-    for name, members in found.items():
-        LISTS[name].registered.update(members)
-        _REGISTRATIONS.extend(members)
+    return sum(one.registrations for one in LISTS.values())
 
 
 def kind_name(found: Any) -> str:

@@ -65,9 +65,8 @@ class Registry:
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """Every declared metric by name: coband's own, then those of algorithms and problems."""
-        declared = [entry.metrics for entry in self.algorithms.values()]
-        declared += [entry.metrics for entry in self.problems.values()]
-        return by_name(CORE, tuple(METRICS.values()), *declared)
+        entries: tuple[Algorithm | ProblemEntry, ...] = (*self.algorithms.values(), *self.problems.values())
+        return by_name(CORE, tuple(METRICS.values()), *[entry.metrics for entry in entries])
 
     def metrics_of(self, problem: str, algorithms: Iterable[str]) -> Mapping[str, Metric]:
         """The metrics that results of algorithms on a problem can have, by name: coband's own, and what they declare.
@@ -233,12 +232,10 @@ def ensure(found: Any) -> None:
     """
     if isinstance(found, type) and found.__module__.startswith(("coband.", "builtins")):
         return
-    fitting = next((one for one in OPEN_LISTS if one.accepts(found)), None)
-    if fitting is None:
-        return
-    known = fitting.get(fitting.name_of(found))
-    if known is not found and getattr(known, "config", None) is not found:
-        fitting.register(found)
+    for fitting in (one for one in OPEN_LISTS if one.accepts(found)):
+        known = fitting.get(fitting.name_of(found))
+        if known is not found and getattr(known, "config", None) is not found:
+            fitting.register(found)
 
 
 def register(found: T) -> T:
