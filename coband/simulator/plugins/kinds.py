@@ -165,6 +165,7 @@ class Kinds(Mapping[str, T]):
             try:
                 with called_without_words(points[name].module):
                     self._lasting[name] = self._check(name, points[name].load())
+                self.broken.pop(name, None)  # it may have asked for its own list while it was loaded
             except RAISED as error:  # whatever a plugin raises, coband goes on without it
                 self.broken[name] = exception_told(error, place=True)
                 del points[name]
