@@ -61,7 +61,8 @@ def _facts(item: Item) -> list[str]:
 def _is_fact(key: str, value: Any) -> bool:
     if key == "default":
         return True
-    return value not in (None, "", False) and not isinstance(value, list | dict) and key not in (*_HEAD, *CODE, *TITLES)
+    shown = not isinstance(value, list | dict) and bool(_cell(key, value))
+    return shown and key not in (*_HEAD, *CODE, *TITLES)
 
 
 def _sections(item: Item) -> Iterator[tuple[str, str, Any]]:
@@ -76,7 +77,7 @@ def _cell(key: str, value: Any) -> str:
         return in_yaml(value)
     if isinstance(value, list):
         return ", ".join(f"{one:.6g}" if isinstance(one, float) else str(one) for one in value)
-    return "yes" if value is True else "" if value in (None, False) else str(value)
+    return "yes" if value is True else "" if value is None or value is False else str(value)
 
 
 def _typed(entry: Item) -> str:
