@@ -154,6 +154,8 @@ def _status(arguments: Sequence[str] | None) -> int:
         output.discard(sys.stdout)
         return _complain(str(error), BAD_INPUT)
     except (Exception, SystemExit) as error:
+        if isinstance(error, SystemExit) and "_COBAND_COMPLETE" in os.environ:  # as click ends when Tab is pressed
+            return int(error.code or 0)
         return _explain(error)
 
 
