@@ -250,12 +250,11 @@ def test_problems_and_their_parts_may_be_objects(problem: Any, said: str, tmp_pa
 
 @pytest.mark.usefixtures("_forgotten")
 def test_an_object_takes_the_place_of_an_installed_plugin_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
-    topologies, point = LISTS["topologies"], EntryPoint("hub", "elsewhere:Hub", "coband.topologies")
-    monkeypatch.setitem(topologies._offered[0], "hub", point)
-    monkeypatch.setitem(topologies._lasting, "hub", type("Hub", (Hub,), {}))
+    monkeypatch.setitem(LISTS["topologies"]._offered[0], "hub", EntryPoint("hub", "elsewhere:Hub", "coband.topologies"))
+    monkeypatch.setitem(LISTS["topologies"]._lasting, "hub", type("Hub", (Hub,), {}))
     with pytest.warns(RuntimeWarning, match="topologies: 'hub' is installed, too; what was given in Python takes its"):
         coband.Scenario.of(SCENARIO).with_({"network.topology": Hub(kind="hub")})
-    assert topologies["hub"] is Hub
+    assert LISTS["topologies"]["hub"] is Hub
 
 
 @pytest.mark.usefixtures("_forgotten")

@@ -39,15 +39,10 @@ def parameter(wording: Wording, name: str, schema: Schema, required: bool) -> It
     """A key with the values that are allowed, its unit, default and meaning."""
     default = {} if required or "default" not in schema else {"default": schema["default"]}
     unit = {"unit": schema["unit"]} if "unit" in schema else {}
-    text = " ".join(str(schema.get("description", "")).split())
-    return {
-        "name": name,
-        "type": wording.in_words(schema),
-        **unit,
-        "required": required,
-        **default,
-        "description": text,
-    }
+    members, lengths = list(wording.variants(schema)), (("minLength", "at least"), ("maxLength", "at most"))
+    sizes = [f"{words} {one[bound]} characters" for one in members for bound, words in lengths if bound in one]
+    said = {"name": name, "type": ", ".join([wording.in_words(schema), *sizes]), **unit, "required": required}
+    return {**said, **default, "description": " ".join(str(schema.get("description", "")).split())}
 
 
 def parameters(wording: Wording, schema: Schema, above: str = "") -> Iterator[Item]:
@@ -186,9 +181,8 @@ class Items:
             return {"kind": "kind", "name": entry.name, "summary": first_paragraph(self._schema(entry)["description"])}
         texts = {str(self._index.keys(model)[entry.word].get("description", "")) for model in entry.models}
         of = "algorithm" if entry.paths[0][0] == "algorithms" else "kind"
-        text = (
-            first_paragraph(texts.pop()) if len(texts) == 1 else f"Depends on the {of}: {', '.join(self._tags(entry))}."
-        )
+        depends = f"Depends on the {of}: {', '.join(self._tags(entry))}."
+        text = first_paragraph(texts.pop()) if len(texts) == 1 else depends
         return {"kind": "key", "name": entry.name, "summary": text}
 
     def _schema(self, entry: Entry) -> Schema:

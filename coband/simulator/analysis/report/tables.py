@@ -13,7 +13,7 @@ from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP, Difference, Ranking
 from coband.simulator.analysis.report.rounds import Round
 from coband.simulator.analysis.report.times import ARROWS
-from coband.simulator.experiments.scenario.wire_rules import unprotected
+from coband.simulator.experiments.registry.catalogue import unprotected
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between, bounds, evidence, like, number

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from coband.simulator.core.wire.privacy import Privacy
 from coband.simulator.experiments.registry.registry import CLASSES, Registry
 from coband.simulator.experiments.scenario.files import shipped_scenarios
 from coband.simulator.plugins.entry_points import summary_of
@@ -47,3 +48,9 @@ def _line(name: str, summary: str, reference: str) -> Item:
 def content(source: PublicDataset) -> str:
     """A data set in one sentence."""
     return f"{source.title}: {source.rows:,} rows, {source.columns}"
+
+
+def unprotected(algorithm: str, privacy: Mapping[str, Any]) -> list[str]:
+    """What a section ``messages.privacy`` leaves unprotected of an algorithm; nothing of one that is not installed."""
+    known = Registry.installed().algorithms.get(algorithm)
+    return [] if known is None else Privacy.model_validate(privacy).unprotected(known)

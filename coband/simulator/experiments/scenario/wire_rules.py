@@ -14,7 +14,6 @@ from coband.simulator.core.wire.config import SINGLE
 from coband.simulator.core.wire.defences import DEFENCES, BaseDefence, Clip, Sum, single_pull
 from coband.simulator.core.wire.encodings import BaseEncoding
 from coband.simulator.core.wire.privacy import MECHANISMS, Privacy
-from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import KeyPath, did_you_mean, quoted
 
 Mistakes = Iterator[tuple[KeyPath, str]]
@@ -222,9 +221,3 @@ def _acknowledgements(valid: Mapping[str, Any]) -> Mistakes:
     if not acknowledged and any(one.acknowledged for one in valid["messages"].encoding.used):
         message = "a delta counts from what was acknowledged, which needs network.transport: reliable on a star"
         yield ("messages", "encoding"), message
-
-
-def unprotected(algorithm: str, privacy: Mapping[str, Any]) -> list[str]:
-    """What a section ``messages.privacy`` leaves unprotected of an algorithm; nothing of one that is not installed."""
-    known = Registry.installed().algorithms.get(algorithm)
-    return [] if known is None else Privacy.model_validate(privacy).unprotected(known)
