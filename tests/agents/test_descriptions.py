@@ -8,8 +8,8 @@ from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import algorithm, registry
 from coband.simulator.core.algorithm import SILENT
 from coband.simulator.core.formulas import names_in
-from coband.simulator.experiments.registry.catalogue import describe
-from coband.simulator.reference.sheets import RATE, Text, sheet
+from coband.simulator.reference.items import algorithm_item, look_up
+from coband.simulator.reference.text import TITLES, lines
 from tests.every import every
 
 NAMES = sorted(registry().algorithms)
@@ -19,7 +19,7 @@ TALKING = [name for name in NAMES if registry().algorithms[name].messages]
 @every("name", NAMES)
 def test_every_algorithm_is_described_in_full(name: str) -> None:
     entry = algorithm(name)
-    (item,) = (item for item in describe(name, registry()) if item["kind"] == "algorithm")
+    item = algorithm_item(entry)
     assert item["counts"]
     assert bool(item["messages"]) == (entry.counts != SILENT)
     formulas = [formula for message in item["messages"] for formula in (message["scalars"], message["when"])]
@@ -28,26 +28,24 @@ def test_every_algorithm_is_described_in_full(name: str) -> None:
     assert named <= set(item["where"]) | set(entry.config.model_fields) | {"schedule"}
     assert all(item["where"].values())
     assert [metric["name"] for metric in item["metrics"]] == [metric.name for metric in entry.metrics]
-    assert {parameter["name"] for parameter in item["parameters"]} == set(entry.config.model_fields)
+    assert {one["name"] for one in item["parameters"] if "." not in one["name"]} == set(entry.config.model_fields)
     assert all("default" in parameter or parameter["required"] for parameter in item["parameters"])
 
 
 @every("name", NAMES)
 def test_the_rate_has_a_source(name: str) -> None:
     """A sentence with paper and theorem, or nothing; ``coband describe`` says it."""
-    (item,) = (item for item in describe(name, registry()) if item["kind"] == "algorithm")
-    said = [section.blocks for section in sheet(item).sections if section.title == RATE]
-    rate = algorithm(name).rate
-    assert said == ([(Text((rate,)),)] if rate else [])
+    rate, said = algorithm(name).rate, "\n".join(lines(algorithm_item(algorithm(name))))
+    assert (f"{TITLES['rate']}:\n  {rate}\n" in said) == bool(rate)
     assert not rate or re.search(r"(et al\.|and \w+) \d{4}", rate)
 
 
 @pytest.mark.parametrize("name", sorted(registry().problems))
 def test_every_problem_is_described_in_full(name: str) -> None:
-    (item,) = (item for item in describe(name, registry()) if item["kind"] == "problem")
-    assert item["summary"]
+    (item,) = look_up(f"problem.{name}", registry())
+    assert item["text"]
     assert item["reference"]
-    assert {parameter["name"] for parameter in item["parameters"]} == set(
+    assert {one["name"] for one in item["parameters"] if "." not in one["name"]} == set(
         registry().problems[name].config.model_fields
     ) - {"kind"}
 

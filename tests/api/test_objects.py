@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +19,6 @@ from coband.simulator.api.scenario import simple
 from coband.simulator.conformance import cases
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.plugins.entry_points import Loaded
 from coband.simulator.plugins.kinds import LISTS
 from coband.simulator.plugins.promises import written
 from tests.experiments.registry.open_lists_plugin import ALGORITHM, METRIC, Coin, Ladder, Laplace, Total, Wheel
@@ -143,7 +143,7 @@ def test_a_cell_may_be_run_again() -> None:
     first = Registry.installed()
     coband.register(ALGORITHM)
     coband.register(replace(ALGORITHM, summary="changed"))
-    assert "first_arm" not in first.algorithms
+    assert Registry.installed() is not first  # of which schemas are kept
     assert Registry.installed().algorithms["first_arm"].summary == "changed"
 
 
@@ -250,11 +250,11 @@ def test_problems_and_their_parts_may_be_objects(problem: Any, said: str, tmp_pa
 
 @pytest.mark.usefixtures("_forgotten")
 def test_an_object_takes_the_place_of_an_installed_plugin_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
-    offered = Loaded({**LISTS["topologies"].offered().found, "hub": type("Hub", (Hub,), {})})
-    monkeypatch.setattr(LISTS["topologies"], "_installed", offered)
+    monkeypatch.setitem(LISTS["topologies"]._offered[0], "hub", EntryPoint("hub", "elsewhere:Hub", "coband.topologies"))
+    monkeypatch.setitem(LISTS["topologies"]._lasting, "hub", type("Hub", (Hub,), {}))
     with pytest.warns(RuntimeWarning, match="topologies: 'hub' is installed, too; what was given in Python takes its"):
         coband.Scenario.of(SCENARIO).with_({"network.topology": Hub(kind="hub")})
-    assert LISTS["topologies"].get("hub") is Hub
+    assert LISTS["topologies"]["hub"] is Hub
 
 
 @pytest.mark.usefixtures("_forgotten")

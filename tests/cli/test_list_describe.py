@@ -79,10 +79,11 @@ def test_describe_an_algorithm() -> None:
     text = CliRunner().invoke(describe, ["async_kernel_ucb"]).output
     start = text.index("  alpha")
     assert text.startswith(
-        "async_kernel_ucb (algorithm)\n  Talks.\n  Li et al. 2023, Algorithm 1\n\nParameters:\n"
+        "async_kernel_ucb (algorithm)\n  Talks.\n  Li et al. 2023, Algorithm 1\n"
+        "  liars: server.aggregate is refused: nothing that agents of async_kernel_ucb send says that it adds up over "
+        "agents (payload(adds=...))\n  server: yes\n\nParameters:\n"
         "  kernel: {kind: gaussian | linear | matern | polynomial | product | sum, ...} "
-        "(default: {gamma: 1.0, kind: gaussian})\n      The kernel.\n    - kind: gaussian\n"
-        "        gamma: a number > 0 or null (default: null)\n"
+        "(default: {gamma: 1.0, kind: gaussian})\n      The kernel.\n  alpha"
     )
     assert text[start:] == (
         "  alpha: a number >= 0 (default: 1.0)\n      Exploration.\n"
@@ -90,20 +91,18 @@ def test_describe_an_algorithm() -> None:
         "  steps: a whole number >= 1 and <= 100 (default: 30)\n"
         "  blocking: true or false (default: false)\n"
         "  dims: a list of at most 3 (each a whole number) (default: [])\n\n"
-        "Messages:\n  kind    direction  scalars\n  upload  up         m + 1 at each exchange\n\n"
-        "Fields:\n  field           holds   scalars with messages.counting: packed\n"
-        "  upload.numbers  number  its size\n\n"
-        "Privacy:\n  what is sent    seen by                               otherwise seen\n"
-        "  upload.numbers  server   private under laplace_local  what one pull changes in it has no declared bound\n"
-        "  time of upload  server   private under laplace_local  it depends on pulls, as does how many it brings\n\n"
-        "Liars:\n  server.aggregate is refused: nothing that agents of async_kernel_ucb send says that it adds up over "
-        "agents (payload(adds=...))\n\n"
-        "Communication:\n  uplink_scalars = rounds*(m + 1), if not blocking\n\n"
-        "where\n  d: arm dimension\n  m = 2*d\n  rounds: communication rounds completed\n\n"
-        "Metrics:\n  name  meaning                   unit\n"
-        "  naps  how often an agent dozes  naps, lower is better\n\n"
-        "Needs: topology star; every message delivered (transport: reliable, or no loss); any problem; "
-        "is told nothing beside arms and rewards\n"
+        "Messages:\n  kind    direction  scalars  to\n  upload  up         m + 1    at each exchange\n\n"
+        "Fields (packed: scalars with messages.counting: packed):\n"
+        "  field           holds   packed\n  upload.numbers  number  its size\n\n"
+        "Privacy:\n  what            from    private_under  otherwise\n"
+        "  upload.numbers  server  laplace_local  what one pull changes in it has no declared bound\n"
+        "  time of upload  server  laplace_local  it depends on pulls, as does how many it brings\n\n"
+        "Communication:\n  count           formula         when          each\n"
+        "  uplink_scalars  rounds*(m + 1)  not blocking  run\n\n"
+        "Where:\n  d: arm dimension\n  m: = 2*d\n  rounds: communication rounds completed\n\n"
+        "Metrics:\n  name  summary                   unit  better  locked\n"
+        "  naps  how often an agent dozes  naps  lower   yes\n\n"
+        "Needs:\n  topologies: star\n  every message delivered (transport: reliable, or no loss)\n"
     )
 
 
@@ -112,9 +111,8 @@ def test_describe_an_algorithm_as_json() -> None:
     assert found["parameters"] == [{"name": "beta", "type": "a number > 0", "required": True, "description": ""}]
     assert found["needs"]["problems"] == ["clusters"]
     assert found["server"] is False
-    assert "problems clusters with one arm set for all turns of all agents" in (
-        CliRunner().invoke(describe, ["local_ucb"]).output
-    )
+    said = CliRunner().invoke(describe, ["local_ucb"]).output
+    assert "\n  one arm set for all turns of all agents\n  problems: clusters\n" in said
 
 
 def test_describe_a_problem_and_a_dataset() -> None:
@@ -145,7 +143,7 @@ def test_list_and_describe_metrics() -> None:
     assert CliRunner().invoke(describe, ["naps"]).output.startswith("naps (metric)\n  how often an agent dozes\n")
     assert CliRunner().invoke(describe, ["metric.regret"]).output == (
         "regret (metric)\n  sum over all pulls of (best mean reward - mean reward of the arm pulled)\n"
-        "  units of the reward, lower is better\n"
+        "  unit: units of the reward\n  better: lower\n"
     )
 
 

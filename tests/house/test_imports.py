@@ -53,7 +53,7 @@ ALLOWED = {
     ),
     "simulator/analysis": ("simulator.analysis", "simulator.experiments", "simulator.core"),
     "simulator/analysis/report": ("simulator.analysis", "simulator.experiments"),
-    "simulator/reference": ("simulator.reference", "simulator.experiments", "simulator.core.algorithm"),
+    "simulator/reference": ("simulator.reference", "simulator.experiments", "simulator.terminal", "simulator.core"),
     # Nodes on real sockets: it drives the parts of the core with a clock on the wall, and sends what maths makes.
     "simulator/live": (
         "simulator.live",

@@ -60,5 +60,5 @@ def test_an_example_shows_the_keys_above_and_beside() -> None:
         "schedule:\n  kind: one_at_a_time\n  turns: 1000\n  order: weighted\n  weights: [3, 1, 1]\nagents: {count: 3}"
     )
     assert examples.snippet(INDEX.entries["algorithms.wait.timeout"]).startswith(
-        "algorithms:\n  - algorithm: approx_dis_kernel_ucb\n    wait:\n      quorum: "
+        "algorithms:\n- algorithm: approx_dis_kernel_ucb\n  wait: {quorum: "
     )

@@ -95,7 +95,7 @@ def _taken(name: str, files: dict[str, str]) -> str:
 
     if keyword.iskeyword(name):
         return "that is a word of Python itself"
-    if name in ALGORITHMS.lasting():
+    if name in ALGORITHMS:
         return "an algorithm of that name is installed"
     if importlib.util.find_spec(name):
         return "a module of that name is installed"

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.plugins.entry_points import PluginError, called_without_words, exception_told, kind_of
-from coband.simulator.plugins.kinds import LISTS, Kinds, adopt, registered
+from coband.simulator.plugins.kinds import LISTS, Kinds
 from coband.simulator.scenario_errors import RAISED
 
 
 def pickled(content: object) -> bytes:
     """An object with all that is registered, for `unpickled` in another process."""
-    found = registered()
+    found = {name: dict(one.registered) for name, one in LISTS.items() if one.registered}
     if not found:
         return pickle.dumps((content, found))
     import cloudpickle  # slow to import, and most scenarios need nothing that is not installed
@@ -34,7 +34,8 @@ def pickled(content: object) -> bytes:
 def unpickled(packed: bytes) -> Any:
     """The object again; what came with it is registered here."""
     content, found = pickle.loads(packed)
-    adopt(found)
+    for name, members in found.items():
+        LISTS[name].adopt(members)
     return content
 
 

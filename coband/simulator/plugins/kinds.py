@@ -14,25 +14,27 @@ import inspect
 import json
 import sys
 import warnings
-from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from coband.simulator.plugins.entry_points import (
     OWN_DISTRIBUTION,
-    Loaded,
     PluginError,
+    called_without_words,
     distribution,
+    exception_told,
     installed,
     is_subclass,
     kind_of,
-    load,
 )
 from coband.simulator.plugins.promises import hold_to
+from coband.simulator.scenario_errors import RAISED
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from pydantic import TypeAdapter
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema, ErrorDetails
@@ -95,14 +97,23 @@ _LATER = "(registered later)"
 _WITHOUT = "(without kind)"
 
 
-class Kinds(Generic[T]):
-    """One open list.
+class Kinds(Mapping[str, T]):
+    """One open list: the members by name, those that were registered last.
+
+    What entry points name is loaded when it is first asked for. What does not load, is not what the list asks for, or
+    has a name that is taken is left out; coband goes on without it. Those of other packages are loaded at once when the
+    list is wanted for the first time, so that warnings about them come first.
 
     Args:
         name: in the plural, with underscores, such as ``topologies``; its entry-point group is ``coband.<name>``.
         check: returns a member, or raises `PluginError` when it is not what the list asks for.
         accepts: whether `register` puts an object into this list.
         name_of: the name of a member.
+
+    Attributes:
+        registered: those that were given in this process.
+        registrations: how often something was.
+        broken: entry points that could not be loaded, with the reason; ours are added when they are asked for.
     """
 
     def __init__(
@@ -114,9 +125,10 @@ class Kinds(Generic[T]):
     ) -> None:
         self.name, self.group, self.accepts = name, f"coband.{name}", accepts
         self._check, self.name_of = check, name_of or kind_name
-        self._own: dict[str, T] = {}
-        self._installed: Loaded[T] | None = None
+        self._lasting: dict[str, T] = {}
         self.registered: dict[str, T] = {}
+        self.registrations = 0
+        self.broken: dict[str, str] = {}
         LISTS[name] = self
 
     @classmethod
@@ -125,42 +137,68 @@ class Kinds(Generic[T]):
         made: Kinds[Any] = Kinds(
             name, lambda kind, found: checked_class(kind, found, base), lambda found: is_subclass(found, base)
         )
-        made._own.update((kind_name(one), one) for one in own)
+        made._lasting.update((kind_name(one), one) for one in own)
         return made
 
-    def offered(self) -> Loaded[T]:
-        """What the entry-point group holds; read once per process, when the list is wanted for the first time."""
-        if self._installed is None:
-            found = load(installed(self.group), self._check)
-            taken = [name for name in found.found if name in self._own] if self._own else []
-            said = tuple(f"{self.group}: {name!r} is ignored: coband has a kind of that name" for name in taken)
-            kept = {name: one for name, one in found.found.items() if name not in taken} if taken else found.found
-            self._installed = Loaded(kept, found.broken, (*found.warnings, *said))
-        return self._installed
+    @cached_property
+    def _offered(self) -> tuple[dict[str, EntryPoint], list[str]]:
+        """Entry points by name, in alphabetical order and ours first, and a sentence for each that is left out."""
+        taken: dict[str, EntryPoint] = {}
+        said: list[str] = []
+        for point in sorted(installed(self.group), key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name)):
+            first = taken.setdefault(point.name, point)
+            ignored = f"{point.group}: {point.name!r} of {distribution(point)} ({point.value}) is ignored"
+            if first is not point and first.value != point.value:
+                said.append(f"{ignored}: {distribution(first)} ({first.value}) has that name")
+        for name in taken.keys() & self._lasting.keys():
+            said.append(f"{self.group}: {name!r} is ignored: coband has a kind of that name")
+            del taken[name]
+        for name, point in list(taken.items()):
+            if distribution(point) != OWN_DISTRIBUTION and not self._load(name, taken):
+                of = f"{point.group}: {name!r} of {distribution(point)} ({point.value})"
+                said.append(f"{of} is left out: {self.broken[name]}")
+        return dict(sorted(taken.items())), said
+
+    def _load(self, name: str, points: dict[str, EntryPoint]) -> bool:
+        """Load what an entry point names, unless that has been done; False if there is none, or it does not load."""
+        if name in points and name not in self._lasting:
+            try:
+                with called_without_words(points[name].module):
+                    self._lasting[name] = self._check(name, points[name].load())
+                self.broken.pop(name, None)  # it may have asked for its own list while it was loaded
+            except RAISED as error:  # whatever a plugin raises, coband goes on without it
+                self.broken[name] = exception_told(error, place=True)
+                del points[name]
+        return name in self._lasting
+
+    @property
+    def warnings(self) -> list[str]:
+        """One sentence for each entry point that was left out."""
+        return self._offered[1]
+
+    def __getitem__(self, name: str) -> T:
+        if name in self.registered:
+            return self.registered[name]
+        if name not in self._lasting and not self._load(name, self._offered[0]):
+            raise KeyError(name)
+        return self._lasting[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self.lasting(), *self.registered]))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
     def lasting(self) -> Mapping[str, T]:
         """Those that are there in every process: coband's own and those of installed packages."""
-        return self.offered().found if not self._own else {**self._own, **self.offered().found}
-
-    def known(self) -> Mapping[str, T]:
-        """All by name."""
-        lasting = self.lasting()
-        return ChainMap(self.registered, cast(MutableMapping[str, T], lasting)) if self.registered else lasting
-
-    def get(self, name: object) -> T | None:
-        """The member of that name, if there is one."""
-        if not isinstance(name, str):
-            return None
-        parts = (self.registered, self.offered().found, self._own)  # one mapping of all is too dear for one name
-        return next((part[name] for part in parts if name in part), None)
+        points = self._offered[0]
+        own = [name for name in self._lasting if name not in points]
+        return {name: self._lasting[name] for name in (*own, *list(points)) if self._load(name, points)}
 
     def foreign(self) -> Mapping[str, T]:
         """Those of other packages, and those that were registered."""
-        return {
-            name: one
-            for name, one in self.known().items()
-            if not str(getattr(one, "__module__", type(one).__module__)).startswith("coband.")
-        }
+        modules = {name: str(getattr(one, "__module__", type(one).__module__)) for name, one in self.items()}
+        return {name: self[name] for name, module in modules.items() if not module.startswith("coband.")}
 
     def register(self, found: T) -> T:
         """Put a member into the list of this process; one that was registered under its name before is replaced.
@@ -169,15 +207,20 @@ class Kinds(Generic[T]):
             PluginError: it is not what the list asks for, or has the name of one of coband's own.
         """
         name = self.name_of(found)
-        checked = self._check(name, found)
-        if name in self._own or OWN_DISTRIBUTION in map(distribution, installed(self.group).select(name=name)):
+        checked, points = self._check(name, found), self._offered[0]
+        point = points.get(name)
+        if distribution(point) == OWN_DISTRIBUTION if point else name in self._lasting:
             raise PluginError(f"{self.name}: {name!r} is coband's own; give yours another name")
-        if name in self.lasting() and name not in self.registered:
+        if point and name not in self.registered:
             said = f"{self.name}: {name!r} is installed, too; what was given in Python takes its place"
             warnings.warn(said, RuntimeWarning, stacklevel=2)
-        self.registered[name] = checked
-        _REGISTRATIONS.append(name)
+        self.adopt({name: checked})
         return found
+
+    def adopt(self, members: Mapping[str, T]) -> None:
+        """Take in what this process, or the one that it works for, has registered."""
+        self.registered.update(members)
+        self.registrations += 1
 
     def field(
         self, *others: Kinds[Any], default: type | None = None, words: Words | None = None, **further: type
@@ -185,25 +228,12 @@ class Kinds(Generic[T]):
         """The annotation of a field that holds one of them, or of other lists; see `ByKind`."""
         return ByKind((self, *others), default, words, further)
 
-
-_REGISTRATIONS: list[str] = []
+    __eq__, __hash__ = object.__eq__, object.__hash__
 
 
 def registrations() -> int:
     """How often something was registered in this process; what was derived from the lists before is of no use."""
-    return len(_REGISTRATIONS)
-
-
-def registered() -> dict[str, dict[str, object]]:
-    """What was registered in this process: list -> name -> member; for `adopt` in another process."""
-    return {name: dict(one.registered) for name, one in LISTS.items() if one.registered}
-
-
-def adopt(found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Register what another process has registered."""
-    for name, members in found.items():
-        LISTS[name].registered.update(members)
-        _REGISTRATIONS.extend(members)
+    return sum(one.registrations for one in LISTS.values())
 
 
 def kind_name(found: Any) -> str:
@@ -299,7 +329,7 @@ class ByKind:
         from pydantic_core import PydanticKnownError
 
         if self._words is not None and isinstance(value, str) and value in self._words():
-            return adapter(self._lists[0].known()[value]).validate_python({"kind": value})
+            return adapter(self._lists[0][value]).validate_python({"kind": value})
         if isinstance(value, dict):
             return validated_strictly(adapter(self._registered()[value["kind"]]), json.dumps(value))
         if not hasattr(value, "kind"):

@@ -168,21 +168,38 @@ def gives(what: str, holds: Callable[..., Any], by: str = "__next__") -> Callabl
     return decorated
 
 
-class _Looked:
-    """What a plugin's method has returned, whose answers are looked at."""
+VERBS = {"__next__": "yielded", "__call__": "returned what gave"}
 
-    def __init__(self, found: Any, method: Any, by: str, refused: Callable[..., None]) -> None:
-        self._found, self._refused, self._last = found, refused, None
-        self._call = getattr(found, by, None)
+
+class _Looked:
+    """What a plugin's method has returned; each answer that is not what it should be ends the run."""
+
+    def __init__(self, found: Any, method: Any, asked: Any, place: str, arguments: dict[str, Any]) -> None:
+        self._what, self._holds, self._by = asked.later
+        self._found = iter(found) if self._by == "__next__" else found
+        self._method, self._place, self._arguments, self._last = method, place, arguments, None
+        self._call = getattr(self._found, self._by, None)
         if self._call is None:
-            refused(found, None, ())
-        setattr(self, by, self._answer)
+            self._refuse(found, ())
+        setattr(self, self._by, self._answer)
 
     def _answer(self, *given: Any) -> Any:
         answer = self._call(*given)  # type: ignore[misc]
-        self._refused(answer, self._last, given)
+        try:
+            right = self._holds(answer, self._last, *[*self._arguments.values()][1:], *given)
+        except (TypeError, ValueError, IndexError, AttributeError):
+            right = False
+        if not right:
+            self._refuse(answer, given)
         self._last = answer
         return answer
+
+    def _refuse(self, answer: Any, given: tuple[Any, ...]) -> None:
+        further = {f"_{place}": one for place, one in enumerate(given)}
+        said = self._what.format_map({**self._arguments, "last": self._last, **further})
+        verb = VERBS.get(self._by, f"returned what gave, by {self._by}(),")
+        name = f"{written(self._method)}{self._method.__qualname__}"
+        raise BrokenOff(f"{name} {verb} {in_words(answer, begins=True)}; {self._place} gives {said}")
 
     __call__ = _answer
 
@@ -195,40 +212,20 @@ class _Looked:
         return getattr(self._found, name)
 
 
-def _looked(found: Any, method: Any, later: Any, place: str, arguments: dict[str, Any]) -> Any:
-    """The same, after which each answer that is not what it should be ends the run."""
-    what, holds, by = later
-    given = tuple(arguments.values())[1:]
-
-    def refused(answer: Any, last: Any, more: tuple[Any, ...]) -> None:
-        try:
-            right = holds(answer, last, *given, *more)
-        except (TypeError, ValueError, IndexError, AttributeError):
-            right = False
-        if not right:
-            said = what.format_map({**arguments, "last": last, **{f"_{place}": one for place, one in enumerate(more)}})
-            verb = {"__next__": "yielded", "__call__": "returned what gave"}.get(by, f"returned what gave, by {by}(),")
-            name = f"{written(method)}{method.__qualname__}"
-            raise BrokenOff(f"{name} {verb} {in_words(answer, begins=True)}; {place} gives {said}")
-
-    return _Looked(iter(found) if by == "__next__" else found, method, by, refused)
-
-
 def _held(method: Callable[..., Any], asked: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The method, whose answers are compared with what another one promises."""
     wanted = _promised(asked) or object
     accepted = WIDER.get(wanted, (wanted,))
     what, holds = getattr(asked, "promise", ("", lambda *_: True))
-    later = getattr(asked, "later", None)
 
     @wraps(method)
     def held(node: Any, *given: Any, **named: Any) -> Any:
         answer = method(node, *given, **named)
         if isinstance(answer, accepted) and holds(answer, *given, **named):
-            if later is None or answer is None:
+            if answer is None or not hasattr(asked, "later"):
                 return answer
             arguments = inspect.signature(asked).bind(node, *given, **named).arguments
-            return _looked(answer, method, later, name, dict(arguments))
+            return _Looked(answer, method, asked, name, dict(arguments))
         right = what.format_map(inspect.signature(asked).bind(node, *given, **named).arguments) or wanted.__name__
         raise BrokenOff(
             f"{written(method)}{method.__qualname__} returned {in_words(answer, begins=True)}; {name} returns {right}"

@@ -4,110 +4,20 @@ read from the models of the JSON Schema.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import json_schema
+from coband.simulator.experiments.scenario.wording import TAG_KEYS, tags_of
 
 Schema = Mapping[str, Any]
 Path = tuple[str, ...]
-TAGS = ("kind", "algorithm")
+"""Keys alone, without numbers of list entries and without kinds."""
 ROOT = ""
 """The name of the model of the whole file."""
-
-
-class Models:
-    """The models of one JSON Schema.
-
-    A path names keys alone, without numbers of list entries and without kinds: ``("schedule", "turns")`` is a key of
-    several models.
-    """
-
-    def __init__(self, schema: Schema) -> None:
-        self._schemas: dict[str, Schema] = {ROOT: schema, **schema.get("$defs", {})}
-        self._reached: dict[str, set[str]] = {}
-
-    def schema(self, model: str) -> Schema:
-        return self._schemas[model]
-
-    def keys(self, model: str) -> Mapping[str, Schema]:
-        """The keys of a model, without those that only name its kind."""
-        found = self._schemas[model].get("properties", {})
-        return {key: schema for key, schema in found.items() if key not in TAGS}
-
-    def tags(self, model: str) -> tuple[str, ...]:
-        """The kinds that a model is written for, or the name of the algorithm; empty if it has none."""
-        properties = self._schemas[model].get("properties", {})
-        found = [properties[key] for key in TAGS if key in properties]
-        return (
-            tuple(map(str, (found[0]["const"],) if "const" in found[0] else found[0].get("enum", ()))) if found else ()
-        )
-
-    def required(self, model: str, key: str) -> bool:
-        """Whether a mapping of the model must have the key."""
-        return key in self._schemas[model].get("required", ())
-
-    def inside(self, schema: Schema) -> list[str]:
-        """The models that a value can be of, or the entries of a list."""
-        return list(dict.fromkeys(self._inside(schema)))
-
-    def _inside(self, schema: Schema) -> Iterator[str]:
-        if "$ref" in schema:
-            name = schema["$ref"].rpartition("/")[2]
-            if self._schemas[name].get("properties"):
-                yield name
-            else:
-                yield from self._inside(self._schemas[name])
-        for union in ("anyOf", "oneOf", "allOf"):
-            for member in schema.get(union, ()):
-                yield from self._inside(member)
-        if isinstance(schema.get("items"), Mapping):
-            yield from self._inside(schema["items"])
-
-    @cached_property
-    def at(self) -> Mapping[Path, list[str]]:
-        """Path -> the models that can stand there, in the order of the file.
-
-        Models that hold others of their own union, such as a product of kernels, are not entered.
-        """
-        found: dict[Path, list[str]] = {(): [ROOT]}
-        waiting = deque[Path]([()])
-        while waiting:
-            path = waiting.popleft()
-            for model in list(found[path]):
-                for key, schema in self.keys(model).items():
-                    below = (*path, key)
-                    new = [name for name in self.inside(schema) if name not in (*found[path], *found.get(below, ()))]
-                    if new and below not in found:
-                        waiting.append(below)
-                    if new:
-                        found.setdefault(below, []).extend(new)
-        return found
-
-    @cached_property
-    def paths(self) -> Mapping[str, list[Path]]:
-        """Model -> the paths at which it can stand."""
-        found: dict[str, list[Path]] = {}
-        for path, models in self.at.items():
-            for model in models:
-                found.setdefault(model, []).append(path)
-        return found
-
-    def reached(self, model: str) -> set[str]:
-        """The model and all that can stand inside it."""
-        if model not in self._reached:
-            found, waiting = {model}, [model]
-            while waiting:
-                for schema in self.keys(waiting.pop()).values():
-                    new = set(self.inside(schema)) - found
-                    found |= new
-                    waiting += new
-            self._reached[model] = found
-        return self._reached[model]
 
 
 @dataclass(frozen=True)
@@ -129,46 +39,102 @@ class Entry:
 
 
 class Index:
-    """All keys and kinds of scenario files, in the order of the file."""
+    """All keys and kinds of scenario files, in the order of the file.
 
-    def __init__(self, models: Models) -> None:
-        self.models = models
-        words = {key for model in models.paths for key in models.keys(model)}
-        kinds = list(self._kinds(words))
-        keys = list(self._keys({kind.models[0]: kind.name for kind in kinds}))
+    Attributes:
+        schemas: the models of the JSON Schema by name.
+        at: path -> the models that can stand there. Models that hold others of their own union, such as a product of
+            kernels, are not entered.
+        paths: model -> the paths at which it can stand.
+        entries: by name.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schemas: dict[str, Schema] = {ROOT: schema, **schema.get("$defs", {})}
+        self.reached = cache(self._reached)
+        self.at = self._walked()
+        self.paths: dict[str, list[Path]] = {}
+        for path, models in self.at.items():
+            for model in models:
+                self.paths.setdefault(model, []).append(path)
+        kinds = list(self._kinds({key for model in self.paths for key in self.keys(model)}))
+        keys = self._keys({kind.models[0]: kind.name for kind in kinds})
         self.entries = {entry.name: entry for entry in (*keys, *kinds)}
+
+    def keys(self, model: str) -> Mapping[str, Schema]:
+        """The keys of a model, without those that only name its kind."""
+        properties = self.schemas[model].get("properties", {})
+        return {key: schema for key, schema in properties.items() if key not in TAG_KEYS}
+
+    def tags(self, model: str) -> list[str]:
+        """The kinds that a model is written for, or the name of the algorithm; empty if it has none."""
+        return next(filter(None, (tags_of(self.schemas[model], key) for key in TAG_KEYS)), [])
+
+    def required(self, model: str, key: str) -> bool:
+        """Whether a mapping of the model must have the key."""
+        return key in self.schemas[model].get("required", ())
+
+    def inside(self, schema: Schema) -> list[str]:
+        """The models that a value can be of, or the entries of a list."""
+        return list(dict.fromkeys(self._inside(schema)))
+
+    def _inside(self, schema: Schema) -> Iterator[str]:
+        if "$ref" in schema:
+            name = schema["$ref"].rpartition("/")[2]
+            yield from [name] if self.schemas[name].get("properties") else self._inside(self.schemas[name])
+        for member in (one for union in ("anyOf", "oneOf", "allOf") for one in schema.get(union, ())):
+            yield from self._inside(member)
+        if isinstance(schema.get("items"), Mapping):
+            yield from self._inside(schema["items"])
+
+    def _walked(self) -> dict[Path, list[str]]:
+        found: dict[Path, list[str]] = {(): [ROOT]}
+        waiting: list[Path] = [()]
+        for path in waiting:
+            for model in list(found[path]):
+                for key, schema in self.keys(model).items():
+                    below = (*path, key)
+                    new = [name for name in self.inside(schema) if name not in (*found[path], *found.get(below, ()))]
+                    waiting += [below] if new and below not in found else []
+                    if new:
+                        found.setdefault(below, []).extend(new)
+        return found
+
+    def _reached(self, model: str) -> set[str]:
+        """The model and all that can stand inside it."""
+        found = [model]
+        for one in found:
+            found += [name for schema in self.keys(one).values() for name in self.inside(schema) if name not in found]
+        return {*found}
 
     def _kinds(self, keys: set[str]) -> Iterator[Entry]:
         """A kind is called by its word where this names nothing else, and otherwise after its first key too."""
-        places = [(tag, model) for model in self.models.paths for tag in self.models.tags(model)]
+        places = [(tag, model) for model in self.paths for tag in self.tags(model)]
         tags = [tag for tag, _ in places]
         for tag, model in places:
-            paths = self.models.paths[model]
+            paths = self.paths[model]
             if paths != [("algorithms",)]:
-                alone = tags.count(tag) == 1 and tag not in keys
-                name = tag if alone else f"{paths[0][-1]}.{tag}"
+                name = tag if tags.count(tag) == 1 and tag not in keys else f"{paths[0][-1]}.{tag}"
                 yield Entry(name, tag, tuple(paths), (model,), is_kind=True)
 
-    def _keys(self, kinds: dict[str, str]) -> Iterator[Entry]:
+    def _keys(self, kinds: Mapping[str, str]) -> Iterator[Entry]:
         """Models that stand at one path share the entries of that path; others have entries of their own."""
         shared: dict[Path, list[str]] = {}
         taken: set[Path] = set()
-        for path, models in self.models.at.items():
-            for model in models:
-                for key in self.models.keys(model):
-                    below, paths = (*path, key), self.models.paths[model]
-                    if len(paths) == 1:
-                        shared.setdefault(below, []).append(model)
-                        continue
-                    taken.add(below)
-                    if path == paths[0]:
-                        name = f"{kinds[model]}.{key}" if model in kinds else ".".join(below)
-                        yield Entry(name, key, tuple((*place, key) for place in paths), (model,))
+        places = [(path, model) for path, models in self.at.items() for model in models]
+        for above, model, key in ((*place, key) for place in places for key in self.keys(place[1])):
+            below, paths = (*above, key), self.paths[model]
+            if len(paths) == 1:
+                shared.setdefault(below, []).append(model)
+                continue
+            taken.add(below)
+            if above == paths[0]:
+                name = f"{kinds[model]}.{key}" if model in kinds else ".".join(below)
+                yield Entry(name, key, tuple((*place, key) for place in paths), (model,))
         for path, models in shared.items():
-            is_taken = path in taken and models[0] in kinds
-            yield Entry(
-                f"{kinds[models[0]]}.{path[-1]}" if is_taken else ".".join(path), path[-1], (path,), tuple(models)
-            )
+            by_kind = path in taken and models[0] in kinds
+            name = f"{kinds[models[0]]}.{path[-1]}" if by_kind else ".".join(path)
+            yield Entry(name, path[-1], (path,), tuple(models))
 
     def find(self, query: str) -> list[Entry]:
         """The entries that a word or dotted words name.
@@ -177,40 +143,32 @@ class Index:
         may be left out.
         """
         *above, word = query.split(".")
-        return [entry for entry in self.entries.values() if entry.word == word and self._is_below(entry, above)]
+        return [
+            entry
+            for entry in self.entries.values()
+            if entry.word == word and any(_is_subsequence(above, self._chain(entry, path)) for path in entry.paths)
+        ]
 
     def exact(self, query: str) -> Entry | None:
         """The one entry whose name that is, or else whose full path; None if there are none or several."""
-        found, words = self.find(query), tuple(query.split("."))
-        named = [entry for entry in found if entry.name == query]
-        fitting = named or [entry for entry in found if words in _full(entry)]
-        return fitting[0] if len(fitting) == 1 else None
-
-    def _is_below(self, entry: Entry, above: Sequence[str]) -> bool:
-        return any(_is_subsequence(above, self._chain(entry, path)) for path in entry.paths)
+        if query in self.entries:
+            return self.entries[query]
+        words = tuple(query.split("."))
+        full = [
+            entry
+            for entry in self.find(query)
+            if words in {(*path, entry.word) if entry.is_kind else path for path in entry.paths}
+        ]
+        return full[0] if len(full) == 1 else None
 
     def _chain(self, entry: Entry, path: Path) -> list[set[str]]:
         """The words above an entry at one of its paths: keys, and between them the kinds that have the next key."""
         keys = path if entry.is_kind else path[:-1]
         chain: list[set[str]] = []
         for depth, key in enumerate(keys):
-            chain += [self._tags(path[:depth], key), {key}]
-        if not entry.is_kind:
-            chain.append({tag for model in entry.models for tag in self.models.tags(model)})
-        return chain
-
-    def _tags(self, path: Path, key: str) -> set[str]:
-        having = (model for model in self.models.at[path] if key in self.models.keys(model))
-        return {tag for model in having for tag in self.models.tags(model)}
-
-    def words(self) -> list[str]:
-        """Every name, and every word that is one of several."""
-        return list(dict.fromkeys([*self.entries, *(entry.word for entry in self.entries.values())]))
-
-
-def _full(entry: Entry) -> set[Path]:
-    """The paths of an entry as words: of a kind, its keys and the kind."""
-    return {(*path, entry.word) if entry.is_kind else path for path in entry.paths}
+            having = (model for model in self.at[path[:depth]] if key in self.keys(model))
+            chain += [{tag for model in having for tag in self.tags(model)}, {key}]
+        return chain if entry.is_kind else [*chain, {tag for model in entry.models for tag in self.tags(model)}]
 
 
 def _is_subsequence(words: Sequence[str], chain: Sequence[set[str]]) -> bool:
@@ -221,4 +179,4 @@ def _is_subsequence(words: Sequence[str], chain: Sequence[set[str]]) -> bool:
 @lru_cache(maxsize=4)
 def index(registry: Registry) -> Index:
     """The index of the scenario files that can be written with what is installed."""
-    return Index(Models(json_schema(registry)))
+    return Index(json_schema(registry))

@@ -1,293 +1,264 @@
-"""Keys and kinds as items: what there is to say of them, in JSON types, and which algorithms they matter to."""
+"""Items: what there is to say of keys, kinds and all else that has a name, in JSON types, from the JSON Schema and from
+what algorithms declare.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
 
-from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.experiments.registry.catalogue import (
-    SOURCES,
-    Item,
-    UnknownNameError,
-    catalogue,
-    metric_item,
-    properties,
-)
-from coband.simulator.experiments.registry.catalogue import describe as catalogued
-from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.core.algorithm import COMMON_QUANTITIES, RUN_QUANTITIES, Algorithm, Needs
+from coband.simulator.core.formulas import names_in
+from coband.simulator.core.metrics import CORE
+from coband.simulator.core.nodes.message import EXACT, Message
+from coband.simulator.core.nodes.node import Agent
+from coband.simulator.core.wire.privacy import Privacy
+from coband.simulator.experiments.registry.bibliography import library
+from coband.simulator.experiments.registry.catalogue import SOURCES, UnknownNameError, catalogue, content
+from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.document import json_schema
-from coband.simulator.experiments.scenario.files import paths
+from coband.simulator.experiments.scenario.files import paths, shipped_scenario
 from coband.simulator.experiments.scenario.input_problems import quoted
-from coband.simulator.experiments.scenario.wire_rules import changed_by, defences, hidden_by
-from coband.simulator.experiments.scenario.wording import Wording
-from coband.simulator.plugins.entry_points import first_paragraph
-from coband.simulator.reference.entries import ROOT, Entry, Index, Path, Schema, index
+from coband.simulator.experiments.scenario.wire_rules import stand
+from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
+from coband.simulator.metrics import Metric
+from coband.simulator.plugins.entry_points import first_paragraph, summary_of
+from coband.simulator.reference.concerns import concerned
+from coband.simulator.reference.entries import Entry, Index, Schema, index
 from coband.simulator.reference.examples import Examples
-from coband.simulator.reference.sheets import PLACE, in_yaml, range_of, type_of
-
-Statement = tuple[str, list[str]]
-"""What is said, and of which algorithms."""
-ALL = "every algorithm"
-_LOSES = (("network", "loss"), ("network", "links", "loss"), ("agents", "availability"))
-_DOUBLES = (("network", "duplicate"), ("network", "links", "duplicate"))
-_REORDERS = (("network", "latency"), ("network", "links", "latency"), ("network", "reorder"))
-_REFUSED = f"{ALL}; but refused with transport: datagram, for want of "
-
-
-def readers(entry: Entry, index: Index, registry: Registry) -> list[Statement]:
-    """What is to be said of algorithms about a key or kind; nothing is said where it is the same for all."""
-    algorithms = registry.algorithms
-    own = [path for path in entry.paths if path[0] == "algorithms"]
-    if own and entry.paths[0] != ("algorithms",):
-        names = [name for name in algorithms if _has(index, name, entry)]
-        return [("a parameter of", names)] if len(names) < len(algorithms) else [(ALL, [])]
-    found = [statement for statement in _needs(entry, index, algorithms) if statement[1]]
-    return found or [(ALL, [])]
-
-
-def _has(index: Index, algorithm: str, entry: Entry) -> bool:
-    models = index.models
-    root = next((name for name in models.at[("algorithms",)] if models.tags(name) == (algorithm,)), ROOT)
-    return bool(root != ROOT and models.reached(root) & set(entry.models))
-
-
-_BUT: tuple[tuple[list[Path], str, Callable[[Algorithm], bool]], ...] = (
-    (
-        [("messages", "encoding")],
-        "some of what is sent must be float64, as arms are looked up by it",
-        lambda one: bool(one.needs.exact) and one.needs.exact_if == "1",
-    ),
-    (
-        [("messages", "encoding")],
-        "the same, where arms are fixed or `repeats: drop` is asked for",
-        lambda one: bool(one.needs.exact) and one.needs.exact_if != "1",
-    ),
-    (
-        [("agents", "reward_delay")],
-        "refused, for want of rewards before the next turn",
-        lambda one: bool(one.needs_rewards),
-    ),
-    (
-        [("agents", "joins"), ("agents", "leaves")],
-        "refused, since they plan for the same agents from the start to the end",
-        lambda one: one.needs.ends_together,
-    ),
-)
-"""Parts of the simulator for every algorithm but some: where, what holds for those, and which they are."""
-
-
-def _needs(entry: Entry, index: Index, algorithms: Mapping[str, Algorithm]) -> Iterator[Statement]:
-    """What the needs of algorithms say about a part of the simulator."""
-    kinds = _kinds(entry, index)
-    for path in entry.paths:
-        for parts, but, concerns in _BUT if entry.word != "float64" else ():
-            if _under(path, parts):
-                yield f"{ALL}; but {but}", _those(algorithms, concerns)
-                return
-        if _under(path, [("network", "topology")]) and kinds:
-            yield f"run on {' or '.join(kinds)}", _those(algorithms, lambda found: _runs_on(found, kinds))
-        elif path == ("network", "topology"):
-            yield "need the star", _those(algorithms, lambda found: found.needs.topologies == ("star",))
-            yield "need a graph", _those(algorithms, lambda found: "star" not in found.needs.topologies)
-            yield "run on both", _those(algorithms, lambda found: {"star", "graph"} <= {*found.needs.topologies})
-        elif _under(path, [("network", "local")]):
-            yield "run on graphs", _those(algorithms, lambda found: found.needs.topologies != ("star",))
-        elif path == ("server", "aggregate"):
-            taken = _those(algorithms, lambda one: entry.word in defences(one) if entry.is_kind else defences(one))
-            yield f"run with {'it' if entry.is_kind else 'a defence'}", taken
-        elif _under(path, [("messages", "privacy")]):
-            taken = _those(algorithms, lambda one: entry.word in hidden_by(one) if entry.is_kind else hidden_by(one))
-            yield f"send something that {'it' if entry.is_kind else 'a mechanism'} can hide", taken
-        elif _under(path, [("adversaries",)]):
-            taken = _those(algorithms, lambda one: entry.word in changed_by(one) if entry.is_kind else changed_by(one))
-            yield f"have something that {'it changes' if entry.is_kind else 'lies change'}", taken
-        elif _under(path, [("server",), ("network", "server")]):
-            yield "have a server", _those(algorithms, lambda found: found.server is not None)
-        elif path == ("schedule", "duration"):
-            yield "need the parameter horizon with it", _those(algorithms, lambda found: found.needs.horizon)
-        elif path[0] == "schedule" and kinds:
-            yield f"run on {' or '.join(kinds)}", _those(algorithms, lambda found: {*kinds} & {*found.needs.schedules})
-        elif path[0] == "problem" and kinds:
-            yield f"run on {' or '.join(kinds)}", _those(algorithms, lambda found: _solves(found, kinds))
-        for places, need, word in (
-            (_LOSES, "reliable", "every message"),
-            (_DOUBLES, "reliable", "every message once"),
-            (_REORDERS, "ordered", "messages in order"),
-        ):
-            if _under(path, places):
-                yield _REFUSED + word, _those(algorithms, lambda found, need=need: getattr(found.needs, need))  # type: ignore[misc]
-                return
-        if len(entry.paths) > 1:
-            return
-
-
-def _kinds(entry: Entry, index: Index) -> list[str]:
-    """The kinds of topology, schedule or problem that an entry is or belongs to."""
-    path = entry.paths[0]
-    depth = 2 if path[:2] == ("network", "topology") else 1
-    if entry.is_kind and len(path) == depth:
-        return [entry.word]
-    if len(path) <= depth:
-        return []
-    models = index.models
-    if len(path) == depth + 1 and not entry.is_kind:
-        return [tag for model in entry.models for tag in models.tags(model)]
-    having = [model for model in models.at[path[:depth]] if models.reached(model) & set(entry.models)]
-    return [tag for model in having for tag in models.tags(model)]
-
-
-def _runs_on(algorithm: Algorithm, kinds: Iterable[str]) -> bool:
-    topologies = algorithm.needs.topologies
-    return "graph" in topologies or any(f"{{kind: {kind}}}" in topologies for kind in kinds)
-
-
-def _solves(algorithm: Algorithm, kinds: list[str]) -> bool:
-    """An algorithm without a list of problems runs on those that offer arms turn by turn."""
-    batches = algorithm.needs.schedules == ("phases",) or kinds == ["pure_exploration"]
-    return bool({*kinds} & {*algorithm.needs.problems}) or not (algorithm.needs.problems or batches)
-
-
-def _under(path: Path, places: Iterable[Path]) -> bool:
-    return any(path[: len(place)] == place for place in places)
-
-
-def _those(algorithms: Mapping[str, Algorithm], matters: Callable[[Algorithm], object]) -> list[str]:
-    return [name for name, algorithm in algorithms.items() if matters(algorithm)]
-
-
-_CATALOGUED = {("problem",): "problem", ("problem", "reward"): "reward"}
-"""Kinds at these paths are in the catalogue, with what their registries say of them; so are kernels."""
+from coband.simulator.reference.text import PLACE, Item
 
 METRIC = "metric."
 """How metrics are asked for where something else has their name."""
+MECHANISMS_SHOWN, SEEN_BY = ("gaussian", "tree", "laplace_local"), ("server", "others")
+
+
+def parameter(wording: Wording, name: str, schema: Schema, required: bool) -> Item:
+    """A key with the values that are allowed, its unit, default and meaning."""
+    default = {} if required or "default" not in schema else {"default": schema["default"]}
+    unit = {"unit": schema["unit"]} if "unit" in schema else {}
+    members, lengths = list(wording.variants(schema)), (("minLength", "at least"), ("maxLength", "at most"))
+    sizes = [f"{words} {one[bound]} characters" for one in members for bound, words in lengths if bound in one]
+    said = {"name": name, "type": ", ".join([wording.in_words(schema), *sizes]), **unit, "required": required}
+    return {**said, **default, "description": " ".join(str(schema.get("description", "")).split())}
+
+
+def parameters(wording: Wording, schema: Schema, above: str = "") -> Iterator[Item]:
+    """The keys of a mapping, and those of mappings in it that are of no kind."""
+    for key, inner in schema.get("properties", {}).items():
+        if key in (*TAG_KEYS, *(() if above else RESERVED)):
+            continue
+        yield parameter(wording, above + key, inner, key in schema.get("required", ()))
+        for member in wording.variants(inner):
+            if not {*TAG_KEYS} & {*member.get("properties", ())}:
+                yield from parameters(wording, member, f"{above}{key}.")
+
+
+def algorithm_item(algorithm: Algorithm) -> Item:
+    """All that an algorithm declares."""
+    schema = algorithm.config.model_json_schema(mode="validation")
+    sizes = [(one, one.message) for one in algorithm.messages]
+    fields = [(kind, name) for kind in dict.fromkeys(kind for _, kind in sizes) for name in kind.payload_fields()]
+    usual = {**asdict(Needs()), "topologies": None, "reliable": False}
+    cites = [one if one.lstrip().startswith("@") else library().get(one, "") for one in algorithm.cites]
+    return {
+        "kind": "algorithm",
+        "name": algorithm.name,
+        "summary": algorithm.summary,
+        "reference": algorithm.reference,
+        "parameters": list(parameters(Wording(schema), schema)),
+        "messages": [
+            {"kind": kind.kind, "direction": one.direction, "scalars": one.size, "to": one.to, "when": one.when}
+            for one, kind in sizes
+        ],
+        "fields": [_field(kind, name) for kind, name in fields],
+        "privacy": list(_privacy(algorithm)),
+        "liars": stand(algorithm),
+        "counts": [asdict(form) for form in algorithm.counts],
+        "where": dict(_quantities(algorithm)),
+        "rate": algorithm.rate,
+        "search": dict(algorithm.search),
+        "metrics": [metric_item(metric) for metric in algorithm.metrics],
+        "needs": {key: value for key, value in asdict(algorithm.needs).items() if value != usual.get(key)},
+        "knows": sorted(algorithm.facts),
+        "server": algorithm.server is not None,
+        "paper": "\n\n".join(filter(None, map(str.strip, cites))),
+    }
+
+
+def metric_item(metric: Metric) -> Item:
+    """What a metric is."""
+    line = {"name": metric.name, "summary": metric.meaning, "unit": metric.unit, "better": metric.better}
+    return {**line, "locked": metric.locked, "of_each_agent": metric.aggregate is None}
+
+
+def _privacy(algorithm: Algorithm) -> Iterator[Item]:
+    """What is private of an algorithm's messages, under each of coband's mechanisms, from each adversary."""
+    known = MECHANISMS_SHOWN if issubclass(algorithm.agent, Agent) else ()
+    kinds = {size.message for size in algorithm.messages}
+    own = {f"{one.kind}.{name}" for one in kinds for name in one.payload_fields() if one.declared(name)["noised"]}
+    for adversary in SEEN_BY:
+        whys: dict[str, dict[str, str]] = {}
+        for kind in MECHANISMS_SHOWN:
+            clip = {"points": None} if algorithm.needs.fixed_arms and kind == "laplace_local" else {}
+            given = {"mechanism": kind, "sigma": 1.0, "adversary": adversary, "clip": clip}
+            for what, why in Privacy.model_validate(given).leaks(algorithm):
+                whys.setdefault(what, {})[kind] = why
+        for what, reasons in whys.items():
+            under = ["noise of its own"] if what in own else [kind for kind in known if not reasons[kind]]
+            hidden = what in own or "gaussian" in under
+            otherwise = "" if hidden else reasons["gaussian"] if known else "pulls come in batches"
+            yield {"what": what, "from": adversary, "private_under": under, "otherwise": otherwise}
+
+
+def _field(message: type[Message], name: str) -> Item:
+    """A payload field: what it holds, and how many of its entries are sent with ``counting: packed``."""
+    declared = message.declared(name)
+    shape, packed = declared["shape"], "*".join(declared["shape"]) or "its size"
+    if declared["symmetric"]:
+        packed = f"{shape[0]}*({shape[0]} + 1)/2" if shape else "p*(p + 1)/2 of a p x p matrix"
+    if declared["code"]:
+        packed += f", in a {declared['code']} code"
+    elif declared["kind"] in EXACT:
+        packed += f", of ceil(log2 {declared['of']}) bits" if declared["of"] else ", of 1 bit"
+    return {"field": f"{message.kind}.{name}", "holds": declared["kind"], "packed": packed}
+
+
+def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
+    """What the formulas of an algorithm use, beside its parameters: (name, meaning), in alphabetical order."""
+    meanings = {**COMMON_QUANTITIES, **RUN_QUANTITIES}
+    meanings |= {metric.name: metric.meaning for metric in (*CORE, *algorithm.metrics)}
+    meanings |= {name: f"= {formula}" for name, formula in algorithm.where.items()}
+    own: dict[str, dict[str, None]] = {}
+    for size in algorithm.messages:
+        for name in names_in(size.size):
+            if hasattr(size.message, name):
+                meaning = summary_of(getattr(size.message, name)).rstrip(".")
+                own.setdefault(name, {})[meaning[:1].lower() + meaning[1:]] = None
+    meanings |= {name: "; ".join(said) for name, said in own.items()}
+    formulas = [size.size for size in algorithm.messages] + [*algorithm.where.values()]
+    formulas += [text for form in algorithm.counts for text in (form.formula, form.when) if text]
+    used = {name for text in formulas for name in names_in(text)} & {*meanings}
+    yield from ((name, meanings[name]) for name in sorted(used, key=str.casefold))
+
+
+def _named(name: str, registry: Registry) -> Item | None:
+    """What can be said without loading everything: of an algorithm, a data set or a shipped scenario."""
+    if name in registry.algorithms:
+        return algorithm_item(registry.algorithms[name])
+    if name in SOURCES:
+        source = SOURCES[name]
+        line = {"name": name, "summary": content(source), "reference": source.citation}
+        return {"kind": "dataset", **line, "url": source.url, "licence": source.licence}
+    if name in paths():
+        scenario = shipped_scenario(name)
+        text = {"summary": scenario.summary, "text": "\n".join(scenario.header)}
+        return {"kind": "scenario", "name": name, **text, "data": scenario.data, "file": str(scenario.path)}
+    return None
 
 
 class Items:
     """Makes the items of keys and kinds."""
 
     def __init__(self, index: Index, registry: Registry) -> None:
-        self._index, self._registry, self._models = index, registry, index.models
+        self._index, self._registry = index, registry
         self._wording, self._examples = Wording(json_schema(registry)), Examples(index)
-        self._names = {(path, entry.is_kind): entry for entry in index.entries.values() for path in entry.paths}
 
     def item(self, entry: Entry) -> Item:
         """Everything about a key or kind."""
-        own = self._kind(entry) if entry.is_kind else self._key(entry)
-        said = [{"words": words, "names": names} for words, names in readers(entry, self._index, self._registry)]
-        return {**own, "example": self._examples.snippet(entry), "algorithms": said}
+        return {
+            **(self._kind(entry) if entry.is_kind else self._key(entry)),
+            "places": [".".join(path) for path in entry.paths if ".".join(path) != entry.name],
+            "example": self._examples.snippet(entry),
+            "algorithms": concerned(entry, self._index, self._registry.algorithms),
+        }
 
     def line(self, entry: Entry) -> Item:
-        model = entry.models[0]
-        schema = self._models.schema(model) if entry.is_kind else self._models.keys(model)[entry.word]
-        text = first_paragraph(str(schema.get("description", "")))
-        if not entry.is_kind and len({*self._texts(entry)}) > 1:
-            tags = dict.fromkeys(tag for each in entry.models for tag in self._models.tags(each))
-            of_algorithms = entry.paths[0][0] == "algorithms"
-            text = "Depends on the algorithm." if of_algorithms else f"Depends on the kind: {', '.join(tags)}."
-        return {"kind": "kind" if entry.is_kind else "key", "name": entry.name, "summary": text}
+        """A key or kind in one sentence."""
+        if entry.is_kind:
+            return {"kind": "kind", "name": entry.name, "summary": first_paragraph(self._schema(entry)["description"])}
+        texts = {str(self._index.keys(model)[entry.word].get("description", "")) for model in entry.models}
+        of = "algorithm" if entry.paths[0][0] == "algorithms" else "kind"
+        depends = f"Depends on the {of}: {', '.join(self._tags(entry))}."
+        text = first_paragraph(texts.pop()) if len(texts) == 1 else depends
+        return {"kind": "key", "name": entry.name, "summary": text}
 
-    def _texts(self, entry: Entry) -> Iterator[str]:
-        for model in entry.models:
-            yield str(self._models.keys(model)[entry.word].get("description", ""))
+    def _schema(self, entry: Entry) -> Schema:
+        return self._index.schemas[entry.models[0]]
+
+    def _tags(self, entry: Entry) -> list[str]:
+        return list(dict.fromkeys(tag for model in entry.models for tag in self._index.tags(model)))
 
     def _kind(self, entry: Entry) -> Item:
-        (model,), places = entry.models, [".".join(path) for path in entry.paths]
-        schema = self._models.schema(model)
-        told = {"places": places, "name": entry.name, "word": entry.word}
-        is_kernel = any(path[-1] == "kernel" for path in entry.paths)
-        kind = "kernel" if is_kernel else _CATALOGUED.get(entry.paths[0])
-        if kind is not None:
-            found = next(item for item in catalogued(entry.word, self._registry) if item["kind"] == kind)
-            return {**found, **told}
-        parameters = [item for item in properties(self._wording, schema) if item["name"] != "kind"]
-        text = str(schema.get("description", ""))
-        said = {"sources": schema["sources"]} if "sources" in schema else {}
-        return {
-            "kind": "kind",
-            "summary": first_paragraph(text),
-            **told,
-            "text": text,
-            "parameters": parameters,
-            **said,
-        }
+        schema = self._schema(entry)
+        above = "kernel" if any(path[-1] == "kernel" for path in entry.paths) else ".".join(entry.paths[0])
+        kind = {"kernel": "kernel", "problem.reward": "reward", "problem": "problem"}.get(above, "kind")
+        item = {**self.line(entry), "kind": kind, "text": re.split(r"\n\n(?=Raises:)", schema["description"])[0]}
+        sources = [{key: one[key] for key in ("of", "numbers", "unit", "source")} for one in schema.get("sources", ())]
+        found = {"parameters": list(parameters(self._wording, schema)), "sources": sources}
+        if kind == "problem":
+            problem = self._registry.problems[entry.word]
+            item |= {"text": problem.summary, "reference": problem.reference}
+            found["metrics"] = [metric_item(metric) for metric in problem.metrics]
+        return {**item, **found}
 
     def _key(self, entry: Entry) -> Item:
-        groups: dict[str, Item] = {}
+        variants: dict[str, Item] = {}
         for model in entry.models:
-            said = self._variant(self._models.keys(model)[entry.word], self._models.required(model, entry.word))
-            group = groups.setdefault(str(said), {"of": [], **said})
-            group["of"] += self._models.tags(model)
-        return {
-            **self.line(entry),
-            "places": [".".join(path) for path in entry.paths],
-            "variants": list(groups.values()),
-            "kinds": list(self._inside(entry, kinds=True)),
-            "keys": list(self._inside(entry, kinds=False)),
-        }
+            schema, required = self._index.keys(model)[entry.word], self._index.required(model, entry.word)
+            variant = variants.setdefault(str(said := parameter(self._wording, "", schema, required)), said)
+            variant["name"] = ", ".join(filter(None, [variant["name"], *self._index.tags(model)]))
+        item, found = self.line(entry), list(variants.values())
+        if len(found) == 1:
+            only = found.pop()
+            item |= {"text": only.pop("description"), **only, "name": entry.name}
+        return {**item, "variants": found, "kinds": self._inside(entry, True), "keys": self._inside(entry, False)}
 
-    def _variant(self, schema: Schema, required: bool) -> Item:
-        """What one or several models say of a key."""
-        default = in_yaml(schema["default"]) if "default" in schema and not required else None
-        return {
-            "text": " ".join(str(schema.get("description", "")).split()),
-            "type": type_of(self._wording, schema),
-            "unit": schema.get("unit"),
-            "default": default,
-            "range": range_of(self._wording, schema),
-        }
-
-    def _inside(self, entry: Entry, kinds: bool) -> Iterator[Item]:
+    def _inside(self, entry: Entry, kinds: bool) -> list[Item]:
         """Name and summary of the kinds that a key can have, or of the keys inside it."""
-        inside = {name for model in entry.models for name in self._models.inside(self._models.keys(model)[entry.word])}
         if entry.paths[0] == ("algorithms",) and kinds:
-            yield from ({"name": name, "summary": found.summary} for name, found in self._registry.algorithms.items())
-            return
+            return [{"name": name, "summary": found.summary} for name, found in self._registry.algorithms.items()]
+        schemas = [self._index.keys(model)[entry.word] for model in entry.models]
+        inside = {name for schema in schemas for name in self._index.inside(schema)}
+        found = []
         for other in self._index.entries.values():
-            fits = other.is_kind == kinds and inside & {*other.models} and self._stands_in(other, entry.paths[0])
-            if (fits and (kinds or not any(self._models.tags(model) for model in other.models))) or (
-                fits and not kinds and other.paths[0][: len(entry.paths[0])] == entry.paths[0] and len(other.paths) == 1
-            ):
-                yield {**self.line(other), "word": other.word}
-
-    def _stands_in(self, other: Entry, path: Path) -> bool:
-        return any((place if other.is_kind else place[:-1]) == path for place in other.paths)
+            places = other.paths if kinds else [path[:-1] for path in other.paths]
+            own = kinds or len(places) == 1 or not self._tags(other)
+            if kinds == other.is_kind and inside & {*other.models} and entry.paths[0] in places and own:
+                found.append({key: value for key, value in self.line(other).items() if key != "kind"})
+        return found
 
 
 def look_up(word: str, registry: Registry) -> list[Item]:
     """What a word names: an algorithm, dataset, scenario or metric, or a key or kind of scenario files.
 
     Returns:
-        The items in full if it names one thing; a full path of keys is one thing, whatever else its last word is.
+        The item in full if it names one thing; a full path of keys is one thing, whatever else its last word is.
         Otherwise and after it, of all others the name by which they are asked for, and a summary; their ``kind`` ends
         with "place".
 
     Raises:
         UnknownNameError: it names nothing; the text suggests names.
     """
-    name = word.removeprefix("algorithms.")
-    if name in registry.algorithms or name in SOURCES or name in paths():  # which loads nothing else
-        return catalogued(name, registry)
+    if (known := _named(word.removeprefix("algorithms."), registry)) is not None:
+        return [known]
     found = index(registry)
-    places, metric = found.find(word), word.removeprefix(METRIC)
-    is_metric = metric in registry.metrics
-    if is_metric and (word != metric or not places):
-        return [{"kind": "metric", **metric_item(registry.metrics[metric])}]
-    exact = found.exact(word) or (places[0] if len(places) == 1 and not is_metric else None)
+    places, metric = found.find(word), registry.metrics.get(word.removeprefix(METRIC))
+    if metric is not None and (word.startswith(METRIC) or not places):
+        return [{"kind": "metric", **metric_item(metric)}]
+    exact = found.exact(word) or (places[0] if len(places) == 1 and metric is None else None)
     items = Items(found, registry)
     if exact is not None and "." in word:
         return [items.item(exact)]
-    others = [_place(items.line(entry)) for entry in places if entry is not exact]
-    if is_metric:
-        line = registry.metrics[metric]
-        others.append(_place({"kind": "metric", "name": f"{METRIC}{metric}", "summary": line.meaning}))
-    if exact is None and not others:
+    lines = [items.line(entry) for entry in places if entry is not exact]
+    if metric is not None:
+        lines.append({"kind": "metric", "name": f"{METRIC}{metric.name}", "summary": metric.meaning})
+    if exact is None and not lines:
         raise _unknown(word, found, registry)
+    others = [{**line, "kind": f"{line['kind']}{PLACE}"} for line in lines]
     return [*([items.item(exact)] if exact is not None else []), *others]
-
-
-def _place(line: Item) -> Item:
-    return {**line, "kind": f"{line['kind']}{PLACE}"}
 
 
 def _unknown(word: str, found: Index, registry: Registry) -> UnknownNameError:
@@ -295,7 +266,8 @@ def _unknown(word: str, found: Index, registry: Registry) -> UnknownNameError:
     if word in registry.broken:
         return UnknownNameError(f"{quoted(word)} is installed but could not be loaded: {registry.broken[word]}")
     listed = [item["name"] for items in catalogue(registry).values() for item in items]
-    known = {name.casefold(): name for name in (*listed, *found.words())}
+    words = [*found.entries, *(entry.word for entry in found.entries.values())]
+    known = {name.casefold(): name for name in (*listed, *words)}
     near = difflib.get_close_matches(word.casefold(), list(known), n=3, cutoff=0.6)
     advice = f"; did you mean {' or '.join(known[name] for name in near)}?" if near else ";"
     return UnknownNameError(

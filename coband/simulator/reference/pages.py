@@ -1,37 +1,27 @@
-"""All pages of the reference: commands, keys, kinds and algorithms, and the lists that lead to them."""
+"""The pages of the reference: one of all commands, and of each section, list of kinds and family of algorithms."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from posixpath import relpath
 
 import click
 
-from coband.simulator.experiments.registry.bibliography import library
-from coband.simulator.experiments.registry.catalogue import describe
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.reference.entries import Entry, index
-from coband.simulator.reference.items import Items
-from coband.simulator.reference.markdown import code, named, page, prose, table
-from coband.simulator.reference.sheets import Code, Rows, Section, Sheet, Text, sheet
+from coband.simulator.reference.entries import index
+from coband.simulator.reference.items import Items, algorithm_item
+from coband.simulator.reference.text import Item, code, markdown
 
 Commands = dict[str, tuple[click.Context, click.Command]]
-
 COMMANDS, KEYS, KINDS, ALGORITHMS = "commands", "keys", "kinds", "algorithms"
-TITLES = {COMMANDS: "Commands", KEYS: "Scenario keys", KINDS: "Kinds", ALGORITHMS: "Algorithms"}
-INTRODUCTIONS = {
-    COMMANDS: "One page for each command, from the program itself; `coband COMMAND --help` prints the same.",
-    KEYS: "One page for each key of scenario files; `coband describe KEY` prints the same. Keys of a kind, such as the "
-    "`minimum` of `pareto`, are named after the kind where it can stand in several places.",
-    KINDS: "The values of `kind:`, each with its parameters; `coband describe KIND` prints the same.",
-    ALGORITHMS: "Parameters, messages and closed forms of each algorithm; `coband describe NAME` prints the same.",
-}
+FILE = f"{KEYS}/file"
+"""The page of the sections that have no keys of their own."""
 
 
 def commands(program: click.Group) -> Commands:
-    """Every command by its full name, such as ``coband trace why``, with those that it has below it."""
+    """Every command by its full name, such as ``coband trace why``."""
     context = click.Context(program, info_name="coband", **program.context_settings)
     return dict(_below(program, context))
 
@@ -47,102 +37,52 @@ def _below(group: click.Group, context: click.Context) -> Iterator[tuple[str, tu
             yield from _below(command, inner)
 
 
-def command_sheet(context: click.Context, command: click.Command) -> Sheet:
+def command_item(context: click.Context, command: click.Command) -> Item:
     """Usage, arguments, options and commands below a command."""
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    sections = [Section("Usage", (Code(usage, "console"),)), *_parameters(context, command)]
-    if isinstance(command, click.Group):
-        rows = tuple((path, inner.get_short_help_str(200)) for path, (_, inner) in _below(command, context))
-        sections.append(Section("Commands", (Rows(("name", "meaning"), rows, tuple(path for path, _ in rows)),)))
-    if command.epilog:
-        sections.append(Section("", (Text(tuple(_paragraphs(command.epilog))),)))
-    return Sheet(context.command_path, "command", tuple(_paragraphs(command.help or "")), tuple(sections))
+    options = [one for one in command.get_params(context) if isinstance(one, click.Option)]
+    below = _below(command, context) if isinstance(command, click.Group) else ()
+    text = inspect.cleandoc(command.help or "").replace("\b\n", "").split("\n\n")
+    records = [record for one in options if (record := one.get_help_record(context))]
+    return {
+        "kind": "command",
+        "name": context.command_path,
+        "text": "\n".join(" ".join(paragraph.split()) for paragraph in text),
+        "usage": " ".join([context.command_path, *command.collect_usage_pieces(context)]),
+        "options": [{"name": name, "description": meaning} for name, meaning in records],
+        "commands": [{"name": path, "summary": inner.get_short_help_str(200)} for path, (_, inner) in below],
+        "remarks": command.epilog or "",
+    }
 
 
-def _parameters(context: click.Context, command: click.Command) -> Iterator[Section]:
-    options = [found for found in command.get_params(context) if isinstance(found, click.Option)]
-    records = [record for found in options if (record := found.get_help_record(context))]
-    if records:
-        yield Section("Options", (Rows(("option", "meaning"), tuple(records)),))
+def _label(family: str, name: str) -> str:
+    """What links name; letters are small in it, and names that differ by these alone have different ones."""
+    return re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", f"{family}-{name}".replace(" ", "-"))
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    """The paragraphs of a help text, each on one line; marks of click for the terminal are left out."""
-    for paragraph in inspect.cleandoc(text).replace("\b\n", "").split("\n\n"):
-        yield " ".join(paragraph.split())
+def pages(program: click.Group, registry: Registry) -> Mapping[str, str]:
+    """The text of every page by its name, a path without its ending."""
+    found, items = index(registry), Items(index(registry), registry)
+    content: dict[str, list[Item]] = {COMMANDS: [command_item(*one) for one in commands(program).values()]}
+    for entry in found.entries.values():
+        path = entry.paths[0]
+        has_keys = entry.is_kind or len(path) > 1 or found.inside(found.keys("")[path[0]])
+        page = f"{KINDS}/{path[0]}" if entry.is_kind else f"{KEYS}/{path[0]}" if has_keys else FILE
+        content.setdefault(page, []).append(items.item(entry))
+    for name, algorithm in registry.algorithms.items():
+        family = algorithm.agent.__module__.removeprefix("coband.agents.").partition(".")[0]
+        content.setdefault(f"{ALGORITHMS}/{family}", []).append(algorithm_item(registry.algorithms[name]))
+    labels = {one["name"]: _label(page.partition("/")[0], one["name"]) for page in content for one in content[page]}
 
+    def link(name: str) -> str | None:
+        return f"#{labels[name]}" if name in labels else None
 
-class Pages:
-    """Makes the pages."""
-
-    def __init__(self, program: click.Group, registry: Registry) -> None:
-        self._registry, self._commands, self._index = registry, commands(program), index(registry)
-        self._items = Items(self._index, registry)
-        self._addresses = {path: f"{COMMANDS}/{path.replace(' ', '_')}" for path in self._commands}
-        self._addresses |= {name: f"{ALGORITHMS}/{name}" for name in registry.algorithms}
-        for entry in self._index.entries.values():
-            self._addresses[entry.name] = f"{KINDS if entry.is_kind else KEYS}/{entry.name}"
-
-    def all(self) -> Mapping[str, str]:
-        """The text of every page by its name, a path without its ending."""
-        found = {self._addresses[sheet.name]: self._page(sheet) for sheet in self._sheets()}
-        return {**found, **{f"{folder}/index": "\n".join(self._list(folder)) + "\n" for folder in TITLES}}
-
-    def _sheets(self) -> Iterator[Sheet]:
-        for context, command in self._commands.values():
-            yield command_sheet(context, command)
-        for entry in self._index.entries.values():
-            yield sheet(self._items.item(entry))
-        for name in self._registry.algorithms:
-            yield self._algorithm(name)
-
-    def _algorithm(self, name: str) -> Sheet:
-        """The sheet of an algorithm with the BibTeX of its paper."""
-        found = sheet(next(item for item in describe(name, self._registry) if item["kind"] == "algorithm"))
-        cites = self._registry.algorithms[name].cites
-        entries = [cite if cite.lstrip().startswith("@") else library().get(cite, "") for cite in cites]
-        paper = (
-            [Section("Paper", tuple(Code(text.strip(), "bibtex") for text in entries if text))] if any(entries) else []
-        )
-        return Sheet(found.name, found.kind, found.head, (*found.sections, *paper))
-
-    def _page(self, sheet: Sheet) -> str:
-        here = self._addresses[sheet.name]
-        folder = here.partition("/")[0]
-        above = f"[Reference](../../reference.md) / [{TITLES[folder]}](index.md)"
-        return page(sheet, lambda name: self._link(name, here), above)
-
-    def _link(self, name: str, here: str) -> str | None:
-        address = self._addresses.get(name)
-        return None if address is None else f"{relpath(address, here.rpartition('/')[0])}.md"
-
-    def _list(self, folder: str) -> Iterator[str]:
-        yield from (f"# {TITLES[folder]}", "", INTRODUCTIONS[folder], "")
-        for title, rows in self._groups(folder):
-            if title:
-                yield from (f"## {code(title)}", "")
-            cells = [
-                (named(name, name, lambda name: self._link(name, f"{folder}/index")), prose(text))
-                for name, text in rows
-            ]
-            yield from (*table(("name", "meaning"), cells), "")
-
-    def _groups(self, folder: str) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
-        """The rows of a list, by section of a scenario file where they are keys or kinds."""
-        if folder == COMMANDS:
-            yield "", [(path, command.get_short_help_str(200)) for path, (_, command) in self._commands.items()]
-        elif folder == ALGORITHMS:
-            yield "", [(name, found.summary) for name, found in self._registry.algorithms.items()]
-        else:
-            yield from self._entries(folder == KINDS)
-
-    def _entries(self, kinds: bool) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        groups: dict[str, list[Entry]] = {}
-        for entry in self._index.entries.values():
-            if entry.is_kind == kinds:
-                groups.setdefault(entry.paths[0][0], []).append(entry)
-        for title in sorted(groups, key=list(self._index.models.keys("")).index):
-            yield title, [(entry.name, self._items.line(entry)["summary"]) for entry in groups[title]]
+    texts = {}
+    for page, inside in content.items():
+        family, _, title = page.partition("/")
+        lines = ["---\norphan: true\n---\n", f"# {family.capitalize()}{f' of {code(title)}' if title else ''}\n"]
+        lines += [line for one in inside for line in markdown(one, link, labels[one["name"]])]
+        texts[page] = "\n".join(lines)
+    return texts
 
 
 def write(folder: Path, pages: Mapping[str, str]) -> None:

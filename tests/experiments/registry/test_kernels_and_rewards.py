@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import Literal
+from unittest import mock
 
 import pytest
 
 from coband.simulator.maths.kernels.base import BaseKernel, StationaryKernel
 from coband.simulator.maths.kernels.registry import checked_kernel
-from coband.simulator.plugins.entry_points import PluginError, load
-from coband.simulator.plugins.kinds import checked_class
+from coband.simulator.plugins import kinds
+from coband.simulator.plugins.entry_points import PluginError
+from coband.simulator.plugins.kinds import LISTS, Kinds, checked_class
 from coband.simulator.problems.rewards import Reward
 from tests.experiments.registry.open_lists_plugin import Laplace, Total
 
@@ -53,6 +55,8 @@ def test_rewards_are_checked(name: str, found: object, message: str) -> None:
 
 
 def test_a_kernel_that_does_not_load_is_left_out() -> None:
-    found = load([EntryPoint("laplace", f"{Total.__module__}:Total", "coband.kernels")], checked_kernel)
-    assert (found.found, list(found.broken)) == ({}, ["laplace"])
+    points = [EntryPoint("laplace", f"{Total.__module__}:Total", "coband.kernels")]
+    with mock.patch.dict(LISTS), mock.patch.object(kinds, "installed", return_value=points):
+        found = Kinds("kernels", checked_kernel, callable)
+        assert (dict(found), list(found.broken)) == ({}, ["laplace"])
     assert found.warnings[0].startswith("coband.kernels: 'laplace' of an unknown package")

@@ -3,12 +3,16 @@
 import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint, distribution
+from unittest import mock
 
 import pytest
 from pydantic import BaseModel
 
-from coband.simulator.experiments.registry.registry import Registry, checked_algorithm, checked_problem, collect
-from coband.simulator.plugins.entry_points import PluginError, load
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.experiments.registry.registry import Registry, checked_algorithm, checked_problem
+from coband.simulator.plugins import kinds
+from coband.simulator.plugins.entry_points import PluginError
+from coband.simulator.plugins.kinds import LISTS, Kinds
 from coband.simulator.problems.world import ProblemEntry
 from tests.experiments.registry.plugins import ASYNC, PROBLEMS
 
@@ -19,39 +23,42 @@ def point(name: str, value: str, group: str = "coband.algorithms") -> EntryPoint
     return EntryPoint(name, value, group)
 
 
-def collected(points: list[EntryPoint], problems: list[EntryPoint]) -> Registry:
-    found, offered = load(points, checked_algorithm), load(problems, checked_problem)
-    return collect(found.found, offered.found, [found, offered])
+def collected(points: list[EntryPoint]) -> Kinds[Algorithm]:
+    """A list of algorithms with these entry points."""
+    with mock.patch.dict(LISTS), mock.patch.object(kinds, "installed", return_value=points):
+        found = Kinds("algorithms", checked_algorithm, callable)
+        assert found.warnings is found.warnings
+    return found
 
 
 def test_entry_points_are_loaded() -> None:
-    registry = collected([point("local_ucb", f"{HERE}:LOCAL"), point("async_kernel_ucb", f"{HERE}:ASYNC")], [])
-    assert list(registry.algorithms) == ["async_kernel_ucb", "local_ucb"]
-    assert registry.algorithms["async_kernel_ucb"] is ASYNC
-    assert (registry.warnings, registry.broken) == ((), {})
+    registry = collected([point("local_ucb", f"{HERE}:LOCAL"), point("async_kernel_ucb", f"{HERE}:ASYNC")])
+    assert list(registry) == ["async_kernel_ucb", "local_ucb"]
+    assert registry["async_kernel_ucb"] is ASYNC
+    assert (registry.warnings, registry.broken) == ([], {})
 
 
 def test_a_broken_plugin_is_named_and_left_out() -> None:
-    registry = collected([point("ghost", "no_such_module:X"), point("local_ucb", f"{HERE}:LOCAL")], [])
-    assert list(registry.algorithms) == ["local_ucb"]
+    registry = collected([point("ghost", "no_such_module:X"), point("local_ucb", f"{HERE}:LOCAL")])
+    assert list(registry) == ["local_ucb"]
     assert registry.broken == {"ghost": "ModuleNotFoundError: No module named 'no_such_module'"}
-    assert registry.warnings == (
+    assert registry.warnings == [
         "coband.algorithms: 'ghost' of an unknown package (no_such_module:X) is left out: "
-        "ModuleNotFoundError: No module named 'no_such_module'",
-    )
+        "ModuleNotFoundError: No module named 'no_such_module'"
+    ]
 
 
 def test_a_second_plugin_of_the_same_name_is_ignored() -> None:
-    registry = collected([point("local_ucb", f"{HERE}:LOCAL"), point("local_ucb", f"{HERE}:ASYNC")], [])
-    assert registry.algorithms["local_ucb"].name == "local_ucb"
-    assert registry.warnings == (
+    registry = collected([point("local_ucb", f"{HERE}:LOCAL"), point("local_ucb", f"{HERE}:ASYNC")])
+    assert registry["local_ucb"].name == "local_ucb"
+    assert registry.warnings == [
         f"coband.algorithms: 'local_ucb' of an unknown package ({HERE}:ASYNC) is ignored: "
-        f"an unknown package ({HERE}:LOCAL) has that name",
-    )
+        f"an unknown package ({HERE}:LOCAL) has that name"
+    ]
 
 
 def test_the_same_entry_point_twice_is_no_news() -> None:
-    assert collected([point("local_ucb", f"{HERE}:LOCAL")] * 2, []).warnings == ()
+    assert collected([point("local_ucb", f"{HERE}:LOCAL")] * 2).warnings == []
 
 
 def own(name: str, value: str) -> EntryPoint:
@@ -62,14 +69,12 @@ def own(name: str, value: str) -> EntryPoint:
 
 def test_our_own_are_loaded_when_they_are_asked_for() -> None:
     asked = "tests.experiments.registry.asked_for"
-    registry = collected(
-        [own("ghost", "no_such_module:X"), own("local_ucb", f"{HERE}:LOCAL"), own("x", f"{asked}:X")], []
-    )
-    assert registry.algorithms["local_ucb"].name == "local_ucb"
-    assert (registry.warnings, registry.broken, asked in sys.modules) == ((), {}, False)
-    assert "ghost" not in registry.algorithms
+    registry = collected([own("ghost", "no_such_module:X"), own("local_ucb", f"{HERE}:LOCAL"), own("x", f"{asked}:X")])
+    assert registry["local_ucb"].name == "local_ucb"
+    assert (registry.warnings, registry.broken, asked in sys.modules) == ([], {}, False)
+    assert "ghost" not in registry
     assert registry.broken == {"ghost": "ModuleNotFoundError: No module named 'no_such_module'"}
-    assert list(registry.algorithms) == ["local_ucb"]
+    assert list(registry) == ["local_ucb"]
     assert set(registry.broken) == {"ghost", "x"}
 
 

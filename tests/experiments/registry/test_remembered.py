@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,12 +13,12 @@ from typing import Any
 import pytest
 
 from coband.simulator.experiments.registry import remembered as module
-from coband.simulator.experiments.registry.catalogue import catalogue, describe
+from coband.simulator.experiments.registry.catalogue import catalogue
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.registry.remembered import REGISTRY, remembered
-from coband.simulator.plugins.offers import Offer
+from coband.simulator.reference.items import look_up
 
-OWN = Offer("coband", "somewhere", b"[coband.algorithms]\nx = y:Z\n")
+OWN = EntryPoint("x", "y:Z", "coband.algorithms")
 
 
 @pytest.fixture
@@ -25,7 +26,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """Let answers be kept in a folder, as in a process without the registry; holds a 1 for each one computed."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(module, "REGISTRY", "coband.not_there")
-    monkeypatch.setattr(module, "offers", lambda: [OWN])
+    monkeypatch.setattr(module, "offered", lambda: [OWN])
+    monkeypatch.setattr(module, "distribution", lambda point: "coband" if point is OWN else "another")
     return []
 
 
@@ -70,11 +72,8 @@ def test_every_source_and_scenario_counts() -> None:
     assert not expected - {line.rsplit(" ", 2)[0] for line in lines}
 
 
-@pytest.mark.parametrize("found", [None, [OWN, Offer("plugin", "elsewhere", OWN.text)]])
-def test_nothing_is_kept_beside_other_packages(
-    asked: list[int], monkeypatch: pytest.MonkeyPatch, found: list[Offer] | None
-) -> None:
-    monkeypatch.setattr(module, "offers", lambda: found)
+def test_nothing_is_kept_beside_other_packages(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "offered", lambda: [OWN, EntryPoint("other", "y:Z", "coband.kernels")])
     for _ in range(2):
         remembered("list", answer(asked))
     assert (len(asked), kept()) == (2, [])
@@ -88,27 +87,16 @@ def test_answers_are_kept_where_python_keeps_no_bytecode(asked: list[int], monke
 
 
 @pytest.mark.parametrize(
-    ("platform", "variables", "folder"),
-    [
-        ("linux", {}, "home/.cache"),
-        ("linux", {"XDG_CACHE_HOME": "relative"}, "home/.cache"),
-        ("linux", {"XDG_CACHE_HOME": "{}/elsewhere"}, "elsewhere"),
-        ("darwin", {}, "home/Library/Caches"),
-        ("darwin", {"XDG_CACHE_HOME": "{}/elsewhere"}, "elsewhere"),
-        ("win32", {"LOCALAPPDATA": "{}/local"}, "local"),
-        ("win32", {}, None),
-    ],
+    ("chosen", "folder"), [(None, "home/.cache"), ("relative", "home/.cache"), ("{}/elsewhere", "elsewhere")]
 )
-def test_the_cache_directory_is_that_of_the_system(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, platform: str, variables: dict[str, str], folder: str | None
+def test_the_cache_directory_is_the_user_s(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chosen: str | None, folder: str
 ) -> None:
-    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in {"HOME": "{}/home", "USERPROFILE": "{}/home", **variables}.items():
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    given = {"HOME": "{}/home", "USERPROFILE": "{}/home"} | ({"XDG_CACHE_HOME": chosen} if chosen else {})
+    for name, value in given.items():
         monkeypatch.setenv(name, value.format(tmp_path))
-    monkeypatch.setattr(sys, "platform", platform)
-    found = module.file()
-    assert (found and found.parent) == (folder and tmp_path / folder / "coband" / "answers")
+    assert module.file().parent == tmp_path / folder / "coband" / "answers"
 
 
 def test_each_installation_and_python_has_a_file_of_its_own(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,16 +107,6 @@ def test_each_installation_and_python_has_a_file_of_its_own(asked: list[int], mo
     monkeypatch.setattr(sys, "implementation", SimpleNamespace(cache_tag="cpython-399"))
     remembered("list", answer(asked))
     assert (len(asked), len(kept())) == (3, 3)
-
-
-def test_a_user_without_a_home_is_no_error(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(Path, "home", fail)
-    assert remembered("list", answer(asked)) == [1, {"a": None}]
 
 
 def test_nothing_is_kept_where_the_registry_is_loaded(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,8 +151,8 @@ def test_an_error_is_not_kept(asked: list[int]) -> None:
 
 def test_kept_answers_equal_the_truth(asked: list[int]) -> None:
     registry = Registry.installed()
-    truths = {"list": lambda: catalogue(registry), "matern": lambda: describe("matern", registry)}
-    truths |= {name: lambda name=name: describe(name, registry) for name in ("async_kernel_ucb", "network", "regret")}
+    truths = {"list": lambda: catalogue(registry), "matern": lambda: look_up("matern", registry)}
+    truths |= {name: lambda name=name: look_up(name, registry) for name in ("async_kernel_ucb", "network", "regret")}
     for _ in range(2):
         for question, compute in truths.items():
             assert json.dumps(remembered(question, compute)) == json.dumps(compute())

@@ -290,7 +290,7 @@ TOPOLOGIES: Kinds[type[BaseGraph]] = Kinds.of(
 
 def _words() -> list[str]:
     """The kinds that need no parameters, so that their name says everything; star alone is the one with a server."""
-    known = TOPOLOGIES.known()
+    known = TOPOLOGIES
     return [kind for kind in known if kind != "star" and not any(_asked(known[kind]))]
 
 

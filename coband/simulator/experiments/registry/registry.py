@@ -35,7 +35,7 @@ from coband.simulator.core.wire.encodings import ENCODINGS
 from coband.simulator.core.wire.privacy import MECHANISMS
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
-from coband.simulator.plugins.entry_points import Loaded, PluginError, is_subclass, kind_of
+from coband.simulator.plugins.entry_points import PluginError, is_subclass, kind_of
 from coband.simulator.plugins.kinds import Kinds, kind_name, registrations
 from coband.simulator.plugins.promises import hold_to
 from coband.simulator.problems.drift import DRIFTS
@@ -65,9 +65,8 @@ class Registry:
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """Every declared metric by name: coband's own, then those of algorithms and problems."""
-        declared = [entry.metrics for entry in self.algorithms.values()]
-        declared += [entry.metrics for entry in self.problems.values()]
-        return by_name(CORE, tuple(METRICS.known().values()), *declared)
+        entries: tuple[Algorithm | ProblemEntry, ...] = (*self.algorithms.values(), *self.problems.values())
+        return by_name(CORE, tuple(METRICS.values()), *[entry.metrics for entry in entries])
 
     def metrics_of(self, problem: str, algorithms: Iterable[str]) -> Mapping[str, Metric]:
         """The metrics that results of algorithms on a problem can have, by name: coband's own, and what they declare.
@@ -76,7 +75,7 @@ class Registry:
         """
         declared = [self.problems[problem].metrics] if problem in self.problems else []
         declared += [self.algorithms[name].metrics for name in algorithms if name in self.algorithms]
-        return by_name(CORE, tuple(METRICS.known().values()), *declared)
+        return by_name(CORE, tuple(METRICS.values()), *declared)
 
     def aim_of(self, problem: str) -> str:
         """The metric that algorithms on a problem are compared on first."""
@@ -106,17 +105,8 @@ def only(registry: Registry, algorithms: frozenset[str], problem: str) -> Regist
 @lru_cache(maxsize=1)
 def _installed(after: int) -> Registry:
     """The registry after so many registrations."""
-    offered = [found.offered() for found in OPEN_LISTS]
-    return collect(ALGORITHMS.known(), PROBLEMS.known(), offered)
-
-
-def collect(
-    algorithms: Mapping[str, Algorithm], problems: Mapping[str, ProblemEntry], offered: Iterable[Loaded[Any]]
-) -> Registry:
-    """The registry of algorithms and problems, with what is said about all that packages offer."""
-    parts = list(offered)
-    broken = ChainMap(*[part.broken for part in parts])
-    return Registry(algorithms, problems, broken, tuple(text for part in parts for text in part.warnings))
+    said = tuple(text for one in OPEN_LISTS for text in one.warnings)
+    return Registry(ALGORITHMS, PROBLEMS, ChainMap(*[one.broken for one in OPEN_LISTS]), said)
 
 
 def checked_algorithm(name: str, found: object) -> Algorithm:
@@ -229,7 +219,7 @@ OPEN_LISTS: tuple[Kinds[Any], ...] = (ALGORITHMS, PROBLEMS, *CLASSES, METRICS)
 
 def has_field(kind: object, field: str) -> bool:
     """Whether a class of that kind has a parameter."""
-    known: list[object] = [one.get(kind) for one in CLASSES]
+    known: list[object] = [one.get(str(kind)) for one in CLASSES]
     known += [MovesAtTimes] if kind == "times" else []  # its list is not open
     return any(field in getattr(one, "model_fields", ()) for one in known)
 
@@ -242,12 +232,10 @@ def ensure(found: Any) -> None:
     """
     if isinstance(found, type) and found.__module__.startswith(("coband.", "builtins")):
         return
-    fitting = next((one for one in OPEN_LISTS if one.accepts(found)), None)
-    if fitting is None:
-        return
-    known = fitting.get(fitting.name_of(found))
-    if known is not found and getattr(known, "config", None) is not found:
-        fitting.register(found)
+    for fitting in (one for one in OPEN_LISTS if one.accepts(found)):
+        known = fitting.get(fitting.name_of(found))
+        if known is not found and getattr(known, "config", None) is not found:
+            fitting.register(found)
 
 
 def register(found: T) -> T:

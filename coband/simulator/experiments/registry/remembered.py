@@ -1,4 +1,5 @@
-"""Answers about what is installed, kept in the user's cache directory, so that they need no import of algorithms.
+"""Answers about what is installed, kept in the user's cache directory, so that they need no import of algorithms: with
+all of them, `coband list` takes five times as long.
 
 Like Python's compiled code, an answer counts as long as the sources have the sizes and times of change that they had
 when it was computed. It is computed again whenever that is not certain: when other packages offer algorithms, or in a
@@ -17,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.plugins.offers import Offer, of_others, offers
+from coband.simulator.plugins.entry_points import OWN_DISTRIBUTION, distribution, offered
 
 PACKAGE = Path(__file__).resolve().parents[3]
 PARTS = ("agents", "scenarios", "server", "simulator")
@@ -32,60 +33,36 @@ def remembered(question: str, compute: Callable[[], Any]) -> Any:
         question: what is asked; answers are kept by it.
         compute: gives the answer; it may be kept unless the function raises an exception.
     """
-    found = None if REGISTRY in sys.modules else offers()
-    if found is None or of_others(found):
+    if REGISTRY in sys.modules or any(distribution(point) != OWN_DISTRIBUTION for point in offered()):
         return json.loads(json.dumps(compute()))
-    state = _state(found)
-    answers = _read(state)
+    state, place = _state(), file()
+    answers = _read(state, place)
     if question not in answers:
         answers[question] = json.loads(json.dumps(compute()))
-        if not _broken():
-            _write(state, answers)
+        registry = sys.modules.get(REGISTRY)
+        if registry is None or not registry.Registry.installed().broken:  # for a reason that may pass
+            _write(state, answers, place)
     return answers[question]
 
 
-def file() -> Path | None:
+def file() -> Path:
     """Where answers are kept: one file for each place where coband is installed, and each version of Python."""
-    folder = cache_directory()
-    if folder is None:
-        return None
-    return folder / "coband" / "answers" / f"{crc32(os.fsencode(PACKAGE)):08x}-{sys.implementation.cache_tag}.json"
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))  # the XDG specification says to ignore relative paths
+    folder = chosen if chosen.is_absolute() else Path(os.path.expanduser("~"), ".cache")
+    name = f"{crc32(os.fsencode(PACKAGE)):08x}-{sys.implementation.cache_tag}.json"
+    return folder / "coband" / "answers" / name
 
 
-def cache_directory() -> Path | None:
-    """The user's directory of files that can be computed again; None if the user has no home."""
-    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if chosen.is_absolute():  # the XDG specification says to ignore relative paths
-        return chosen
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return Path(local) if local else None
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return None
-    return home / "Library" / "Caches" if sys.platform == "darwin" else home / ".cache"
-
-
-def _broken() -> bool:
-    """Whether a part of coband could not be loaded, for a reason that may pass."""
-    return bool(sys.modules[REGISTRY].Registry.installed().broken) if REGISTRY in sys.modules else False
-
-
-def _read(state: str) -> dict[str, object]:
-    place = file()
+def _read(state: str, place: Path) -> dict[str, object]:
     with suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads("" if place is None else place.read_text(encoding="utf-8"))
+        kept = json.loads(place.read_text(encoding="utf-8"))
         if kept["state"] == state:
             return dict(kept["answers"])
     return {}
 
 
-def _write(state: str, answers: dict[str, object]) -> None:
+def _write(state: str, answers: dict[str, object], place: Path) -> None:
     """Replace the file at once, whoever else writes or reads it; answers of another state go."""
-    place = file()
-    if place is None:
-        return
     draft = place.with_name(f"{place.name}.{os.getpid()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -96,9 +73,9 @@ def _write(state: str, answers: dict[str, object]) -> None:
             draft.unlink(missing_ok=True)
 
 
-def _state(found: list[Offer]) -> str:
+def _state() -> str:
     """What answers depend on: coband's files and entry points, and the version of pydantic, which words the types."""
-    lines = [repr(offer) for offer in found] + sorted(line for part in PARTS for line in _files(PACKAGE / part))
+    lines = [repr(point) for point in offered()] + sorted(line for part in PARTS for line in _files(PACKAGE / part))
     pydantic = find_spec("pydantic")
     if pydantic is not None and pydantic.origin is not None:
         lines.append(_line(pydantic.origin.replace("__init__", "version")))

@@ -138,7 +138,7 @@ def record(result: RunResult, seed: int, replication: int, wall_seconds: float, 
         known["closest_decision"] = result.closest_decision
     known |= result.ages.means()
     warnings = list(result.warnings)
-    known |= {name: _number(metric, result, warnings) for name, metric in METRICS.known().items()}
+    known |= {name: _number(metric, result, warnings) for name, metric in METRICS.items()}
     merged = {**dict.fromkeys(KEYS), **result.totals, **known}
     found: Record = {key: plain(value) for key, value in merged.items()}
     if any(own_numbers(agent) for agent in result.by_agent):

@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Schedule
-from coband.simulator.core.config import OF_THE_COUNT, Config
+from coband.simulator.core.config import OF_THE_COUNT, TIME, Config
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.plan import Ties
@@ -27,7 +27,7 @@ from coband.simulator.experiments.scenario.input_problems import quoted
 class Place(Config):
     """A moment of a run: a simulated time, or a number of pulls of all agents."""
 
-    time: Annotated[float | None, Field(ge=0)] = None
+    time: Annotated[float | None, Field(ge=0), TIME] = None
     """The simulated time."""
     pulls: Annotated[int | None, Field(ge=1)] = None
     """The number of pulls."""

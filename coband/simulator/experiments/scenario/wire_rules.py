@@ -111,14 +111,14 @@ def undefended(one: Algorithm, defence: BaseDefence | type[BaseDefence], graph: 
 
 def defences(one: Algorithm) -> list[str]:
     """The kinds of defences that an algorithm can have."""
-    graph, members = one.server is None, DEFENCES.known().items()
+    graph, members = one.server is None, DEFENCES.items()
     return [kind for kind, found in members if found is not Sum and not undefended(one, found, graph)]
 
 
 def hidden_by(one: Algorithm) -> list[str]:
     """The kinds of mechanisms that hide something of what an algorithm sends; none does of pulls in batches."""
     found = []
-    for kind, mechanism in MECHANISMS.known().items() if one.messages and issubclass(one.agent, Agent) else ():
+    for kind, mechanism in MECHANISMS.items() if one.messages and issubclass(one.agent, Agent) else ():
         parts: dict[str, Any] = {"kind": kind}  # without its parameters, which do not matter here
         given: dict[str, Any] = {"mechanism": mechanism.model_construct(**parts)}
         asked = [Privacy.model_construct(adversary=seen, **given) for seen in ("server", "others")]
@@ -131,7 +131,7 @@ def hidden_by(one: Algorithm) -> list[str]:
 def changed_by(one: Algorithm) -> list[str]:
     """The kinds of behaviours that change rewards of single pulls, or of themselves something that agents send."""
     sent, found = [size.message for size in one.messages if size.direction != "down"], []
-    for kind, behaviour in ADVERSARIES.known().items():
+    for kind, behaviour in ADVERSARIES.items():
         given: dict[str, Any] = {"agents": (), "behaviour": behaviour}  # what it touches is the same for all of a kind
         touched = any(map(Adversary.model_construct(**given).touches, sent))
         if issubclass(one.agent, Agent) if behaviour.poisons else touched:

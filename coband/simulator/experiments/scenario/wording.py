@@ -38,7 +38,7 @@ class Wording:
     def tags(self, path: KeyPath, data: Any, key: str) -> list[str]:
         """The values of the discriminator ``key`` of the union at ``path``."""
         variants, _ = self._reach(path, data)
-        return _unique(tag for schema in variants for tag in _tags(schema, key))
+        return _unique(tag for schema in variants for tag in tags_of(schema, key))
 
     def places(self, key: str, most: int = 2) -> list[str]:
         """The shortest paths at which a key of this name can stand, without those of algorithms; none if many can."""
@@ -123,7 +123,7 @@ def number(value: float) -> str:
 def _mapping(objects: list[Schema]) -> str:
     """One mapping in words, or a union of mappings with a discriminator."""
     for key in TAG_KEYS:
-        tags = [_tags(schema, key) for schema in objects]
+        tags = [tags_of(schema, key) for schema in objects]
         if all(tags):
             return f"{{{key}: {' | '.join(_unique(tag for of_one in tags for tag in of_one))}, ...}}"
     keys = _unique(key for schema in objects for key in schema.get("properties", ()))
@@ -148,11 +148,11 @@ def _fitting(variants: list[Schema], data: Any) -> list[Schema]:
 
 
 def _agrees(schema: Schema, key: str, data: Mapping[str, object]) -> bool:
-    tags = _tags(schema, key)
+    tags = tags_of(schema, key)
     return not tags or data.get(key) in tags
 
 
-def _tags(schema: Schema, key: str) -> list[str]:
+def tags_of(schema: Schema, key: str) -> list[str]:
     """The values of the discriminator ``key`` that select a schema; empty if it has none."""
     tag = schema.get("properties", {}).get(key, {})
     return [str(tag["const"])] if "const" in tag else list(map(str, tag.get("enum", ())))

@@ -180,7 +180,7 @@ def _modules(scenario: Scenario, entry: ScenarioEntry) -> Iterator[str]:
     """The modules whose code a run of an entry executes, but for kinds: its algorithm, its server, the problem, and
     metrics of other packages."""
     yield from (*entry.algorithm.modules, type(entry.config).__module__, type(scenario.problem).__module__)
-    yield from (metric.of.__module__ for metric in METRICS.known().values())
+    yield from (metric.of.__module__ for metric in METRICS.values())
 
 
 def _kinds(part: Any) -> Iterator[str]:
