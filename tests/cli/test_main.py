@@ -55,7 +55,9 @@ def test_module_and_console_script_are_the_same_program() -> None:
     command = [sys.executable, "-m", "coband", "nonsense"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 2
-    assert result.stderr.startswith("coband: there is no command 'nonsense'; commands: run, init, show, compare, report, ")
+    assert result.stderr.startswith(
+        "coband: there is no command 'nonsense'; commands: run, init, show, compare, report, "
+    )
 
 
 def test_without_arguments_it_explains_itself(coband: Program) -> None:
