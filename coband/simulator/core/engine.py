@@ -71,7 +71,7 @@ class Engine:
             plan = replace(plan, share=False)
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
         assembly = Assembly(plan, world, streams, self.graph)
-        self._run = assembly.run_context(sink)
+        self._run = assembly.run_context(sink, self._last)
         self.clock, self.trace = self._run.clock, self._run.trace
         if (follow_clock := getattr(world, "follow_clock", None)) is not None:
             follow_clock(lambda: self.clock.now)
@@ -87,14 +87,9 @@ class Engine:
         self._twins: Twins | None = assembly.twins(algorithm, config) if plan.checks == "full" else None
         around = HostContext(self._run, self.progress, self._router.send, self._twins, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
-        self.wire = wire = assembly.wire(self.clock, self._noising)
+        self.wire = wire = assembly.wire(self.clock, self._noising, self._twins)
         self._dishonest = frozenset[int]() if wire is None else wire.dishonest
-        self.transport.withholds = plan.withholds
-        if wire is not None:
-            wire.watch = self._twins
         self._router.connect(self._hosts, self.transport, local, wire)
-        if self._run.energy is not None:
-            self._run.energy.last = self._last
         if plan.intermittent:
             Churn(plan, self._run, self._hosts, self.server is not None, self.transport, local).start(streams)
 

@@ -139,9 +139,16 @@ class Machine:
             codec = PayloadCodec(kinds, self.world.dimension, self.wire.layout, not kind.mends)
         self.router.tells = self.plan.messages.encoding.remembers and not kind.mends
         transport = kind(
-            self.run, links, self.router, reliable, codec=codec, post=post, first=self._first, told=self.router.tells
+            self.run,
+            links,
+            self.router,
+            reliable,
+            codec=codec,
+            post=post,
+            first=self._first,
+            told=self.router.tells,
+            withholds=self.plan.withholds,
         )
-        transport.withholds = self.plan.withholds
         return transport
 
     def _host(self, entry: ScenarioEntry, assembly: Assembly, streams: Streams) -> None:

@@ -99,8 +99,9 @@ class OverSockets(Transport):
         post: Post,
         first: int,
         told: bool = False,
+        withholds: bool = False,
     ) -> None:
-        super().__init__(run, network, router, self._written, ordered)
+        super().__init__(run, network, router, self._written, ordered, withholds)
         self._told, self._pending = told, dict[tuple[Address, Address, int], Packet]()
         self.takes: Kinds = PASSING if self.mends else (Copy, Ack) if told else (Copy,)
         self._codec, self._post, self._messages = codec, post, first

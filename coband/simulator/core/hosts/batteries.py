@@ -24,13 +24,15 @@ TURNS, UP, DOWN = "turns", "up", "down"
 class Batteries:
     """Books what agents spend.
 
+    Args:
+        last: when a turn was taken, or something reached a node, for the last time so far.
+
     Attributes:
         spent: joules by agent and purpose: ``turns``, ``up``, ``down``.
         total: of all agents so far.
         heals: from when on nobody goes down.
         ran_out: when agents fell below their reserve for the first time, of those that did.
         drained: called with an agent that has spent something, and whether it is below the reserve now.
-        last: when a turn was taken, or something reached a node, for the last time so far.
     """
 
     drained: Callable[[Address, bool], None]
@@ -43,9 +45,9 @@ class Batteries:
         clock: Clock,
         stays: Stays | None = None,
         heals: float = math.inf,
+        last: Callable[[], float] = lambda: math.inf,
     ) -> None:
-        self._config, self._clock, self._stays, self.heals = config, clock, stays, heals
-        self.last: Callable[[], float] = lambda: math.inf
+        self._config, self._clock, self._stays, self.heals, self._last = config, clock, stays, heals, last
         self._capacity = np.maximum(config.capacity.draw(streams("faults", 0, "capacity"), agents), 0.0)
         self._share = np.clip(config.level.draw(streams("faults", 0, "level"), agents), 0.0, 1.0)
         self._offset = streams("faults", 0, "recharge").random(agents)
@@ -67,7 +69,7 @@ class Batteries:
     def settle(self, agent: Address, now: float) -> None:
         """Bring an agent's battery up to now; `at_end` can go back if nothing happens in the run any more."""
         battery = self.of(agent)
-        last = self.last() if self._stays is None else min(self.last(), float(self._stays.leaving[agent]))
+        last = self._last() if self._stays is None else min(self._last(), float(self._stays.leaving[agent]))
         if battery.time <= last:
             battery.mark = battery.time, battery.level, battery.charged, battery.idled, self.spent_by(agent)
         battery.settle(now)

@@ -34,29 +34,34 @@ if TYPE_CHECKING:
     from coband.simulator.core.hosts.batteries import Batteries
     from coband.simulator.core.wire.noising import Noising
     from coband.simulator.core.wire.privacy import Privacy
-    from coband.simulator.core.wire.wire import Wire
+    from coband.simulator.core.wire.wire import Watch, Wire
 
 
 class Assembly(HostAssembly):
     """Builds what a plan describes; parts that few plans have are imported when they are built."""
 
-    def run_context(self, sink: tr.Sink | None) -> RunContext:
-        """The clock and empty accounts; ``sink``: where trace batches go, if the plan keeps a trace."""
+    def run_context(self, sink: tr.Sink | None, last: Callable[[], float]) -> RunContext:
+        """The clock and empty accounts.
+
+        Args:
+            sink: where trace batches go, if the plan keeps a trace.
+            last: when the last thing has happened so far, which batteries ask.
+        """
         plan, network, clock = self._plan, self._plan.network, Clock()
         down = Absent(clock, plan.agents.count, self._gone) if plan.agents.intermittent else Down(self._gone)
         audit = Audit(network.transport == "reliable", down)
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
         trace = Trace(sink if plan.trace != tr.OFF else None)
-        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock))
+        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock, last))
 
-    def _batteries(self, clock: Clock) -> Batteries | None:
+    def _batteries(self, clock: Clock, last: Callable[[], float]) -> Batteries | None:
         energy, count = self._plan.agents.energy, self._plan.agents.count
         if energy is None:
             return None
         from coband.simulator.core.hosts.batteries import Batteries
 
         heals = math.inf if self._plan.network.heals is None else self._plan.network.heals
-        return Batteries(energy, count, self._streams, clock, self._plan.stays, heals)
+        return Batteries(energy, count, self._streams, clock, self._plan.stays, heals, last)
 
     def progress(self, run: RunContext, on_pull: Callable[[int], None] | None) -> Progress:
         """What takes note of pulls."""
@@ -68,7 +73,7 @@ class Assembly(HostAssembly):
         """What carries messages over links."""
         plan = self._plan
         reliable = plan.network.transport == "reliable"
-        parts = (run, Network(plan.network, self._streams), router, self._describes, reliable)
+        parts = (run, Network(plan.network, self._streams), router, self._describes, reliable, plan.withholds)
         if not (reliable and plan.faulty):
             return Transport(*parts)
         from coband.simulator.core.network.reliable import ReliableTransport
@@ -101,7 +106,7 @@ class Assembly(HostAssembly):
         on_graph = self._graph is not None
         return Noising(privacy, algorithm, self._streams, count, (most, total), on_graph, lambda: clock.now)
 
-    def wire(self, clock: Clock, noising: Noising | None) -> Wire | None:
+    def wire(self, clock: Clock, noising: Noising | None, watch: Watch | None = None) -> Wire | None:
         """What is done to messages before they are sent; None: nothing."""
         plan, count = self._plan, self._plan.agents.count
         if not plan.wired:
@@ -126,6 +131,7 @@ class Assembly(HostAssembly):
             defence=plan.server.aggregate,
             noising=noising,
             gone=self._gone,
+            watch=watch,
         )
 
     @property

@@ -63,17 +63,24 @@ class Transport:
         handler: takes packets that have reached their receiver, and those that were given up.
         describe: text of a message's payload for the trace, or None; None: nothing is said of any.
         ordered: messages of a pair do not overtake each other.
+        withholds: messages may be lost behind their nodes.
     """
 
     def __init__(
-        self, run: RunContext, network: Network, handler: PacketHandler, describe: Describe | None, ordered: bool
+        self,
+        run: RunContext,
+        network: Network,
+        handler: PacketHandler,
+        describe: Describe | None,
+        ordered: bool,
+        withholds: bool = False,
     ) -> None:
         self._clock, self._trace, self._down = run.clock, run.trace, run.down
         self._ledger, self._audit, self._energy = run.ledger, run.audit, run.energy
         self._gone = run.down.gone
         self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
         self._hindered = bool(network.config.partitions) or run.energy is not None
-        self._ideal = network.config.ideal
+        self._ideal, self._withholds = network.config.ideal, withholds
         self._everyone = list(range(run.ledger.agents))
         self._messages = 0
         self._numbers: dict[int, int] = {}  # by pair
@@ -81,8 +88,6 @@ class Transport:
 
     mends = False
     """Whether copies are acknowledged, repeated and given up."""
-    withholds = False
-    """Whether messages may be lost behind their nodes."""
     idle_timers = 0
     """Number of scheduled timers that will do nothing, those of messages that are acknowledged already."""
 
@@ -191,7 +196,7 @@ class Transport:
         self._audit.sent(packet)
         packet.attempts += 1
         now = start = self._clock.now
-        if (self.withholds or self._hindered) and self._is_stopped(packet, now):
+        if (self._withholds or self._hindered) and self._is_stopped(packet, now):
             return now
         if self._ideal:  # what leaves in order arrives in order
             self._schedule(packet, now)
@@ -215,7 +220,7 @@ class Transport:
 
     def _is_stopped(self, packet: Packet, now: float) -> bool:
         """Whether a copy does not get to its link; sending it takes energy where there is a link."""
-        if self.withholds and packet.withheld:
+        if self._withholds and packet.withheld:
             self._lost(packet, "silent")
             return True
         if self._energy is not None:

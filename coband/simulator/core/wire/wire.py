@@ -57,13 +57,11 @@ class Wire:
         defence: what the server takes in place of sums, or agents of a graph of what others tell.
         noising: the noise of the run; None: there is none.
         gone: the agents that take no part now.
+        watch: what looks at everything, with ``checks: full``.
 
     Attributes:
         layout: how fields are written.
-        watch: what looks at everything, with ``checks: full``.
     """
-
-    watch: Watch | None = None
 
     def __init__(
         self,
@@ -77,8 +75,9 @@ class Wire:
         defence: BaseDefence = SUM,
         noising: Noising | None = None,
         gone: Set[Address] = frozenset(),
+        watch: Watch | None = None,
     ) -> None:
-        self._liars, self._graph, self.noising, self._gone = liars, graph, noising, gone
+        self._liars, self._graph, self.noising, self._gone, self._watch = liars, graph, noising, gone, watch
         self._defended = None if defence.sums or graph is not None else Defended(defence)
         self._listening = None if defence.sums or graph is None else Listening(defence)
         self.layout = Layout(config, limits, scalar_bits)
@@ -130,8 +129,8 @@ class Wire:
         passage = Passage(message, done, number, recipient, self._receivers(recipient), coded, withheld=withheld)
         sent.__dict__.update(field_bits=bits, passage=passage)
         message.__dict__["sent_as"] = {**message.sent_as, recipient: sent}
-        if self.watch is not None:
-            self.watch.leaves(sent)
+        if self._watch is not None:
+            self._watch.leaves(sent)
         return sent
 
     def _each(self, source: Address, recipient: Recipient) -> Sequence[Address]:
@@ -154,17 +153,17 @@ class Wire:
         changes = self._defended.taken(packet.origin, message, adding)
         found = replaced(message, {name: of_the_form(getattr(message, name), new) for name, new in changes.items()})
         found.__dict__.update(field_bits=message.field_bits, passage=Passage(message.original, {}, 0, SERVER, 0, {}))
-        if self.watch is not None:
-            self.watch.leaves(found)
+        if self._watch is not None:
+            self._watch.leaves(found)
         return replace(packet, message=found)
 
     def heard_by(self, agent: Address, origin: Address, message: Message) -> Message | None:
         """What an agent of a graph is handed in place of another one's message; None: nothing."""
         found = message if self._listening is None else self._listening.heard(agent, origin, message)
-        if self.watch is not None and found is None:
-            self.watch.rejects(agent, message)
-        elif self.watch is not None and found is not None and found is not message:
-            self.watch.leaves(found)
+        if self._watch is not None and found is None:
+            self._watch.rejects(agent, message)
+        elif self._watch is not None and found is not None and found is not message:
+            self._watch.leaves(found)
         return found
 
     # --- what becomes of it
