@@ -131,11 +131,13 @@ def install(plugin: str) -> tuple[int, str]:
 
 
 def look_again() -> None:
-    """Forget which packages are installed."""
-    for remembered in (entry_points._all_installed, entry_points.distributions, registry._installed):
+    """Forget what installed packages offer."""
+    for remembered in (entry_points.offered, entry_points.distributions, registry._installed):
         remembered.cache_clear()
     for one in LISTS.values():
-        one._installed = None
+        offered, _ = vars(one).pop("_offered", ({}, []))
+        one._lasting = {name: found for name, found in one._lasting.items() if name not in offered}
+        one.registrations += 1
 
 
 @contextmanager
