@@ -61,6 +61,5 @@ def test_what_is_no_frontier(done: coband.Run) -> None:
 
 
 def test_plot(found: coband.Frontier) -> None:
-    pytest.importorskip("matplotlib", reason="pip install 'coband[report]'")
     titles = [axis.get_title(loc="left") for axis in found.plot().axes]
     assert titles == ["regret against scalars sent, at the end", "regret against simulated time, at the end"]

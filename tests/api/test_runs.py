@@ -155,7 +155,8 @@ def test_a_comparison_is_that_of_the_command_line(done: coband.Run, capsys: pyte
 
 
 def test_figures(done: coband.Run) -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot", reason="pip install 'coband[report]'")
+    from matplotlib import pyplot
+
     titles = {x: done.plot.regret(x).get_xlabel() for x in ("turns", "time", "scalars")}  # type: ignore[arg-type]
     assert titles == {"turns": "turns", "time": "simulated time", "scalars": "scalars sent (log scale)"}
     _, axis = pyplot.subplots()
@@ -186,7 +187,6 @@ def test_figures(done: coband.Run) -> None:
 
 
 def test_the_report_is_that_of_the_command_line(done: coband.Run, tmp_path: Path) -> None:
-    pytest.importorskip("jinja2", reason="pip install 'coband[report]'")
     (tmp_path / "a.html").write_text("mine")
     with pytest.raises(coband.RunError, match=r"out=, or replace it with force=True\."):
         done.report(out=tmp_path / "a.html")
@@ -204,12 +204,6 @@ def test_other_runs_may_be_given_as_directories(done: coband.Run, tmp_path: Path
         done.compare(tmp_path / "nothing")
     with pytest.raises(TypeError, match=r"a run is a coband\.Run or its directory, not int$"):
         done.compare(3)  # type: ignore[arg-type]
-
-
-def test_missing_libraries_are_named(done: coband.Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"a figure needs matplotlib.*coband\[report\]"):
-        done.plot.regret()
 
 
 def test_how_runs_are_shown(done: coband.Run) -> None:

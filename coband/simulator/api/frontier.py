@@ -116,7 +116,6 @@ class Frontier:
 
         Raises:
             RunError: fewer than two finalists have finished.
-            ImportError: matplotlib is not installed.
         """
         return self.run.plot.figure("trade_off")
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.api.errors import RunError, check, not_installed
+from coband.simulator.api.errors import RunError, check
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ METHODS = ("regret(x=...)", "turns()", "figure(name)")
 
 
 class Plots:
-    """The figures of a run; the extra ``report`` brings matplotlib.
+    """The figures of a run.
 
     Args:
         analysed: opens and analyses the run.
@@ -44,7 +44,6 @@ class Plots:
 
         Raises:
             RunError: there is no such label or axis, agents have no batteries, or no job has finished.
-            ImportError: matplotlib is not installed.
         """
         return self._curves(x, "regret", ax, labels)
 
@@ -57,7 +56,6 @@ class Plots:
 
         Raises:
             RunError: there is no such label, or no job has finished.
-            ImportError: matplotlib is not installed.
         """
         return self._curves("time", "turns", ax, labels)
 
@@ -66,9 +64,7 @@ class Plots:
 
         Raises:
             RunError: there is no such figure, or nothing to draw in it.
-            ImportError: matplotlib is not installed.
         """
-        _matplotlib()
         from coband.simulator.analysis.report import contents
 
         if name not in contents.NAMES:
@@ -89,7 +85,8 @@ class Plots:
         check(Plots._curves, labels=labels)
         if x not in [*axes]:
             raise RunError(f"x={x!r}: regret is drawn against {', '.join(axes)}.")
-        pyplot = _matplotlib()
+        from matplotlib import pyplot
+
         from coband.simulator.analysis.report import contents, figures
         from coband.simulator.analysis.report.drawing import legend_columns, styled
 
@@ -123,11 +120,3 @@ def _chosen(labels: str | Iterable[str] | None, known: list[str]) -> list[str]:
         if label not in known:
             raise RunError(f"there is no label {label!r} in this run; there is {', '.join(known)}.")
     return chosen
-
-
-def _matplotlib() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise not_installed("matplotlib", "report", "a figure") from None
-    return pyplot

@@ -16,7 +16,7 @@ from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.traces.causes import Chain, why
 from coband.simulator.analysis.traces.exporting import TEXTS
 from coband.simulator.analysis.traces.reading import TraceReader, one_job
-from coband.simulator.api.errors import RunError, check, fits, not_installed, translated
+from coband.simulator.api.errors import RunError, check, fits, translated
 from coband.simulator.api.plots import Plots
 from coband.simulator.api.rows import StoredTables, best, parameter_names
 from coband.simulator.api.scenario import Scenario
@@ -223,13 +223,10 @@ class Run(StoredTables):
 
         Raises:
             RunError: no job has finished, or another file is there.
-            ImportError: matplotlib or jinja2 is not installed.
         """
         check(Run.report, out=out, against=against)
-        try:
-            from coband.simulator.analysis.report.page import page
-        except ImportError as error:
-            raise not_installed(error.name or "jinja2", "report", "a report") from None
+        from coband.simulator.analysis.report.page import page
+
         folder = self.path if self.path.is_dir() else self.path.parent
         file = folder / REPORT if out is None else Path(out)
         with self._analysed(*others, against=against) as analysis:
