@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.api.errors import RunError, check
+from coband.simulator.api.errors import RunError, one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from coband.simulator.analysis.report.analysis import Analysis
 
 Against = Literal["turns", "time", "scalars", "energy"]
 SIZE = (5.6, 3.6)
@@ -82,9 +83,7 @@ class Plots:
         self, x: Against, y: Literal["regret", "turns"], ax: Axes | None, labels: str | Iterable[str] | None
     ) -> Axes:
         axes = {"turns": "turns", "time": "times", "scalars": "scalars", "energy": "energy"}
-        check(Plots._curves, labels=labels)
-        if x not in [*axes]:
-            raise RunError(f"x={x!r}: regret is drawn against {', '.join(axes)}.")
+        one_of("x", x, Against)
         from matplotlib import pyplot
 
         from coband.simulator.analysis.report import contents, figures
