@@ -1,7 +1,7 @@
 """The public names, for type checkers; `__init__.py` imports each from here when it is first used."""
 
 from coband.simulator.api.callbacks import Callback as Callback, EndedJob as EndedJob, EndedPoint as EndedPoint
-from coband.simulator.api.stored import Causes as Causes, Comparison as Comparison
+from coband.simulator.api.stored import Causes as Causes
 from coband.simulator.api.errors import RunError as RunError, RunWarning as RunWarning
 from coband.simulator.api.folders import Runs as Runs, load as load, runs as runs
 from coband.simulator.api.frontier import Frontier as Frontier, frontier as frontier
@@ -9,7 +9,6 @@ from coband.simulator.api.plots import Plots as Plots
 from coband.simulator.api.running import run as run, sweep as sweep
 from coband.simulator.api.scenario import Scenario as Scenario
 from coband.simulator.api.stored import Run as Run, Sweep as Sweep
-from coband.simulator.api.table import Table as Table
 from coband.simulator.arms import ArmSet as ArmSet
 from coband.simulator.arrays import FloatArray as FloatArray
 from coband.simulator.conformance import (

@@ -20,9 +20,12 @@ FOLDER = Path(__file__).parent / "howto" / "adversity"
 Row = dict[str, Any]
 
 
-def rows(run: Path) -> list[Row]:
-    """A row per variant of a sweep: its parameters, means and ends of 95 % intervals."""
-    return list(coband.Run(run).summary)
+def rows(run: str, *names: str) -> list[Row]:
+    """A row per variant of a sweep: its parameters, and of numbers the means and ends of 95 % intervals."""
+    sweep = coband.Sweep(run)
+    found = sweep.estimates(*names)[["mean", "low", "high"]].unstack()
+    found.columns = [name if end == "mean" else f"{name}_{end}" for end, name in found.columns]
+    return found.join(sweep.parameters).loc[sweep.labels].reset_index().to_dict("records")
 
 
 def errors(found: list[Row], name: str) -> tuple[list[float], list[list[float]]]:
@@ -75,6 +78,6 @@ def _all_honest(row: Row) -> Row:
 
 
 if __name__ == "__main__":
-    bits(rows(Path(sys.argv[1])), FOLDER / "bits.png")
-    liars(rows(Path(sys.argv[2])), FOLDER / "liars.png")
-    privacy(rows(Path(sys.argv[3])), FOLDER / "privacy.png")
+    bits(rows(sys.argv[1], "bits", "regret"), FOLDER / "bits.png")
+    liars(rows(sys.argv[2], "honest_regret_per_agent", "regret_per_agent"), FOLDER / "liars.png")
+    privacy(rows(sys.argv[3], "regret"), FOLDER / "privacy.png")

@@ -34,7 +34,7 @@ def test_callbacks_hear_of_jobs_and_points_and_may_stop(tmp_path: Path) -> None:
     heard = Heard(99)
     whole = coband.run(study, workers=1, out=tmp_path / "whole", callbacks=[heard])
     assert heard.jobs == [("Async", 0), ("Alone", 0), ("Async", 1), ("Alone", 1)]
-    assert heard.points == [(row["label"], row["regret"]) for row in whole.summary]
+    assert heard.points == list(whole.summary["mean"].xs("regret", level="measure").items())
     with pytest.warns(coband.RunWarning, match="stopped by a callback: enough.*: 3 finished jobs are kept"):
         part = coband.run(study, workers=1, out=tmp_path / "part", callbacks=[Heard(3)])
     assert (part.status, len(part.results)) == ("stopped", 3)
@@ -44,16 +44,15 @@ def test_pulls_are_those_of_the_run_with_and_without_a_trace(tmp_path: Path) -> 
     study = {**STUDY, "replications": 2}
     runs = {level: coband.run(study, trace=level, workers=1, out=tmp_path / level) for level in ("off", "protocol")}
     tables = {level: run.pulls_of(workers=1) for level, run in runs.items()}
-    assert list(tables["off"]) == list(tables["protocol"])
-    names = ["label", "replication", "agent", "turn", "time", "arm", "pulls", "reward", "regret"]
-    assert tables["off"].columns == names
-    for row in runs["off"].results:
-        mine = tables["off"].where(label=row["label"], replication=row["replication"])
-        assert len(mine) == row["turns"]
-        assert mine["regret"].sum() == pytest.approx(row["regret"])
-        assert mine["reward"].sum() == pytest.approx(row["reward"])
-    chosen = runs["protocol"].events(label="Async", replication=1, event="choose")["value"]
-    assert tables["off"].where(label="Async", replication=1)["arm"].tolist() == chosen.tolist()
+    pulls = tables["off"]
+    assert pulls.equals(tables["protocol"])
+    assert list(pulls) == ["label", "replication", "agent", "turn", "time", "arm", "pulls", "reward", "regret"]
+    job = ["label", "replication"]
+    told = runs["off"].results.merge(runs["off"].details).set_index(job)
+    sums = pulls.groupby(job).agg({"pulls": "sum", "regret": "sum", "reward": "sum"}).loc[told.index]
+    assert sums.to_numpy() == pytest.approx(told[["turns", "regret", "reward"]].to_numpy())
+    chosen = runs["protocol"].events("label = 'Async' AND replication = 1 AND event = 'choose'")["value"]
+    assert pulls.query("label == 'Async' and replication == 1")["arm"].tolist() == chosen.tolist()
     with pytest.raises(coband.RunError, match="no label"):
         runs["off"].pulls_of("Asynch")
 
@@ -64,8 +63,7 @@ def test_pulls_whose_rewards_come_late_or_never_are_those_of_the_run(delay: Any,
     agents = {"count": 3, "reward_delay": delay, "leaves": {"kind": "times", "times": [[0, 3.5]]}}
     study = {**STUDY, "agents": agents, "schedule": {"kind": "rounds", "turns": 6}, "replications": 1}
     run = coband.run({**study, "algorithms": [{"algorithm": "lin_ucb"}]}, workers=1, out=tmp_path / "run")
-    (row,) = run.results
-    pulls = run.pulls_of(workers=1)
+    row, pulls = run.results.merge(run.details).iloc[0], run.pulls_of(workers=1)
     assert (len(pulls), row["outstanding"] > 0) == (row["turns"], True)
     for key in ("reward", "regret"):
         assert pulls[key].sum() == pytest.approx(row[key])
@@ -77,7 +75,7 @@ def test_pulls_in_batches_have_the_regret_of_their_arms(tmp_path: Path) -> None:
     run = coband.run(
         "cope_kb/fixed_budget_same_quick", replications=1, only="CoKernelFB", workers=1, out=tmp_path / "b"
     )
-    table, (row,) = run.pulls_of(workers=1), list(run.results)
+    table, row = run.pulls_of(workers=1), run.results.merge(run.details).iloc[0]
     assert table["pulls"].sum() == row["turns"]
     assert table["regret"].sum() == pytest.approx(row["regret"])
     assert (table["reward"] * table["pulls"]).sum() == pytest.approx(row["reward"])

@@ -77,7 +77,7 @@ def test_a_stored_run_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         run = coband.load({str(place)!r})
         again = coband.run(run.scenario, workers=1, out={str(tmp_path / "again")!r})
         print(again.results["fingerprint"].tolist() == run.results["fingerprint"].tolist())
-        print(run.report().name, run.compare().rankings[0]["measure"])
+        print(run.report().name, run.words().index[0])
         coband.run({str(tmp_path / "again" / "scenario.yaml")!r}, workers=2, out={str(tmp_path / "third")!r})"""
     done = python(tmp_path, "-c", code)
     assert done.returncode == 0, done.stderr

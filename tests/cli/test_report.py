@@ -1,10 +1,7 @@
-import builtins
 import errno
 import json
 import re
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -203,33 +200,6 @@ def test_bad_input(coband: Program, run: Path, arguments: list[str], message: st
     status, _, errors = coband(*(word.replace("RUN", str(run)) for word in arguments))
     assert status == 2
     assert message in errors
-
-
-@pytest.mark.parametrize(("command", "library"), [("report", "jinja2"), ("plot", "matplotlib")])
-def test_a_missing_extra_is_named(
-    coband: Program, run: Path, monkeypatch: pytest.MonkeyPatch, command: str, library: str
-) -> None:
-    for name in list(sys.modules):
-        if name.split(".")[0] == library or name.startswith("coband.simulator.analysis.report"):
-            monkeypatch.delitem(sys.modules, name)
-    real = builtins.__import__
-
-    def fail(name: str, *rest: Any) -> Any:
-        if name.split(".")[0] == library:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", fail)
-    status, _, errors = coband(command, run)
-    assert status == 2
-    assert f"this command needs {library}" in errors
-    assert "pip install 'coband[report]'" in errors
-
-
-def test_compare_needs_no_extra(coband: Program, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for library in ("matplotlib", "jinja2"):
-        monkeypatch.setitem(sys.modules, library, None)
-    assert coband("compare", run)[0] == 0
 
 
 def test_nothing_finished(coband: Program, tmp_path: Path) -> None:

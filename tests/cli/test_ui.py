@@ -3,14 +3,13 @@
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
 from tests.cli.fake_cli import Program
-from tests.experiments.runs.fake_runs import ROOT, perform, python
+from tests.experiments.runs.fake_runs import perform, python
 
 
 @contextmanager
@@ -40,13 +39,3 @@ def test_bad_input(coband: Program) -> None:
         status, output, errors = coband("ui", ".", "--port", other.getsockname()[1])
     assert (status, output) == (2, "")
     assert "cannot be used: Address already in use; choose another --port, or 0." in errors
-
-
-def test_without_the_extra_it_says_so(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['jinja2'] = None\n"
-        f"from coband.simulator.cli.main import main; main(['ui', {str(tmp_path)!r}])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "pip install 'coband[report]'" in done.stderr

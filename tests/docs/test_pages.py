@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -25,6 +26,7 @@ from sybil import Example, Sybil
 from sybil.example import SybilFailure
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 
+from coband.simulator.api.errors import RunWarning
 from coband.simulator.cli.main import main
 from coband.simulator.experiments.registry import registry
 from coband.simulator.plugins import entry_points
@@ -147,6 +149,7 @@ def of_its_own(folder: Path) -> Iterator[None]:
     with mock.patch.object(sys, "path", [*sys.path]), pytest.MonkeyPatch.context() as patch:
         for one in LISTS.values():
             patch.setattr(one, "registered", {})
+            patch.setattr(one, "_lasting", {**one._lasting})
         yield
     if (folder / PLUGINS).exists():
         look_again()
@@ -184,5 +187,6 @@ def test_the_examples_of_a_page(page: Path, few: bool, tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     if not few:
         monkeypatch.setattr(sys.modules[__name__], "FEW", "")
-    with of_its_own(tmp_path):
+    with of_its_own(tmp_path), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* also differ in ", RunWarning)  # what a page changes on purpose
         assert first_failure(page) is None

@@ -5,9 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("matplotlib", reason="pip install 'coband[report]'")
-
 from matplotlib import image
 
 from docs import pictures

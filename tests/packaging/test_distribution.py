@@ -263,7 +263,7 @@ def main():
         run = coband.run(scenario, problem=problem, workers=2)
         print(run.status, len(run.results), len(list(run.path.glob("arrays-*.npz"))))
     print(coband.sweep(scenario, problem=problem, workers=2).status)
-    print(*(name for name in ("polars", "pyarrow", "matplotlib", "dask") if find_spec(name)), sep=", ")
+    print(*(name for name in ("pyarrow", "dask") if find_spec(name)), sep=", ")
 
 
 GUARDmain()
@@ -308,23 +308,18 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     (text,) = [data.decode() for name, data in contents(wheel).items() if name.endswith(".dist-info/METADATA")]
     extras = {line.removeprefix("Provides-Extra: ") for line in text.splitlines() if line.startswith("Provides-Extra")}
     assert extras == {
-        *(
-            "all",
-            "arrow",
-            "cluster",
-            "data",
-            "dev",
-            "docs",
-            "frontier",
-            "jobqueue",
-            "live",
-            "mutants",
-            "notebook",
-            "parquet",
-            "polars",
-            "privacy",
-        ),
-        "report",
+        "all",
+        "cluster",
+        "data",
+        "dev",
+        "docs",
+        "frontier",
+        "jobqueue",
+        "live",
+        "mutants",
+        "notebook",
+        "parquet",
+        "privacy",
     }
     assert "Classifier: Typing :: Typed\n" in text
 

@@ -6,10 +6,11 @@ import multiprocessing
 import warnings
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral
 
 import coband
 from coband.simulator.api.callbacks import Callback, Following
-from coband.simulator.api.errors import RunError, RunWarning, fits
+from coband.simulator.api.errors import RunError, RunWarning
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
 from coband.simulator.experiments.runs.driver import drive
@@ -66,7 +67,7 @@ def count_of(workers: int | None, most: int) -> int:
     Raises:
         RunError: there are none.
     """
-    if workers is not None and not (fits(workers, int) and workers >= 1):
+    if workers is not None and not (isinstance(workers, Integral) and workers >= 1):
         raise RunError(f"workers={workers!r}: at least one is needed, a whole number.")
     return max(1, min(most, cores())) if workers is None else int(workers)
 

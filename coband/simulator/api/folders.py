@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
-from coband.simulator.api.errors import RunError, check, translated
+from coband.simulator.api.errors import RunError, translated
 from coband.simulator.api.stored import Run, Sweep
-from coband.simulator.api.table import Table
-from coband.simulator.experiments.store.files import MANIFEST, RUNS, called
-from coband.simulator.experiments.store.store import open_run
-from coband.simulator.experiments.store.variants import variants
-from coband.simulator.experiments.sweep.directory import is_sweep
+from coband.simulator.experiments.store.files import MANIFEST, RUNS, called, is_sweep
+from coband.simulator.experiments.store.opening import facts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Runs(Sequence[Run]):
@@ -33,30 +33,22 @@ class Runs(Sequence[Run]):
         return len(self._runs)
 
     @property
-    def table(self) -> Table:
+    def table(self) -> pd.DataFrame:
         """A row for each: path, scenario, kind, status, times, numbers of jobs and of labels."""
-        names = ("path", "scenario", "kind", "status", "started", "finished", "jobs", "labels")
-        return Table.from_rows(
-            names,
-            (
-                (
-                    run.path,
-                    run.name,
-                    type(run).__name__.lower(),
-                    run.status,
-                    *(run.manifest.get(key) for key in ("started", "finished", "jobs")),
-                    len(run.labels),
-                )
-                for run in self
-            ),
-            texts=names[:6],
-        )
+        import pandas as pd
+
+        known = ("status", "started", "finished", "jobs")
+        rows = [
+            (str(run.path), run.name, type(run).__name__.lower(), *map(run.manifest.get, known), len(run.labels))
+            for run in self
+        ]
+        return pd.DataFrame(rows, columns=["path", "scenario", "kind", *known, "labels"])
 
     def __repr__(self) -> str:
-        return repr(self.table)
+        return self.table.to_string()
 
     def _repr_html_(self) -> str:
-        return self.table._repr_html_()
+        return str(self.table.to_html())
 
 
 def load(path: str | PathLike[str]) -> Run | Sweep:
@@ -68,9 +60,9 @@ def load(path: str | PathLike[str]) -> Run | Sweep:
     Raises:
         RunError: there is no run, or its store is of another version.
     """
-    check(load, path=path)
-    with translated(), open_run(place := called(path)) as run:
-        swept = bool(variants(run)) or is_sweep(place)
+    with translated():
+        place = called(path)
+        swept = facts(place).swept or is_sweep(place)
     return Sweep(place) if swept else Run(place)
 
 
@@ -80,7 +72,6 @@ def runs(folder: str | PathLike[str] = RUNS) -> Runs:
     Args:
         folder: whose subfolders are run directories; one that does not exist has none.
     """
-    check(runs, folder=folder)
     place = Path(folder)
     found = []
     for path in sorted(place.iterdir()) if place.is_dir() else ():

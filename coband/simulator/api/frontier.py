@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any, Literal
 from coband.simulator.analysis.frontier.finalists import choose
 from coband.simulator.analysis.frontier.study import Request, load_search
 from coband.simulator.api import running
-from coband.simulator.api.errors import RunError, check, not_installed, several, translated
+from coband.simulator.api.errors import RunError, one_of, several, translated
 from coband.simulator.api.running import Given
 from coband.simulator.api.scenario import Scenario, Settings, simple
 from coband.simulator.api.stored import Sweep
-from coband.simulator.api.table import Table
 from coband.simulator.experiments.store.files import called
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.variants import summary
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
     import coband
 
+Sampler = Literal["tpe", "nsga2"]
 Range = str | tuple[float, float] | list[Any] | Mapping[str, Any]
 """What a parameter may be: ``"0.01..100"``, ``"0..1 linear"``, ``(0.01, 100)``, a list of values, or label -> value."""
 
@@ -39,7 +40,6 @@ class Frontier:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        check(Frontier.__init__, path=path)
         with translated(), open_run(place := called(path)) as run:
             found = summary(run).get("frontier")
         self.path = place
@@ -59,29 +59,31 @@ class Frontier:
         return Sweep(self.path)
 
     @property
-    def points(self) -> Table:
+    def points(self) -> pd.DataFrame:
         """A row per finalist: its parameters, how it stands, and means with 95 % intervals on fresh replications.
 
         ``verdict`` is ``frontier`` where every other point is shown to be worse in some objective, ``beaten`` where
         ``beaten_by`` is shown to be at least as good in all, and ``undecided`` where the replications show neither.
         ``best_mean`` says whether no point has better means.
         """
-        rows = []
-        for point in self._found["points"]:
-            row = {"label": point["label"], "entry": point["entry"], **point["parameters"]}
-            row |= {key: point[key] for key in ("verdict", "beaten_by", "best_mean")}
-            rows.append(row | self._numbers(point["fresh"]))
-        return Table.from_dicts(rows, ("label", "entry", "verdict", "beaten_by"))
+        from coband.simulator.analysis.frames import frame
+
+        return frame(map(self._point, self._found["points"]))
+
+    def _point(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        row = {"label": point["label"], "entry": point["entry"], **point["parameters"]}
+        row |= {key: point[key] for key in ("verdict", "beaten_by", "best_mean")}
+        return row | self._numbers(point["fresh"])
 
     @property
-    def candidates(self) -> Table:
+    def candidates(self) -> pd.DataFrame:
         """A row per candidate of the search: its parameters, and means on the replications that chose."""
-        found = self._found["candidates"]
-        rows = (
+        from coband.simulator.analysis.frames import frame
+
+        return frame(
             {"label": one["label"], "entry": one["entry"], **one["parameters"], **self._numbers(one["search"])}
-            for one in found
+            for one in self._found["candidates"]
         )
-        return Table.from_dicts(rows, ("label", "entry"))
 
     @staticmethod
     def _numbers(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -108,23 +110,21 @@ class Frontier:
             point = choose(self._found["points"], self._better, on, limits)
         if point is None:
             raise RunError("no finalist is within these limits; its points are in the table `points`.")
-        row = next(row for row in self.points if row["label"] == point["label"])
-        return {**row, "settings": list(point["settings"])}
+        return {**self._point(point), "settings": list(point["settings"])}
 
     def plot(self) -> Figure:
         """The finalists with 95 % intervals in both directions; points that are not dominated are marked.
 
         Raises:
             RunError: fewer than two finalists have finished.
-            ImportError: matplotlib is not installed.
         """
         return self.run.plot.figure("trade_off")
 
     def __repr__(self) -> str:
-        return f"Frontier({str(self.path)!r}: {', '.join(self.objectives)})\n{self.points!r}"
+        return f"Frontier({str(self.path)!r}: {', '.join(self.objectives)})\n{self.points.to_string()}"
 
     def _repr_html_(self) -> str:
-        return self.points._repr_html_()
+        return str(self.points.to_html())
 
 
 def frontier(
@@ -137,7 +137,7 @@ def frontier(
     budget: int = Request.jobs,
     trials: int = Request.trials,
     replications: int | None = None,
-    sampler: Literal["tpe", "nsga2"] = Request.sampler,
+    sampler: Sampler = Request.sampler,
     set: Settings | None = None,
     seed: int | None = None,
     workers: int | None = None,
@@ -173,8 +173,7 @@ def frontier(
         ImportError: Optuna is not installed, and the space is too large to try everything.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
     """
-    check(frontier, objectives=objectives, vary=vary, only=only, budget=budget, trials=trials, sampler=sampler)
-    check(frontier, replications=replications, cluster=cluster, cluster_options=cluster_options, out=out)
+    one_of("sampler", sampler, Sampler)
     asked = Scenario.of(scenario).with_(set).with_(running.given(problem=problem, seed=seed))
     varied = tuple(f"{key}={_spelled(found)}" for key, found in (vary or {}).items())
     with asked.errors():
@@ -183,7 +182,8 @@ def frontier(
         try:
             study = load_search(asked.source, asked.settings, request, replications=replications)
         except ModuleNotFoundError as error:
-            raise not_installed("optuna", "frontier", "proposing candidates") from error
+            text = "proposing candidates needs optuna, which is not installed: pip install 'coband[frontier]'."
+            raise ImportError(text, name="optuna") from error
         place = running.Place(workers, cluster, cluster_options, resume, out)
         report = running.swept("frontier", asked, study, place, _words(request, replications), progress=progress)
     return Frontier(report.directory)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.api.errors import RunError, check, not_installed
+from coband.simulator.api.errors import RunError, one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from coband.simulator.analysis.report.analysis import Analysis
 
 Against = Literal["turns", "time", "scalars", "energy"]
 SIZE = (5.6, 3.6)
@@ -23,7 +24,7 @@ METHODS = ("regret(x=...)", "turns()", "figure(name)")
 
 
 class Plots:
-    """The figures of a run; the extra ``report`` brings matplotlib.
+    """The figures of a run.
 
     Args:
         analysed: opens and analyses the run.
@@ -44,7 +45,6 @@ class Plots:
 
         Raises:
             RunError: there is no such label or axis, agents have no batteries, or no job has finished.
-            ImportError: matplotlib is not installed.
         """
         return self._curves(x, "regret", ax, labels)
 
@@ -57,7 +57,6 @@ class Plots:
 
         Raises:
             RunError: there is no such label, or no job has finished.
-            ImportError: matplotlib is not installed.
         """
         return self._curves("time", "turns", ax, labels)
 
@@ -66,9 +65,7 @@ class Plots:
 
         Raises:
             RunError: there is no such figure, or nothing to draw in it.
-            ImportError: matplotlib is not installed.
         """
-        _matplotlib()
         from coband.simulator.analysis.report import contents
 
         if name not in contents.NAMES:
@@ -86,10 +83,9 @@ class Plots:
         self, x: Against, y: Literal["regret", "turns"], ax: Axes | None, labels: str | Iterable[str] | None
     ) -> Axes:
         axes = {"turns": "turns", "time": "times", "scalars": "scalars", "energy": "energy"}
-        check(Plots._curves, labels=labels)
-        if x not in [*axes]:
-            raise RunError(f"x={x!r}: regret is drawn against {', '.join(axes)}.")
-        pyplot = _matplotlib()
+        one_of("x", x, Against)
+        from matplotlib import pyplot
+
         from coband.simulator.analysis.report import contents, figures
         from coband.simulator.analysis.report.drawing import legend_columns, styled
 
@@ -123,11 +119,3 @@ def _chosen(labels: str | Iterable[str] | None, known: list[str]) -> list[str]:
         if label not in known:
             raise RunError(f"there is no label {label!r} in this run; there is {', '.join(known)}.")
     return chosen
-
-
-def _matplotlib() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise not_installed("matplotlib", "report", "a figure") from None
-    return pyplot

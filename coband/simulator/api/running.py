@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import coband
 from coband.simulator.api.callbacks import Callback, checked
 from coband.simulator.api.driving import drive_study, pool_of
-from coband.simulator.api.errors import RunWarning, check, several, translated
+from coband.simulator.api.errors import RunWarning, one_of, several, translated
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
 from coband.simulator.experiments.runs.repeating import Repeated, repeated
@@ -85,7 +85,6 @@ def run(
         RunError: a wrong type, no room for results, or no way to go on; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and the text says where.
     """
-    check(run, algorithms=algorithms, only=only, replication=replication, out=out)
     changed = given(problem=problem, replications=replications, seed=seed, trace=trace, checks=checks)
     before = _stored(scenario)
     source: Any = scenario if before is None else before.file
@@ -152,8 +151,7 @@ def sweep(
             in the directory, or nobody to run the jobs; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
     """
-    check(sweep, algorithms=algorithms, only=only, cluster=cluster, cluster_options=cluster_options, out=out)
-    check(sweep, trace=trace)
+    one_of("trace", trace, Trace)
     asked = (
         Scenario.of(scenario)
         .with_(set)

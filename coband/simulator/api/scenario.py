@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from coband.simulator.api.errors import fits, translated
+from coband.simulator.api.errors import translated
 from coband.simulator.experiments.registry.registry import ALGORITHMS, Registry, ensure
 from coband.simulator.experiments.runs.preflight import preflight
 from coband.simulator.experiments.scenario import files
@@ -226,13 +226,14 @@ def settings_of(given: Settings | None) -> tuple[str, ...]:
     """
     if given is None:
         return ()
-    if not fits(given, Settings):
-        raise _mistake("", f"changes are a mapping or texts key.path=value, not {given!r}")
     if isinstance(given, str):
         return (given,)
     if isinstance(given, Mapping):
         return tuple(f"{key}={in_one_line(simple(value, key))}" for key, value in given.items())
-    return tuple(given)
+    found = list(given) if isinstance(given, Iterable) else [given]
+    if not all(isinstance(one, str) for one in found):
+        raise _mistake("", f"changes are a mapping or texts key.path=value, not {given!r}")
+    return tuple(found)
 
 
 def simple(value: Any, key: str) -> Any:

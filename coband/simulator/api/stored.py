@@ -1,136 +1,59 @@
-"""A run or a sweep on disk, as tables, figures, comparisons and explanations."""
+"""A run or a sweep on disk: its tables as pandas data frames, its figures, comparisons and explanations."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from coband.simulator.analysis.report import data
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.listing import listed
-from coband.simulator.analysis.traces.causes import Chain, why
-from coband.simulator.analysis.traces.exporting import TEXTS
-from coband.simulator.analysis.traces.reading import TraceReader, one_job
-from coband.simulator.api.errors import RunError, check, fits, not_installed, translated
-from coband.simulator.api.plots import Plots
-from coband.simulator.api.rows import StoredTables, best, parameter_names
-from coband.simulator.api.scenario import Scenario
-from coband.simulator.api.table import Table
+from coband.simulator.api.errors import RunError, RunWarning, one_of, translated
 from coband.simulator.experiments.store.files import SCENARIO, called, keep_file
-from coband.simulator.experiments.store.store import Event, open_run
-from coband.simulator.experiments.store.variants import summary
+from coband.simulator.experiments.store.opening import facts
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-class Comparison:
-    """Rankings of the labels on each measure, and the differences between them.
+    from coband.simulator.analysis.report.analysis import Analysis
+    from coband.simulator.analysis.traces.causes import Chain
+    from coband.simulator.api.plots import Plots
+    from coband.simulator.api.scenario import Scenario
+    from coband.simulator.experiments.store.store import StoredRun
+    from coband.simulator.terminal.results import Part
 
-    Attributes:
-        differences: a row per measure and pair: ``mean`` is that of ``first`` minus ``second``, ``low`` and ``high``
-            are the ends of the 95 % t interval (``bootstrap_low`` and ``bootstrap_high`` those of the bootstrap,
-            ``any_time_low`` and ``any_time_high`` those of the confidence sequence, with its ``e_value``),
-            where labels make different numbers of pulls, ``first_pulls`` and ``second_pulls`` are their means and
-            ``at_pulls`` at how many they are compared, None for the whole run;
-            ``paired`` says whether it is taken replication by replication, and ``verdict`` says which one is better.
-        rankings: a row per measure: the sentence, and the labels that lead. In a sweep both tables begin with the
-            environment, within which labels are compared.
-        remarks: what readers must know before they compare numbers.
-    """
-
-    def __init__(self, listed: Mapping[str, Any]) -> None:
-        self.remarks = tuple(listed["remarks"])
-        place = ("environment",) if any("environment" in one for one in listed["rankings"]) else ()
-        self.differences = Table.from_dicts(
-            (_difference(one, (*place, *_DIFFERENCE)) for one in listed["differences"]),
-            (*place, "measure", "first", "second", "verdict"),
-            first=(*place, *_DIFFERENCE),
-        )
-        self.rankings = Table.from_rows(
-            (*place, "measure", "sentence", "leaders"),
-            (
-                (*(one[key] for key in place), one["measure"], one["sentence"], ", ".join(_leaders(one)))
-                for one in listed["rankings"]
-            ),
-            (*place, "measure", "sentence", "leaders"),
-        )
-
-    def __repr__(self) -> str:
-        return "\n".join([*self.remarks, repr(self.rankings), "", repr(self.differences)])
-
-    def _repr_html_(self) -> str:
-        remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self.remarks)
-        return f"{remarks}{self.rankings._repr_html_()}{self.differences._repr_html_()}"
-
-
-_DIFFERENCE = (
-    "measure",
-    "first",
-    "second",
-    "paired",
-    "n",
-    "mean",
-    "relative",
-    "low",
-    "high",
-    "bootstrap_low",
-    "bootstrap_high",
-    "any_time_low",
-    "any_time_high",
-    "e_value",
-    "first_pulls",
-    "second_pulls",
-    "at_pulls",
-    "verdict",
-)
-
-
-def _difference(one: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    """A difference with the ends of intervals in columns of their own."""
-    row = {key: one.get(key) for key in keys}
-    row["first_pulls"], row["second_pulls"] = (one["pulls"].get(label) for label in (one["first"], one["second"]))
-    row["low"], row["high"] = one["ci95_t"] or (None, None)
-    row["bootstrap_low"], row["bootstrap_high"] = one["ci95_bootstrap"] or (None, None)
-    row["any_time_low"], row["any_time_high"] = one["cs95"] or (None, None)
-    return row
-
-
-def _leaders(ranking: Mapping[str, Any]) -> list[str]:
-    """The labels with the best mean, which is the lowest or the highest."""
-    return ranking.get("lowest") or ranking.get("highest") or []
+Intervals = Literal["t", "all"]
+QUERY_SECONDS = 60.0
+REPORT = "report.html"
+LINK = ("seq", "time", "event", "node", "peer", "kind", "message", "cause")
+"""Columns of an event that fit on a line."""
 
 
 class Causes:
     """Why an event happened.
 
     Attributes:
-        events: the event, its cause, the cause of that, and so on.
+        events: a data frame of the event, its cause, the cause of that, and so on.
         sentence: the chain in words.
         messages: number of deliveries in the chain.
         delay: simulated time from the first cause to the event.
     """
 
     def __init__(self, chain: Chain) -> None:
-        self.events = Table.from_rows(Event._fields, chain.events, TEXTS)
+        from coband.simulator.analysis.frames import of_events
+
+        self.events = of_events(chain.events)
         self.sentence = chain.sentence + chain.further("whole=True")
         self.messages, self.delay = chain.messages, chain.delay
 
     def __repr__(self) -> str:
-        return f"{self._shown()!r}\n{self.sentence}"
+        return f"{self.events[list(LINK)].to_string()}\n{self.sentence}"
 
     def _repr_html_(self) -> str:
-        return f"{self._shown()._repr_html_()}<p>{html.escape(self.sentence)}</p>"
-
-    def _shown(self) -> Table:
-        """The columns that fit on a line."""
-        return self.events.select("seq", "time", "event", "node", "peer", "kind", "message", "cause")
-
-
-REPORT = "report.html"
-MOST_LABELS = 5
+        return f"{self.events[list(LINK)].to_html()}<p>{html.escape(self.sentence)}</p>"
 
 
 class ReportFile(type(Path())):  # type: ignore[misc]  # the class of paths on this system
@@ -141,8 +64,10 @@ class ReportFile(type(Path())):  # type: ignore[misc]  # the class of paths on t
         return f'<iframe srcdoc="{page}" style="width: 100%; height: 80vh; border: 0"></iframe>'
 
 
-class Run(StoredTables):
+class Run:
     """A run on disk. Its tables are read when they are first used and then kept; `coband.load` reads again.
+
+    ``print(run)`` shows what ``coband show`` prints.
 
     Args:
         path: the run directory, its run.sqlite, or ``latest``.
@@ -151,15 +76,149 @@ class Run(StoredTables):
         RunError: there is no run, or its store is of another version.
     """
 
+    def __init__(self, path: str | PathLike[str]) -> None:
+        with translated():
+            self.path = called(path)
+            found = facts(self.path)
+        self.manifest: Mapping[str, Any] = found.manifest
+        self.labels: list[str] = found.labels
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.manifest.get("scenario", ""))
+
+    @property
+    def status(self) -> str:
+        """``finished``, ``failed`` (some jobs broke off), ``interrupted``, ``stopped``, or ``running``.
+
+        The last is also the status of a run that was killed.
+        """
+        return str(self.manifest.get("status", ""))
+
     @property
     def scenario(self) -> Scenario:
         """The scenario, with all defaults; that of a sweep as it was given."""
+        from coband.simulator.api.scenario import Scenario
+
         file = self.path / SCENARIO
-        return Scenario.from_yaml(file) if file.is_file() else Scenario.from_yaml(self._scenario, base=self.path.parent)
+        if file.is_file():
+            return Scenario.from_yaml(file)
+        with self._opened() as run:
+            return Scenario.from_yaml(run.scenario, base=self.path.parent)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Means and 95 % intervals (Student t; of proportions Wilson's): ``mean low high n`` by label and measure.
+
+        Measures are the aim of the problem, pulls where they differ, regret, scalars, messages, rounds and simulated
+        time, and what problem and algorithms declare to be better low or high; `estimates` has others.
+        """
+        return self.estimates()
+
+    def estimates(self, *measures: str) -> pd.DataFrame:
+        """`summary` of other numbers: any of `results` and `details`, such as ``run.estimates("uplink_scalars")``.
+
+        Raises:
+            RunError: nobody reports such a number.
+        """
+        return self._table("summary", measures)
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """A row per label and replication: pulls, measures, wall seconds and fingerprint; of a sweep its parameters."""
+        return self._table("results")
+
+    @cached_property
+    def details(self) -> pd.DataFrame:
+        """A row per label and replication: every other number that is reported."""
+        return self._table("details")
+
+    @cached_property
+    def series(self) -> pd.DataFrame:
+        """Simulated time, cumulative regret and scalars after up to 1000 turns of each label and replication."""
+        return self._table("series")
+
+    @cached_property
+    def ledger(self) -> pd.DataFrame:
+        """Sends, messages and scalars by label, replication, kind of message and direction."""
+        return self._table("ledger")
+
+    @cached_property
+    def fields(self) -> pd.DataFrame:
+        """Scalars and bits by label, replication, kind of message, direction and field, with what the field holds."""
+        return self._table("fields")
+
+    @cached_property
+    def agents(self) -> pd.DataFrame:
+        """A row per label, replication and agent: turns, regret, scalars, and what algorithms report of agents."""
+        return self._table("agents")
+
+    @cached_property
+    def failures(self) -> pd.DataFrame:
+        """The jobs that broke off, with the error."""
+        return self._table("failures")
+
+    @cached_property
+    def pulls(self) -> pd.DataFrame:
+        """A row per pull: label, replication, agent, turn, time, arm, pulls, reward, regret; with or without a trace.
+
+        ``turn`` counts the turns of the agent, from 1 (phases, where it pulls in batches), ``arm`` the arms of that
+        turn, from 0; ``pulls`` is how often the arm is pulled at once, 1 but in batches, of which ``reward`` is the
+        mean and ``regret`` the sum. A store keeps nothing of this, so all jobs run again, in one process per core,
+        with the same random draws; their fingerprints show that they are the stored ones. `pulls_of` repeats some.
+
+        Raises:
+            RunError: a job cannot be repeated here, bit by bit.
+        """
+        return self.pulls_of()
+
+    def pulls_of(
+        self, label: str | None = None, replication: int | None = None, workers: int | None = None
+    ) -> pd.DataFrame:
+        """`pulls` of some jobs.
+
+        Args:
+            label, replication: those of the jobs; None for all.
+            workers: processes; None for one per job, at most one per core.
+
+        Raises:
+            RunError: there is no such job, or it cannot be repeated here.
+        """
+        from coband.simulator.api.pulls import pulls
+
+        with self._opened() as run:
+            return pulls(run, label, replication, workers)
+
+    def events(self, where: str = "1", *values: object) -> pd.DataFrame:
+        """Events of the trace, such as ``run.events("label = 'Async' AND event = 'deliver'")``.
+
+        Args:
+            where: a condition of SQL on the columns of events.
+            values: of the question marks in it, in their order.
+
+        Raises:
+            RunError: no trace was kept, or the condition is wrong.
+        """
+        from coband.simulator.analysis import frames
+
+        with self._opened() as run:
+            return frames.events(run, where, values)
+
+    def sql(self, query: str, *, seconds: float = QUERY_SECONDS) -> pd.DataFrame:
+        """The answer to one SELECT on the run's store, whose tables the documentation of the store describes.
+
+        Raises:
+            RunError: the query is wrong, or takes longer than so many seconds.
+        """
+        from coband.simulator.analysis import frames
+
+        with self._opened() as run:
+            return frames.answer(run, query, seconds)
 
     def why(
         self,
-        event: int | Mapping[str, Any],
+        event: int | Mapping[str, Any] | pd.Series[Any],
         *,
         label: str | None = None,
         replication: int | None = None,
@@ -169,38 +228,63 @@ class Run(StoredTables):
 
         Args:
             event: its number (``seq``), or a row of `events`, which names its label and replication.
-            label, replication: of the job whose event it is; None if there is one alone.
+            label, replication: of the job whose event it is; None if there is only one.
             whole: go on beyond that turn, to its own causes.
 
         Raises:
             RunError: there is no such event, or several jobs have one.
         """
-        check(Run.why, **locals())
-        if isinstance(event, Mapping):
-            label, replication = event.get("label", label), event.get("replication", replication)
-            number: Any = event.get("seq")
-            if not fits(number, float) or number % 1 or not fits(int(number), int):
-                raise RunError(f"seq={number!r}: the row of an event has its number there, a whole one.")
-            event = int(number)
-        with self._opened() as run:
-            return Causes(why(TraceReader(one_job(run, label, replication)), event, whole=whole))
+        from coband.simulator.analysis.traces.causes import why
+        from coband.simulator.analysis.traces.reading import TraceReader, one_job
 
-    def compare(self, *others: Run | str | PathLike[str], against: str | None = None) -> Comparison:
-        """Rankings and paired differences with intervals, as ``coband compare`` computes them.
+        if hasattr(event, "get"):
+            row = cast(Mapping[str, Any], event)
+            label, replication, event = row.get("label", label), row.get("replication", replication), row["seq"]
+        with self._opened() as run:
+            return Causes(why(TraceReader(one_job(run, label, replication)), int(cast(int, event)), whole=whole))
+
+    def compare(
+        self,
+        *others: Run | str | PathLike[str],
+        measure: str | None = None,
+        against: str | None = None,
+        intervals: Intervals = "t",
+    ) -> pd.DataFrame:
+        """Compare labels on one measure, as ``coband compare`` does: a row per pair, ``first`` minus ``second``.
+
+        ``low`` and ``high`` are the ends of the 95 % t interval, ``paired`` says whether differences are taken
+        replication by replication, and ``better`` is the label that is better by all intervals, None if undecided.
+        Where labels make different numbers of pulls, ``at_pulls`` is at how many they are compared, and ``verdict``
+        says so; NaN is the whole run. In a sweep labels are compared within each environment. What one must know
+        of runs before one compares them is a `RunWarning`.
 
         Args:
             others: further runs, or their directories.
+            measure: what is compared; None for the aim of the problem.
             against: label that all others are compared with; None for all pairs, or with many labels the first.
+            intervals: "all" for those of the bootstrap and of the confidence sequence too, with its e-value.
 
         Raises:
-            RunError: no job has finished, or there is no such label.
+            RunError: no job has finished, or there is no such label or measure.
         """
-        with self._analysed(*others, against=against) as analysis:
-            return Comparison(listed(analysis))
+        from coband.simulator.analysis import frames
+
+        one_of("intervals", intervals, Intervals)
+        with self._analysed(*others, against=against, told=True) as analysis:
+            return frames.differences(analysis, measure, everything=intervals == "all")
+
+    def words(self, *others: Run | str | PathLike[str]) -> pd.DataFrame:
+        """Who wins: of each measure the labels with the best mean, and a sentence, with all pairs judged at once."""
+        from coband.simulator.analysis import frames
+
+        with self._analysed(*others, told=True) as analysis:
+            return frames.rankings(analysis)
 
     @property
     def plot(self) -> Plots:
         """Figures."""
+        from coband.simulator.api.plots import Plots
+
         return Plots(self._analysed)
 
     def report(
@@ -210,7 +294,7 @@ class Run(StoredTables):
         against: str | None = None,
         force: bool = False,
     ) -> ReportFile:
-        """Write the report of the run, and of others beside it, as one HTML file.
+        """Write the report of the run, and of others with it, as one HTML file.
 
         Args:
             others: further runs, or their directories.
@@ -223,13 +307,9 @@ class Run(StoredTables):
 
         Raises:
             RunError: no job has finished, or another file is there.
-            ImportError: matplotlib or jinja2 is not installed.
         """
-        check(Run.report, out=out, against=against)
-        try:
-            from coband.simulator.analysis.report.page import page
-        except ImportError as error:
-            raise not_installed(error.name or "jinja2", "report", "a report") from None
+        from coband.simulator.analysis.report.page import page
+
         folder = self.path if self.path.is_dir() else self.path.parent
         file = folder / REPORT if out is None else Path(out)
         with self._analysed(*others, against=against) as analysis:
@@ -237,33 +317,66 @@ class Run(StoredTables):
         return ReportFile(file)
 
     @contextmanager
-    def _analysed(self, *others: Run | str | PathLike[str], against: str | None = None) -> Iterator[Analysis]:
+    def _opened(self) -> Iterator[StoredRun]:
+        from coband.simulator.experiments.store.store import open_run
+
+        with translated(), open_run(self.path) as run:
+            yield run
+
+    def _table(self, name: str, *arguments: Sequence[str]) -> pd.DataFrame:
+        from coband.simulator.analysis.frames import TABLES
+
+        with self._opened() as run:
+            return TABLES[name](run, *arguments)
+
+    @contextmanager
+    def _analysed(
+        self, *others: Run | str | PathLike[str], against: str | None = None, told: bool = False
+    ) -> Iterator[Analysis]:
+        from coband.simulator.analysis.report import data
+        from coband.simulator.analysis.report.analysis import Analysis
+        from coband.simulator.experiments.store.store import open_run
+
         with translated(), ExitStack() as stack:
-            opened = [stack.enter_context(open_run(_place(run))) for run in (self, *others)]
-            yield Analysis(data.load(opened), against)
+            paths = [self.path, *(one.path if isinstance(one, Run) else called(one) for one in others)]
+            analysis = Analysis(data.load([stack.enter_context(open_run(path)) for path in paths]), against)
+            for remark in analysis.comparison.remarks() if told else ():
+                warnings.warn(remark, RunWarning, stacklevel=4)
+            yield analysis
+
+    def _parts(self) -> Iterable[Part]:
+        from coband.simulator.terminal import results
+
+        with self._opened() as run:
+            return list(results.of_stored(run, self.path))
 
     def __repr__(self) -> str:
-        labels = ", ".join(self.labels[:MOST_LABELS]) + (", ..." if len(self.labels) > MOST_LABELS else "")
-        return f"{type(self).__name__}({str(self.path)!r}, {self.status}: {labels})"
+        from coband.simulator.terminal import tables
+
+        parts = self._parts()
+        return "\n".join(one if isinstance(one, str) else tables.plain(one.header, one.rows, one.left) for one in parts)
 
     def _repr_html_(self) -> str:
-        title = f"{type(self).__name__} <code>{html.escape(str(self.path))}</code>, {html.escape(self.status)}"
-        return f"<p>{title}</p>{self.summary._repr_html_()}"
+        import pandas as pd
 
-
-def _place(run: Run | str | PathLike[str]) -> Path:
-    if isinstance(run, Run):
-        return run.path
-    if isinstance(run, (str, PathLike)):
-        return called(run)
-    raise TypeError(f"a run is a coband.Run or its directory, not {type(run).__name__}")
+        return "".join(
+            f"<p>{html.escape(one)}</p>"
+            if isinstance(one, str)
+            else pd.DataFrame(list(one.rows), columns=list(one.header)).to_html(index=False)
+            for one in self._parts()
+        )
 
 
 class Sweep(Run):
-    """A sweep on disk: a run whose labels are variants, with the parameters of the grid as columns of its tables."""
+    """A sweep on disk: a run whose labels are variants, with the parameters of the grid as columns of `results`."""
 
     @cached_property
-    def best(self) -> Table:
+    def parameters(self) -> pd.DataFrame:
+        """Of each label the entry of its algorithm, its phase and environment, and a column per key of the grid."""
+        return self._table("parameters")
+
+    @cached_property
+    def best(self) -> pd.DataFrame:
         """The best parameters of each algorithm in each context, if the scenario has ``tuning``.
 
         Mean and interval are those of the replications that chose them (``tuning_mean``) and of fresh ones
@@ -272,14 +385,11 @@ class Sweep(Run):
         Raises:
             RunError: the sweep has no tuning, or its results.json is missing or was changed.
         """
+        from coband.simulator.analysis import frames
+        from coband.simulator.experiments.store.variants import summary
+
         with self._opened() as run:
             lines = summary(run).get("best")
         if lines is None:
             raise RunError(f"{self.path}: nothing was tuned; the summary has all variants.")
-        return best(lines)
-
-    @property
-    def parameters(self) -> list[str]:
-        """Names of the parameters that vary."""
-        with self._opened() as run:
-            return parameter_names(run)
+        return frames.best(lines)

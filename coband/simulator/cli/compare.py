@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli.options import JSON, BadInput
-from coband.simulator.cli.results import show_snapshots
 from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed
-from coband.simulator.terminal import tables
+from coband.simulator.terminal import results, tables
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.report.analysis import Analysis
@@ -118,4 +117,4 @@ def _show_environment(analysis: Analysis) -> None:
         _show_differences(title, table)
     if analysis.at_times:
         click.echo()
-        show_snapshots(analysis.at_times)
+        results.show(results.of_snapshots(analysis.at_times))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import FORCE, BadInput, Finite, Out
-from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed, extra
+from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed
 
 FORMATS = ("pdf", "svg", "png")
 SIZE = (3.3, 2.2)
@@ -79,9 +79,8 @@ def plot(
     force: bool,
 ) -> None:
     """Draw figures of a report as PDF, SVG or PNG, or panels in any size."""
-    with extra():
-        from coband.simulator.analysis.report import contents
-        from coband.simulator.analysis.report import panels as single
+    from coband.simulator.analysis.report import contents
+    from coband.simulator.analysis.report import panels as single
     from coband.simulator.experiments.store.files import keep_file
 
     if panels and names:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import FORCE, AtLeast, BadInput, out_file
-from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed, extra
+from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed
 
 NAME = "report.html"
 SEVERAL = "comparison.html"
@@ -31,8 +31,7 @@ def report(
     """Write a report about one or several runs: one self-contained HTML file."""
     if out is not None and out.suffix.lower() not in ("", ".html", ".htm"):
         raise BadInput(f"--out {out}: a report is HTML; end its name with .html. `coband plot` draws its figures.")
-    with extra():
-        from coband.simulator.analysis.report.page import page
+    from coband.simulator.analysis.report.page import page
     from coband.simulator.experiments.store.files import keep_file
 
     with analysed(paths, against) as analysis:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import results
 from coband.simulator.cli.options import JSON, SHIPPED, Request, out_directory, shared
-from coband.simulator.terminal import progress, tables
+from coband.simulator.terminal import progress, results, tables
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.report.data import RunComparison
@@ -66,7 +65,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
 def show(report: Report, study: Study) -> None:
     """Print the results of a study, and where they are."""
     metrics = {name: one for variant in study.variants for name, one in variant.scenario.metrics.items()}
-    results.show_run(report.object, metrics, report.directory)
+    results.show(results.of_run(report.object, metrics, report.directory))
 
 
 def _against(before: Path, report: Report, *, quietly: bool, unchanged: bool) -> dict[str, object]:

@@ -48,8 +48,6 @@ RUNS = click.argument("paths", metavar="[RUN]...", nargs=-1, type=RunPath(), cal
 against = click.option("--against", metavar="LABEL", help="Compare every label with this one only.")
 """Selects the reference of differences."""
 
-REPORT_LIBRARIES = ("matplotlib", "jinja2", "markupsafe")
-
 
 @contextmanager
 def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysis]:
@@ -63,17 +61,17 @@ def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysi
 
 
 @contextmanager
-def extra(name: str = "report", *libraries: str) -> Iterator[None]:
+def extra(name: str, *libraries: str) -> Iterator[None]:
     """End the command with a message if a library of an optional extra is not installed.
 
     Args:
         name: of the extra.
-        libraries: the modules that it brings; none: those of reports.
+        libraries: the modules that it brings.
     """
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] not in (libraries or REPORT_LIBRARIES):
+        if error.name is None or error.name.split(".")[0] not in libraries:
             raise
         raise BadInput(
             f"this command needs {error.name}, which is not installed: pip install 'coband[{name}]'."

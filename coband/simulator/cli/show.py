@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli import results
 from coband.simulator.cli.options import JSON
 from coband.simulator.cli.runs import A_RUN, LATEST_HELP
 from coband.simulator.cli.trace.common import opened
-from coband.simulator.terminal import tables
+from coband.simulator.terminal import results, tables
 from coband.simulator.terminal.output import warn_of_plugins
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def show(path: Path, bibtex: bool, as_json: bool) -> None:
         if bibtex:
             _cite(run, as_json)
             return
-        from coband.simulator.experiments.store.variants import is_sweep, summary
+        from coband.simulator.experiments.store.variants import summary
 
         found = summary(run)
         if as_json:
@@ -41,11 +40,8 @@ def show(path: Path, bibtex: bool, as_json: bool) -> None:
             from coband.simulator.cli.frontier import show_search
 
             show_search(found["frontier"], path, {})
-        elif is_sweep(run):
-            query = "SELECT count(DISTINCT text) FROM parameters WHERE key = 'agents.count'"
-            results.show_sweep(found, path, several_sizes=run.connection.execute(query).fetchone()[0] > 1)
         else:
-            results.show_run(found, run.metrics, path)
+            results.show(results.of_stored(run, path))
         _say_state(run)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli.options import FORCE, JSON, AtLeast, BadInput, Place, out_directory, out_file
-from coband.simulator.cli.runs import extra
 from coband.simulator.cli.workers import placed, pool
 from coband.simulator.terminal import progress, tables
 from coband.simulator.terminal.output import warn_of_plugins
@@ -136,8 +135,7 @@ def page(files: tuple[Path, ...], alone: bool, out: Path | None, force: bool) ->
 
     Those of the algorithms that come with coband stand beside them.
     """
-    with extra():
-        from coband.simulator.analysis.suite.page import page as text_of
+    from coband.simulator.analysis.suite.page import page as text_of
     from coband.simulator.experiments.store.files import keep_file
 
     found, submissions = _read(files, alone)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import results
 from coband.simulator.cli.options import (
     JSON,
     ONLY,
@@ -25,7 +24,7 @@ from coband.simulator.cli.options import (
 )
 from coband.simulator.cli.runs import RunPath
 from coband.simulator.cli.workers import RESUME, placed, pool
-from coband.simulator.terminal import progress, tables
+from coband.simulator.terminal import progress, results, tables
 from coband.simulator.terminal.progress import announce, exit_code, warn_of_end
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def sweep(
         click.echo(f"sweep directory: {report.directory}", err=True)
     else:
         sizes = {variant.scenario.agents.count for variant in study.variants}
-        results.show_sweep(report.object, report.directory, several_sizes=len(sizes) > 1)
+        results.show(results.of_sweep(report.object, report.directory, several_sizes=len(sizes) > 1))
     warn_of_end(report)
     if report.status.state == "failed":
         failed, total = report.status.failed, report.status.total

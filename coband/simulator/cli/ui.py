@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import PORT, BadInput, Place
-from coband.simulator.cli.runs import extra
 
 
 @click.command()
@@ -21,8 +20,8 @@ def ui(root: Path, port: int) -> None:
     """
     if not root.is_dir():
         raise BadInput(f"there is no directory {root}; give the one that has your runs.")
-    with extra():
-        from coband.simulator.ui.server import RunServer
+    from coband.simulator.ui.server import RunServer
+
     try:
         server = RunServer(root, port)
     except OSError as error:

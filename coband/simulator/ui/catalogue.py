@@ -23,12 +23,12 @@ from coband.simulator.experiments.store.files import (
     JOBS,
     MANIFEST,
     SCENARIO,
+    STATUS,
     StoreError,
     manifest_of,
     runs_below,
 )
 from coband.simulator.experiments.store.manifest import Manifest
-from coband.simulator.experiments.sweep.directory import FILE as STATUS
 
 DAMAGED, KILLED, RUNNING, UNKNOWN = "damaged", "killed", "running", "unknown"
 SILENCE = 120.0

@@ -144,12 +144,8 @@ class Pages:
             return self._reports[key]
 
     def _rendered(self, entries: Sequence[Entry], against: str | None) -> str:
-        try:
-            from coband.simulator.analysis.report.page import page
-        except ModuleNotFoundError as error:
-            raise RequestError(
-                f"Reports need {error.name}, which is not installed: pip install 'coband[report]'."
-            ) from error
+        from coband.simulator.analysis.report.page import page
+
         with self._opened(entries) as runs:
             return page(Analysis(data.load(runs), against))
 

@@ -374,7 +374,7 @@ def test_tuning_chooses_for_each_label_on_seeds_of_its_own(tmp_path: Path) -> No
     for lam in (1, 9):
         changes = {"seed": 777_001, "replications": 2, "algorithms.One.lam": lam}
         run = coband.run(SCENARIO.partition("grid:")[0], set=changes, workers=1)
-        scores[lam] = float(np.mean(run.results.where(label="One")["regret"]))
+        scores[lam] = float(np.mean(run.results.query("label == 'One'")["regret"]))
     assert chosen == min(scores, key=lambda lam: scores[lam])
     assert in_words(outcome, claim.claim, "holds") == "holds tuned"
 

@@ -56,7 +56,6 @@ def test_the_store_has_what_turns_and_messages_took(run: StoredRun) -> None:
 
 
 def test_regret_is_drawn_against_energy(run: StoredRun, folder: Path) -> None:
-    pytest.importorskip("matplotlib")
     analysis = Analysis(data.load([run]))
     assert "regret-energy" in [panel.name for panel in panels(analysis)]
     (figure,) = [found.figure for found in contents.figures(analysis, ["regret"])]
@@ -70,7 +69,6 @@ def test_regret_is_drawn_against_energy(run: StoredRun, folder: Path) -> None:
 
 
 def test_without_batteries_there_is_no_such_curve(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     folder = performed(tmp_path, "")
     with open_run(folder) as opened:
         assert opened.series("Alone")[0].energy is None

@@ -53,7 +53,7 @@ def test_what_became_of_devices_is_known_without_batteries_too(tmp_path: Path) -
         analysis = Analysis(data.load([opened]))
         (fate,), table = found_in(analysis)[1], fates_table(analysis)
     assert fate.energy is None
-    assert np.nansum(2 * fate.regret) == pytest.approx(run.results[0]["regret"])
+    assert np.nansum(2 * fate.regret) == pytest.approx(run.results["regret"][0])
     assert table.header == ("label", "fastest", "slowest", "seldom up", "mostly up")
 
 

@@ -2,10 +2,6 @@
 
 from typing import Any
 
-import pytest
-
-pytest.importorskip("matplotlib", reason="pip install 'coband[report]'")
-
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 

@@ -11,13 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote_from_bytes
 
-from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.scenario_errors import RequestError
 
+if TYPE_CHECKING:
+    from coband.simulator.experiments.store.manifest import Manifest
+
 SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
+STATUS, LOCK = OF_SWEEPS = "status.json", "lock"
+VERSION = 2
+"""Of the tables in stores."""
 LONGEST = 480
 """Bytes of the longest path of a run directory: SQLite takes 512, with its own endings for journals."""
 
@@ -207,6 +212,11 @@ def called(name: str | PathLike[str]) -> Path:
     return latest() if str(path) == LATEST and not path.exists() else path
 
 
+def is_sweep(path: Path) -> bool:
+    """Whether a driver of a sweep has been there."""
+    return any((path / name).is_file() for name in OF_SWEEPS)
+
+
 def latest(root: Path = RUNS) -> Path:
     """The run or sweep below ``root`` that was started last.
 
@@ -247,4 +257,4 @@ def manifest_of(run: Path) -> Manifest:
         found = json.loads(content_of(run / MANIFEST))
     except (OSError, ValueError, RecursionError):
         return {}
-    return cast(Manifest, found) if isinstance(found, dict) else {}
+    return cast("Manifest", found) if isinstance(found, dict) else {}

@@ -7,10 +7,11 @@ import shlex
 import sqlite3
 import struct
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from coband.simulator.experiments.store import schema
-from coband.simulator.experiments.store.files import StoreError, address
+from coband.simulator.experiments.store.files import DATABASE, VERSION, StoreError, address
 
 CHECKED_AT_ONCE = 16 * 2**20
 """Bytes: SQLite checks files up to this size whenever they are opened, larger ones for ``coband trace verify``."""
@@ -48,6 +49,50 @@ def connect(file: Path) -> sqlite3.Connection:
     return connection
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What a run says of itself before its results are read."""
+
+    manifest: dict[str, Any]
+    labels: list[str]
+    swept: bool
+
+
+def facts(path: Path) -> Facts:
+    """What a run says of itself; unlike `store.open_run` it needs no library, so that it takes no time.
+
+    Raises:
+        StoreError: there is no run, or its store is damaged or of another version.
+    """
+    file = database(path)
+    try:
+        with closing(connect(file)) as connection:
+            require_version(connection, file)
+            manifest = connection.execute("SELECT value FROM meta WHERE key = 'manifest'").fetchone()
+            labels = connection.execute("SELECT label FROM jobs GROUP BY label ORDER BY min(job)").fetchall()
+            swept = connection.execute("SELECT 1 FROM variants LIMIT 1").fetchone() is not None
+        require_sound(file)
+        return Facts(json.loads(manifest[0]) if manifest else {}, [label for (label,) in labels], swept)
+    except StoreError:
+        raise
+    except UNUSUAL as error:
+        raise explained(file, error) from error
+
+
+def database(path: Path) -> Path:
+    """The file that has the results of a run, which is its directory, or that file.
+
+    Raises:
+        StoreError: there is none.
+    """
+    file = path / DATABASE if path.is_dir() else path
+    if not file.is_file():
+        raise StoreError(
+            f"{path} is not a run: there is no {file}. Give a run directory, such as runs/quickstart-0001."
+        )
+    return file
+
+
 def require_version(connection: sqlite3.Connection, file: Path) -> None:
     """Refuse a store of another version, or what is none.
 
@@ -55,11 +100,11 @@ def require_version(connection: sqlite3.Connection, file: Path) -> None:
         StoreError: it is.
     """
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version == schema.VERSION:
+    if version == VERSION:
         return
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():
         raise StoreError(f"{file} is an SQLite file, but not a run store of coband: it has no table of jobs.")
-    if version > schema.VERSION:
+    if version > VERSION:
         raise StoreError(f"{file} was made by a newer version of coband; update this one.")
     raise StoreError(f"{file} was made by an earlier version of coband; run its scenario.yaml again.")
 
@@ -97,6 +142,8 @@ def damaged(file: Path, what: object) -> StoreError:
 
 def explained(file: Path, error: Exception) -> Exception:
     """The error to raise in the place of one that came up while a store was read: the same, unless it is damaged."""
+    if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
+        return StoreError(f"{file} is not a run store of coband ({error}).")
     if type(error) in (sqlite3.DatabaseError, sqlite3.OperationalError):
         return error if str(error) in PASSING else damaged(file, error)
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from coband.simulator.core.metrics import ALWAYS
 from coband.simulator.core.records import trace as tr
-from coband.simulator.experiments.store.files import address
+from coband.simulator.experiments.store.files import VERSION, address
 
-VERSION = 2
 PAGE_SIZE = 16384  # fewer, larger pages: bulk copies take half the time that they take with SQLite's default
 OF_TRACES = ("events", "names")
 OF_RESULTS = (

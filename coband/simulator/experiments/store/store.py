@@ -143,9 +143,7 @@ class StoredRun:
             opening.require_version(connection, file)
             found = [_job(row, connection) for row in connection.execute(_JOBS)]
         except sqlite3.DatabaseError as error:
-            if "not a database" in str(error):
-                raise StoreError(f"{file} is not a run store of coband ({error}).") from error
-            raise opening.damaged(file, error) from error
+            raise opening.explained(file, error) from error
         known = {job.id: job for job in self.jobs}
         # A job's own file counts until the run's file has taken it in.
         newer = {job.id: job for job in found if job.id not in known or known[job.id].status == "waiting"}
@@ -273,15 +271,8 @@ def open_run(path: Path) -> StoredRun:
     Raises:
         StoreError: there is no run, or its store is damaged or of another version.
     """
-    if path.is_dir():
-        file = path / files.DATABASE
-        jobs = sorted(filter(Path.is_file, (path / files.JOBS).glob("*.sqlite")))
-    else:
-        file, jobs = path, []
-    if not file.is_file():
-        raise StoreError(
-            f"{path} is not a run: there is no {file}. Give a run directory, such as runs/quickstart-0001."
-        )
+    file = opening.database(path)
+    jobs = sorted(filter(Path.is_file, (path / files.JOBS).glob("*.sqlite"))) if path.is_dir() else []
     try:
         run = StoredRun(path, [file, *jobs])
     except StoreError:

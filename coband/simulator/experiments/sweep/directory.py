@@ -39,12 +39,10 @@ from coband.simulator.experiments.sweep.address import address
 from coband.simulator.experiments.sweep.planner import TUNING, Choice, TuningPlanner
 from coband.simulator.metrics import Metric
 
-FILE = "status.json"
-
 
 def write(directory: Path, status: Status) -> None:
     """Replace the status of a sweep."""
-    replace_text(directory / FILE, dump(asdict(status)))
+    replace_text(directory / files.STATUS, dump(asdict(status)))
 
 
 def read(directory: Path) -> Status:
@@ -53,7 +51,7 @@ def read(directory: Path) -> Status:
     Raises:
         OutputError: there is no sweep, or its status is damaged.
     """
-    file = directory / FILE
+    file = directory / files.STATUS
     if not file.is_file():
         raise OutputError(f"{directory} holds no sweep: there is no {file}. Give the directory that --out named.")
     try:
@@ -343,7 +341,7 @@ def new(name: str, out: Path | None) -> SweepDirectory:
     Raises:
         OutputError: ``out`` holds something already, or no directory can be made there.
     """
-    if out is not None and is_sweep(out):
+    if out is not None and files.is_sweep(out):
         raise OutputError(f"{out} holds a sweep already; go on with it by --resume, or choose another --out DIR.")
     return SweepDirectory(files.new_place(name, out))
 
@@ -358,17 +356,12 @@ def earlier(name: str, out: Path | None, *, again: bool = False) -> SweepDirecto
         OutputError: there is none, or ``out`` holds something else.
     """
     if out is not None:
-        return SweepDirectory(out if is_sweep(out) else files.new_place(name, out), again=again)
+        return SweepDirectory(out if files.is_sweep(out) else files.new_place(name, out), again=again)
     stem = files.stem(name)
     found = sorted(path for path in files.RUNS.glob(f"{stem}-*") if path.name[len(stem) + 1 :].isdecimal())
-    sweeps = [path for path in found if is_sweep(path)]
+    sweeps = [path for path in found if files.is_sweep(path)]
     if not sweeps:
         raise OutputError(
             f"there is no sweep {files.RUNS / stem}-... to go on with; name its directory with --out DIR."
         )
     return SweepDirectory(max(sweeps, key=lambda path: int(path.name[len(stem) + 1 :])), again=again)
-
-
-def is_sweep(path: Path) -> bool:
-    """Whether a driver of a sweep has been there."""
-    return (path / FILE).is_file() or (path / lock.FILE).is_file()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from coband.simulator.experiments.store.files import LOCK
 from coband.simulator.scenario_errors import RequestError
 
-FILE = "lock"
 OWNER = "lock.owner"
 """Who holds the lock, in words; the locked file itself cannot be read by others on Windows."""
 
@@ -28,7 +28,7 @@ def held(directory: Path) -> Iterator[None]:
     Raises:
         LockedError: another process holds it.
     """
-    lock = FileLock(directory / FILE)
+    lock = FileLock(directory / LOCK)
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -45,10 +45,10 @@ def held(directory: Path) -> Iterator[None]:
 
 def is_held(directory: Path) -> bool:
     """Whether a driver works in the directory; True too where that cannot be found out, as nothing may be written."""
-    if not (directory / FILE).is_file():
+    if not (directory / LOCK).is_file():
         return False
     try:
-        with FileLock(directory / FILE).acquire(timeout=0):
+        with FileLock(directory / LOCK).acquire(timeout=0):
             return False
     except (Timeout, OSError):
         return True

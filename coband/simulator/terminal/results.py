@@ -1,9 +1,10 @@
-"""The tables of results: what ``coband run`` and ``coband sweep`` end with, and ``coband show`` prints again."""
+"""The tables of results: what ``coband run`` and ``coband sweep`` end with; ``coband show`` and Python repeat them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from coband.simulator.terminal import tables
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.results import Best, Entry, Results, Spread
     from coband.simulator.experiments.runs.timeline import Snapshot
+    from coband.simulator.experiments.store.store import StoredRun
     from coband.simulator.metrics import Metric
 
 WITH_SERVER = {
@@ -36,9 +38,44 @@ MOST_BROKEN = 6
 COLUMNS = {"regret": "regret", "scalars": "scalars", "rounds": "rounds", "simulated_time": "simulated time"}
 PER_AGENT = {"regret_per_agent": "regret per agent"}
 """Beside these where numbers of agents are compared."""
+MEANING = "mean ± half the width of the 95 % confidence interval (Student t over n replications)"
 
 
-def show_run(found: Results, metrics: Mapping[str, Metric], directory: Path) -> None:
+@dataclass(frozen=True)
+class TextTable:
+    """A table of texts; see `tables.show` for its parts."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: int = 1
+    keys: int | None = None
+
+
+Part = TextTable | str
+
+
+def show(parts: Iterable[Part]) -> None:
+    """Print tables and sentences."""
+    for part in parts:
+        if isinstance(part, TextTable):
+            tables.show(part.header, part.rows, part.left, part.keys)
+        else:
+            click.echo(part)
+
+
+def of_stored(run: StoredRun, path: Path) -> Iterator[Part]:
+    """What the command that made a stored run or sweep printed at its end."""
+    from coband.simulator.experiments.store.variants import is_sweep, summary
+
+    found = summary(run)
+    if not is_sweep(run):
+        yield from of_run(found, run.metrics, path)
+        return
+    query = "SELECT count(DISTINCT text) FROM parameters WHERE key = 'agents.count'"
+    yield from of_sweep(found, path, several_sizes=run.connection.execute(query).fetchone()[0] > 1)
+
+
+def of_run(found: Results, metrics: Mapping[str, Metric], directory: Path) -> Iterator[Part]:
     """The results of a run: a row for each label, what each has reached at the same times, and where the run is.
 
     Args:
@@ -51,15 +88,15 @@ def show_run(found: Results, metrics: Mapping[str, Metric], directory: Path) -> 
         columns = WITH_SERVER if entries[0]["mean"].get("deliveries") is None else ON_A_GRAPH
         columns = columns | _declared(metrics, entries)
         rows = [[entry["label"], *_cells(entry, columns)] for entry in entries]
-        tables.show(["label", "n", *columns.values(), "wall seconds"], rows)
+        yield TextTable(["label", "n", *columns.values(), "wall seconds"], rows)
     if any(len(entry["replications"]) > 1 for entry in entries):
-        click.echo("mean ± half the width of the 95 % confidence interval (Student t over n replications)")
+        yield MEANING
     if len({entry["mean"]["simulated_time"] for entry in entries}) > 1:
-        _show_timeline(directory, [entry["label"] for entry in entries])
+        yield from _timeline(directory, [entry["label"] for entry in entries])
     for entry in entries:
-        _show_closest(entry)
-    _show_broken(found)
-    click.echo(f"run directory: {directory}")
+        yield from _closest(entry)
+    yield from _broken(found)
+    yield f"run directory: {directory}"
 
 
 def _declared(metrics: Mapping[str, Metric], entries: Iterable[Entry]) -> dict[str, str]:
@@ -73,7 +110,7 @@ def _declared(metrics: Mapping[str, Metric], entries: Iterable[Entry]) -> dict[s
     }
 
 
-def _show_closest(entry: Entry) -> None:
+def _closest(entry: Entry) -> Iterator[Part]:
     """Say so where rounding may have decided which arm was pulled."""
     from coband.simulator.experiments.runs.expectations import ROUNDING, in_words
     from coband.simulator.experiments.runs.results import numbers
@@ -81,19 +118,19 @@ def _show_closest(entry: Entry) -> None:
     gaps = numbers("closest_decision", entry["replications"])
     if close := [gap for gap in gaps if gap < ROUNDING]:
         others = f" in {len(close)} of {len(gaps)} replications" if len(gaps) > 1 else ""
-        click.echo(f"{entry['label']}: {in_words(min(close))}{others}; other processors may give other results")
+        yield f"{entry['label']}: {in_words(min(close))}{others}; other processors may give other results"
 
 
-def _show_timeline(directory: Path, labels: list[str]) -> None:
+def _timeline(directory: Path, labels: list[str]) -> Iterator[Part]:
     """What each algorithm has reached at the same simulated times."""
     from coband.simulator.experiments.runs.timeline import timeline
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(directory) as stored:
-        show_snapshots(list(timeline(stored, labels)))
+        yield from of_snapshots(list(timeline(stored, labels)))
 
 
-def show_snapshots(found: Sequence[Snapshot]) -> None:
+def of_snapshots(found: Sequence[Snapshot]) -> Iterator[Part]:
     """A table of what labels have reached at the same simulated times, with the verdict at each of them."""
     from coband.simulator.experiments.statistics.numerals import between, column
 
@@ -105,10 +142,10 @@ def show_snapshots(found: Sequence[Snapshot]) -> None:
         [f"{at.scalars:,.0f}" for at in found],
         [at.verdict for at in found],
     ]
-    click.echo("at the same simulated time (mean ± half the width of the 95 % interval):")
+    yield "at the same simulated time (mean ± half the width of the 95 % interval):"
     header = ["time", "label", "turns", "regret", "reward", "regret/turn", "scalars", ""]
     rows = dict.fromkeys(zip(*columns, strict=True))  # times may differ by less than is shown
-    tables.show(header, list(rows), left=2)
+    yield TextTable(header, list(rows), left=2)
 
 
 def _cells(entry: Entry, columns: Iterable[str]) -> list[str]:
@@ -117,7 +154,7 @@ def _cells(entry: Entry, columns: Iterable[str]) -> list[str]:
     return [str(len(entry["replications"])), *cells, f"{mean['wall_seconds']:.2f}"]
 
 
-def show_sweep(found: Results, directory: Path, *, several_sizes: bool) -> None:
+def of_sweep(found: Results, directory: Path, *, several_sizes: bool) -> Iterator[Part]:
     """The results of a sweep: the best parameters where they were looked for, otherwise a row for each variant.
 
     Args:
@@ -126,24 +163,24 @@ def show_sweep(found: Results, directory: Path, *, several_sizes: bool) -> None:
         several_sizes: whether its variants have different numbers of agents.
     """
     if "best" in found:
-        _show_best(found["best"])
+        yield from _best(found["best"])
     else:
-        _show_variants(found["results"], COLUMNS | (PER_AGENT if several_sizes else {}))
-    _show_broken(found)
-    click.echo(f"sweep directory: {directory}")
+        yield from _variants(found["results"], COLUMNS | (PER_AGENT if several_sizes else {}))
+    yield from _broken(found)
+    yield f"sweep directory: {directory}"
 
 
-def _show_broken(found: Results) -> None:
+def _broken(found: Results) -> Iterator[Part]:
     """Say beside the results of the others which labels broke off, and how often; errors stand where they happened."""
     broken = Counter(failure["label"] for failure in found["failures"])
     done = Counter({entry["label"]: len(entry["replications"]) for entry in found["results"]})
     if broken and done.total():
         parts = [f"{label} ({count} of {count + done[label]})" for label, count in broken.items()]
         more = f" and {len(parts) - MOST_BROKEN} more" if len(parts) > MOST_BROKEN else ""
-        click.echo(f"broke off, and missing above: {', '.join(parts[:MOST_BROKEN])}{more}; results.json says why")
+        yield f"broke off, and missing above: {', '.join(parts[:MOST_BROKEN])}{more}; results.json says why"
 
 
-def _show_best(lines: Sequence[Best]) -> None:
+def _best(lines: Sequence[Best]) -> Iterator[Part]:
     contexts = list(dict.fromkeys(name for line in lines for name in line["context"]))
     rows = []
     for line in lines:
@@ -163,16 +200,16 @@ def _show_best(lines: Sequence[Best]) -> None:
         return
     key = lines[0]["on"]
     header = ["algorithm", *contexts, "best parameters", "of", f"{key} when tuned", f"{key} on fresh seeds"]
-    tables.show(header, rows, left=len(contexts) + 2, keys=len(contexts) + 1)
-    click.echo("mean ± half the width of the 95 % confidence interval (number of replications)")
-    click.echo("the best of many looks better on the seeds that chose it than it is; compare fresh seeds")
+    yield TextTable(header, rows, left=len(contexts) + 2, keys=len(contexts) + 1)
+    yield "mean ± half the width of the 95 % confidence interval (number of replications)"
+    yield "the best of many looks better on the seeds that chose it than it is; compare fresh seeds"
 
 
 def _estimate(found: Spread | None) -> str:
     return "-" if found is None else f"{tables.estimate(found['mean'], found['ci95'])} ({found['n']})"
 
 
-def _show_variants(entries: Sequence[Entry], columns: Mapping[str, str]) -> None:
+def _variants(entries: Sequence[Entry], columns: Mapping[str, str]) -> Iterator[Part]:
     names = list(dict.fromkeys(name for entry in entries for name in entry["parameters"]))
     rows = []
     for entry in entries:
@@ -181,7 +218,7 @@ def _show_variants(entries: Sequence[Entry], columns: Mapping[str, str]) -> None
         rows.append([entry["entry"], *cells, str(len(entry["replications"])), *numbers])
     shown = rows[:MOST_ROWS]
     if shown:
-        tables.show(["algorithm", *names, "n", *columns.values()], shown, left=1, keys=1 + len(names))
-        click.echo("mean ± half the width of the 95 % confidence interval (Student t over n replications)")
+        yield TextTable(["algorithm", *names, "n", *columns.values()], shown, left=1, keys=1 + len(names))
+        yield MEANING
     if len(rows) > len(shown):
-        click.echo(f"... and {len(rows) - len(shown)} more variants; results.json and run.sqlite have them all")
+        yield f"... and {len(rows) - len(shown)} more variants; results.json and run.sqlite have them all"

@@ -1,0 +1,274 @@
+"""A stored run as pandas data frames: the tables of Python's `Run`, which ``coband show --table`` prints too."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.comparison import Difference
+from coband.simulator.analysis.report.data import ReportError
+from coband.simulator.analysis.traces.query import QueryError, query
+from coband.simulator.analysis.traces.reading import traced
+from coband.simulator.core.metrics import CORE_NAMES
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.results import AGENT_KEYS
+from coband.simulator.experiments.scenario.yaml_nodes import plain, read
+from coband.simulator.experiments.store.schema import TRACE
+from coband.simulator.experiments.store.store import Event, StoredRun, StoreError
+from coband.simulator.experiments.store.variants import variants
+
+JOB = ("label", "replication")
+MEASURES = ("regret", "scalars", "messages", "rounds", "simulated_time")
+PULLS = "turns"
+MADE = ("wall_seconds", "fingerprint")
+ESTIMATE = ("mean", "low", "high", "n")
+WHOLE = ("message", "cause", "round", "version")
+"""Columns of events that hold whole numbers where they hold anything."""
+_NOT_IN_A_CELL = ("agents", "warnings")
+_BROKEN = ("violated", "failed")
+
+
+def frame(rows: Iterable[Mapping[str, Any]], first: Sequence[str] = ()) -> pd.DataFrame:
+    """A data frame of mappings; the columns ``first`` are there in any case, before those that rows bring."""
+    found = list(rows)
+    return pd.DataFrame(found, columns=list(dict.fromkeys([*first, *(name for row in found for name in row)])))
+
+
+def measures(run: StoredRun) -> list[str]:
+    """The aim of the problem, then `MEASURES`, then what problem and algorithms declare to be better low or high.
+
+    Pulls are the second where they differ, since numbers are compared at equal pulls then.
+    """
+    records = [job.record for job in run.jobs if job.record is not None]
+    problem = plain(read(run.scenario, "run.sqlite")[0]).get("problem") or {}
+    aim = Registry.installed().aim_of(str(problem.get("kind")))
+    declared = [name for name, metric in run.metrics.items() if metric.better and name not in CORE_NAMES]
+    pulls = [PULLS] if len({record[PULLS] for record in records}) > 1 else []
+    known = [name for name in (aim, *pulls, *MEASURES, *declared) if any(name in record for record in records)]
+    return list(dict.fromkeys([*known, *MEASURES]))
+
+
+def parameters(run: StoredRun) -> pd.DataFrame:
+    """A row per label of a sweep: its algorithm's entry, phase and environment, and a column per key of the grid."""
+    rows: list[dict[str, object]] = []
+    for label, one in variants(run).items():
+        environment = ", ".join(f"{name}={text}" for name, text in one.faced.items())
+        rows.append({"label": label, "entry": one.entry, "phase": one.phase, "environment": environment})
+        rows[-1].update({each.name: each.text if each.number is None else each.number for each in one.parameters})
+    return frame(rows, ("label", "entry", "phase", "environment")).set_index("label")
+
+
+def results(run: StoredRun) -> pd.DataFrame:
+    """A row per label and replication: pulls, the measures, seconds and fingerprint; in a sweep also the parameters."""
+    shown = tuple(dict.fromkeys((PULLS, *measures(run), *MADE)))
+    rows = (
+        {"label": job.label, "replication": job.replication, "algorithm": job.algorithm}
+        | {name: job.record.get(name) for name in shown}
+        for job in run.select()
+        if job.record is not None
+    )
+    found, known = frame(rows, (*JOB, "algorithm", *shown)), parameters(run)
+    known = known[[name for name in known.columns if name not in found.columns]]
+    joined = found.join(known, on="label") if len(known) else found
+    return joined[[*JOB, "algorithm", *(known.columns if len(known) else ()), *shown]]
+
+
+def details(run: StoredRun) -> pd.DataFrame:
+    """A row per label and replication: every other number that is reported."""
+    left_out = {PULLS, *measures(run), *MADE, *_NOT_IN_A_CELL}
+    rows = (
+        {"label": job.label, **{key: value for key, value in job.record.items() if key not in left_out}}
+        for job in run.select()
+        if job.record is not None
+    )
+    return frame(rows, JOB)
+
+
+def estimates(run: StoredRun, names: Sequence[str] = ()) -> pd.DataFrame:
+    """A row per label and measure: the mean, the ends of its 95 % interval, and the number of replications.
+
+    Raises:
+        StoreError: nobody reports such a number.
+    """
+    entries = [entry for entry in run.results()["results"] if entry["replications"]]
+    known = {name: None for entry in entries for name in entry["mean"]}
+    if unknown := [name for name in names if name not in known]:
+        raise StoreError(f"no number {unknown[0]!r} was reported; there is {', '.join(known)}.")
+    rows = {
+        (entry["label"], name): (
+            entry["mean"].get(name),
+            *(entry["ci95"].get(name) or (None, None)),
+            len(entry["replications"]),
+        )
+        for entry in entries
+        for name in names or measures(run)
+    }
+    index = pd.MultiIndex.from_tuples(list(rows), names=["label", "measure"])
+    return pd.DataFrame(list(rows.values()), index, list(ESTIMATE)).astype(dict.fromkeys(ESTIMATE[:3], float))
+
+
+def table(run: StoredRun, name: str, columns: Sequence[str], order: str) -> pd.DataFrame:
+    """Columns of a table of the store, of all finished jobs."""
+    statement = f"SELECT {', '.join(columns)} FROM {name} WHERE job = ? ORDER BY {order}"
+    rows = (
+        (job.label, job.replication, *row)
+        for job in run.select()
+        if job.record is not None
+        for row in job.part.execute(statement, (job.id,))
+    )
+    return pd.DataFrame(rows, columns=[*JOB, *columns])
+
+
+def series(run: StoredRun) -> pd.DataFrame:
+    """Simulated time, cumulative regret and scalars after up to 1000 turns of each label and replication."""
+    return table(run, "series", ("turn", "time", "regret", "scalars"), "turn")
+
+
+def ledger(run: StoredRun) -> pd.DataFrame:
+    """Sends, messages and scalars by label, replication, kind of message and direction."""
+    columns = ("kind", "direction", "sends", "messages", "scalars", "scalars_broadcast_once")
+    return table(run, "ledger", columns, "kind, direction")
+
+
+def fields(run: StoredRun) -> pd.DataFrame:
+    """Scalars and bits by label, replication, kind of message, direction and field, with what the field holds."""
+    columns = ("kind", "direction", "field", "meaning", "scalars", "bits")
+    return table(run, "ledger_by_field", columns, "kind, direction, field")
+
+
+def agents(run: StoredRun) -> pd.DataFrame:
+    """A row per label, replication and agent: turns, regret, scalars, and what algorithms report of agents."""
+    rows = ({"label": label, **agent} for label in run.labels for agent in run.by_agent(label))
+    return frame(rows, (*JOB, *AGENT_KEYS))
+
+
+def failures(run: StoredRun) -> pd.DataFrame:
+    """The jobs that broke off, with the error."""
+    rows = [(job.label, job.replication, job.status, job.error) for job in run.select() if job.status in _BROKEN]
+    return pd.DataFrame(rows, columns=[*JOB, "kind", "error"])
+
+
+def of_events(found: Iterable[Event]) -> pd.DataFrame:
+    """Events; whole numbers with gaps are of the type ``Int64``."""
+    return pd.DataFrame(found, columns=list(Event._fields)).astype(dict.fromkeys(WHOLE, "Int64"))
+
+
+def events(run: StoredRun, where: str, values: Sequence[object]) -> pd.DataFrame:
+    """The events of the trace that meet a condition.
+
+    Raises:
+        StoreError: no trace was kept, or the condition is wrong.
+    """
+    statement = f"{TRACE} SELECT {', '.join(Event._fields)} FROM trace WHERE job = ? AND ({where}) ORDER BY seq"
+    try:
+        return of_events(
+            Event._make(row) for job in traced(run.select()) for row in job.part.execute(statement, (job.id, *values))
+        )
+    except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
+        raise QueryError(
+            f"the condition {where!r} is wrong: {error}; columns are {', '.join(Event._fields)}."
+        ) from error
+
+
+def answer(run: StoredRun, sql: str, seconds: float) -> pd.DataFrame:
+    """The answer to one SELECT on the run's store."""
+    found = query(run.file, sql, seconds)
+    return pd.DataFrame(found.rows, columns=list(found.columns))
+
+
+def differences(analysis: Analysis, measure: str | None = None, *, everything: bool = False) -> pd.DataFrame:
+    """A row per pair of labels, in a sweep of each environment.
+
+    Args:
+        analysis: of one or several runs.
+        measure: what is compared; None for the aim of the problem.
+        everything: with the intervals of the bootstrap and of the confidence sequence, and its e-value.
+
+    Raises:
+        ReportError: labels cannot be compared by this measure.
+    """
+    known = {one.name: one for one in analysis.measures}
+    wanted = known.get(analysis.measures[0].name if measure is None else measure)
+    if wanted is None:
+        raise ReportError(f"labels are not compared by {measure!r}; there is {', '.join(known)}.")
+    rows = [
+        _place(one) | _difference(each) | (_further(each) if everything else {})
+        for one in analysis.within
+        for each in one.shown(wanted)
+    ]
+    keys = [*_place(analysis.within[0]), "first", "second"]
+    columns = (*keys, *ESTIMATE, "relative", "paired", "at_pulls", "better", "verdict")
+    found = frame(rows, columns).set_index(keys)
+    return found.astype(dict.fromkeys(("mean", "low", "high", "relative", "at_pulls"), float))
+
+
+def _place(analysis: Analysis) -> dict[str, str]:
+    """The environment of a sweep; nothing in a single run."""
+    return {"environment": analysis.environment} if analysis.environment else {}
+
+
+def _difference(one: Difference) -> dict[str, object]:
+    low, high = one.student or (None, None)
+    return {
+        "first": one.first,
+        "second": one.second,
+        "mean": one.mean,
+        "low": low,
+        "high": high,
+        "n": one.count,
+        "relative": one.relative,
+        "paired": one.paired,
+        "at_pulls": one.footing.at,
+        "better": one.better,
+        "verdict": one.verdict,
+    }
+
+
+def _further(one: Difference) -> dict[str, object]:
+    (low, high), (early, late) = one.bootstrap or (None, None), one.any_time or (None, None)
+    at_any_time = {"any_time_low": early, "any_time_high": late, "e_value": one.e_value}
+    return {"bootstrap_low": low, "bootstrap_high": high, **at_any_time}
+
+
+def rankings(analysis: Analysis) -> pd.DataFrame:
+    """A row per measure, in a sweep of each environment: the labels with the best mean, and the result in words."""
+    rows = [
+        _place(one) | {"measure": each.measure.name, "best": ", ".join(each.leaders), "sentence": each.sentence}
+        for one in analysis.within
+        for each in one.rankings
+    ]
+    keys = [*_place(analysis.within[0]), "measure"]
+    return frame(rows, (*keys, "best", "sentence")).set_index(keys)
+
+
+def best(lines: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row per line of the table of best parameters; ``tuning`` numbers are of the replications that chose."""
+    rows = []
+    for line in lines:
+        row = {"entry": line["entry"], **line["context"], **(line["chosen"] or {}), "label": line["label"]}
+        row |= {"candidates": line["candidates"], "on": line["on"]}
+        for phase in ("tuning", "fresh"):
+            spread = line[phase] or {"n": 0, "mean": None, "ci95": None}
+            low, high = spread["ci95"] or (None, None)
+            numbers = {"n": spread["n"], "mean": spread["mean"], "low": low, "high": high}
+            row |= {f"{phase}_{key}": value for key, value in numbers.items()}
+        rows.append(row)
+    return frame(rows)
+
+
+TABLES = {
+    "summary": estimates,
+    "results": results,
+    "details": details,
+    "series": series,
+    "ledger": ledger,
+    "fields": fields,
+    "agents": agents,
+    "parameters": parameters,
+    "failures": failures,
+}
+"""What `Run` has under these names, and ``coband show --table`` prints."""
