@@ -89,16 +89,9 @@ SMALLER = {
     **{
         f"scenarios/coop_kernel_ucb/{name}_quick.yaml": ("agents.count=10", "schedule.turns=6")
         for name in (
-            "autonomous_systems",
-            "autonomous_systems_linear",
-            "erdos_renyi_linear",
-            "erdos_renyi_rbf",
-            "facebook",
-            "facebook_linear",
-            "fixed_arms",
-            "twitch",
-            "twitch_linear",
-        )
+            "autonomous_systems autonomous_systems_linear erdos_renyi_linear erdos_renyi_rbf facebook "
+            "facebook_linear fixed_arms twitch twitch_linear"
+        ).split()
     },
 }
 """Scenarios that take long, with what makes them smaller."""

@@ -180,12 +180,7 @@ def outputs() -> Iterator[tuple[str, Facts]]:
     with TemporaryDirectory() as place:
         for name, content in (("small.yaml", SMALL), ("grid.yaml", GRID), ("bad.yaml", BAD)):
             Path(place, name).write_text(content)
-        environment = {
-            **os.environ,
-            "COLUMNS": "120",
-            "NO_COLOR": "1",
-            "PYTHONPATH": str(golden.ROOT),
-        }
+        environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "PYTHONPATH": str(golden.ROOT)}
         for command in COMMANDS:
             program = [sys.executable, "-m", "coband", *shlex.split(command)]
             ended = subprocess.run(program, cwd=place, env=environment, capture_output=True, text=True, check=False)

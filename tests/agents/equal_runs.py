@@ -24,28 +24,10 @@ from tests.agents.test_given_up import QUORUM
 from tests.agents.test_quorum import SLOW
 
 NAMES = (
-    "fed_lin_ucb",
-    "async_lin_ucb",
-    "async_lin_ucb_am",
-    "async_kernel_ucb",
-    "fn_ucb",
-    "dis_lin_ucb",
-    "discounted_dis_lin_ucb",
-    "fed_ucb",
-    "dis_kernel_ucb",
-    "approx_dis_kernel_ucb",
-    "fed_glb_ucb",
-    "duets",
-    "bpe",
-    "fed_pe",
-    "delb",
-    "rclb",
-    "pls",
-    "dp_fts_de",
-    "co_kernel_fc",
-    "co_kernel_fb",
-    "one_kernel_ucb",
-)
+    "fed_lin_ucb async_lin_ucb async_lin_ucb_am async_kernel_ucb fn_ucb dis_lin_ucb discounted_dis_lin_ucb "
+    "fed_ucb dis_kernel_ucb approx_dis_kernel_ucb fed_glb_ucb duets bpe fed_pe delb rclb pls dp_fts_de "
+    "co_kernel_fc co_kernel_fb one_kernel_ucb"
+).split()
 SPEEDS: dict[str, dict[str, Any]] = {**kit.AGENTS, "stragglers": SLOW}
 CHURN: dict[str, Any] = {**kit.EXTRA["churn"], "handling": 0.1}
 TOLERANCE = 0.1

@@ -122,11 +122,7 @@ def test_algorithms_conform(case: kit.Case) -> None:
 
 
 @pytest.mark.slow
-@every(
-    "case",
-    [case for cases in starmap(kit.cases, CASES) for case in cases if not isinstance(case, kit.GoesOn)],
-    str,
-)
+@every("case", [case for cases in starmap(kit.cases, CASES) for case in cases if not isinstance(case, kit.GoesOn)], str)
 def test_nothing_is_lost_anywhere_whoever_is_slow(case: kit.Case) -> None:
     with suppress(Vacuous):
         case.check()

@@ -121,11 +121,7 @@ def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> No
             '{"studies/a.yaml": {}}',
             "has no counts of studies/b.yaml; it has studies/a",
         ),
-        (
-            ["counts", "studies/a.yaml"],
-            '{"studies/a.yaml": {}}',
-            "has counts of studies/a.yaml already; add --update",
-        ),
+        (["counts", "studies/a.yaml"], '{"studies/a.yaml": {}}', "has counts of studies/a.yaml already; add --update"),
         (["check", "counts.lock.json"], "counts: 3", "counts.lock.json is not JSON"),
         (["check", "counts.lock.json"], "[1, 2]", "counts.lock.json is no counts lock"),
         (["check", "counts.lock.json"], '{"studies/a.yaml": {"One": 3}}', "counts.lock.json is no counts lock"),

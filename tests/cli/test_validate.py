@@ -124,9 +124,7 @@ def test_a_cover_of_no_use_is_worth_a_warning(topology: str, warning: str, monke
     assert result.stderr.count("\n") == 1
 
 
-def test_privacy_without_accountant_and_what_it_leaves_open_are_worth_warnings(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_privacy_without_accountant_and_what_it_leaves_open_are_worth_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(accounting, "installed", lambda: False)
     result = run(Path(__file__).parents[2] / "coband/scenarios/adversity/privacy_quick.yaml")

@@ -55,12 +55,7 @@ ALLOWED = {
     "simulator/analysis/report": ("simulator.analysis", "simulator.experiments"),
     "simulator/reference": ("simulator.reference", "simulator.experiments", "simulator.terminal", "simulator.core"),
     # Nodes on real sockets: it drives the parts of the core with a clock on the wall, and sends what maths makes.
-    "simulator/live": (
-        "simulator.live",
-        "simulator.core",
-        "simulator.experiments",
-        "simulator.maths.linalg.gram",
-    ),
+    "simulator/live": ("simulator.live", "simulator.core", "simulator.experiments", "simulator.maths.linalg.gram"),
     "simulator/terminal": ("simulator.terminal", "simulator.experiments"),
     "simulator/cli": (
         "simulator.cli",
@@ -73,12 +68,7 @@ ALLOWED = {
     ),
     "simulator/ui": ("simulator.ui", "simulator.analysis", "simulator.experiments"),
     # What a terminal shows of a run's progress, a notebook shows too.
-    "simulator/api": (
-        "simulator.api",
-        "simulator.terminal",
-        "simulator.analysis",
-        "simulator.experiments",
-    ),
+    "simulator/api": ("simulator.api", "simulator.terminal", "simulator.analysis", "simulator.experiments"),
     "simulator/conformance": (
         "simulator.conformance",
         "simulator.core",
@@ -94,17 +84,7 @@ READERS = {Path(f"simulator/problems/{name}.py") for name in ("array_files", "da
 """Of the pure parts, the modules that read files."""
 FORBIDDEN_MODULES = {"simpy", "time", "datetime", "random", "secrets", "uuid", "socket", "subprocess", "threading"}
 GENERATORS = {"Generator", "SeedSequence", "PCG64", "default_rng", "BitGenerator"}
-FILE_METHODS = {
-    "open",
-    "read_text",
-    "read_bytes",
-    "write_text",
-    "write_bytes",
-    "tofile",
-    "fromfile",
-    "loadtxt",
-    "savetxt",
-}
+FILE_METHODS = set("open read_text read_bytes write_text write_bytes tofile fromfile loadtxt savetxt".split())
 
 
 def files(part: str) -> list[Path]:
@@ -189,19 +169,7 @@ def test_the_rooms_of_the_core_are_built_on_each_other() -> None:
     room_of = {name: path[0] for name, path in modules.items() if len(path) > 1}
     edges = ((room_of.get(one), room_of.get(other)) for one, other in module_graph().edges)
     rooms = nx.DiGraph([(one, other) for one, other in edges if one and other and one != other])
-    known = {
-        "clock",
-        "network",
-        "nodes",
-        "conversations",
-        "hosts",
-        "records",
-        "twins",
-        "randomness",
-        "wire",
-        "populations",
-        "making",
-    }
+    known = set("clock network nodes conversations hosts records twins randomness wire populations making".split())
     assert set(rooms) == known
     assert circles(rooms) == set()
 

@@ -55,26 +55,13 @@ def test_what_the_user_has_set_stays() -> None:
     assert start(code, OPENBLAS_NUM_THREADS="3", OPENBLAS_CORETYPE="Zen").stdout == "3 Zen\n"
 
 
-HEAVY = {
-    "concurrent.futures.process",
-    "joblib",
-    "jsonschema",
-    "matplotlib",
-    "multiprocessing",
-    "networkx",
-    "numpy.fft",
-    "numpy.ma",
-    "numpy.polynomial",
-    "numpy.testing",
-    "pandas",
-    "rich",
-    "scipy.cluster",
-    "scipy.linalg",
-    "scipy.sparse",
-    "scipy.spatial",
-    "scipy.special",
-    "scipy.stats",
-}
+HEAVY = set(
+    (
+        "concurrent.futures.process joblib jsonschema matplotlib multiprocessing networkx numpy.fft numpy.ma "
+        "numpy.polynomial numpy.testing pandas rich scipy.cluster scipy.linalg scipy.sparse scipy.spatial "
+        "scipy.special scipy.stats"
+    ).split()
+)
 """What takes longer to import than a small run takes."""
 WAIT = {
     "coband.simulator.core.twins.twins": "checks: full",

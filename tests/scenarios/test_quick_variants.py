@@ -14,23 +14,13 @@ from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 QUICK = sorted((ROOT / "coband" / "scenarios").rglob("*_quick.yaml"))
-SIZES = {
-    "replications",
-    "agents.count",
-    "grid.agents.count",
-    "schedule.turns",
-    "problem.domain.points",
-    "problem.domain.dimension",
-    "problem.arms.dimension",
-    "problem.arms.count",
-    "algorithms[DELB:DELB].C",
-    "algorithms[PLS:PLS].C",
-    "algorithms[RCLB:RCLB].C",
-    "problem.gap",
-    "tuning.replications",
-    "until.max_replications",
-    "until.relative",
-}
+SIZES = set(
+    (
+        "replications agents.count grid.agents.count schedule.turns problem.domain.points problem.domain.dimension "
+        "problem.arms.dimension problem.arms.count algorithms[DELB:DELB].C algorithms[PLS:PLS].C "
+        "algorithms[RCLB:RCLB].C problem.gap tuning.replications until.max_replications until.relative"
+    ).split()
+)
 IN_TURNS = {"alpha_ramp", "train_until", "window", "at", "gamma"}
 """Parameters of algorithms, and times of drift, that are numbers of turns; a discount reaches 1/(1 - gamma) of them."""
 NAMES = {"name", "trace"}

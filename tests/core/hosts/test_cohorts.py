@@ -30,17 +30,9 @@ LONG = {"kind": "one_at_a_time", "turns": 150}
 GAUSSIAN = {"kind": "gaussian", "gamma": 0.5}
 ON_GRAPHS = ("coop_kernel_ucb", "eager_kernel_ucb", "naive_coop", "dist_kernel_ucb", "push_gossip_kernel_ucb")
 IN_STARS = (
-    "async_kernel_ucb",
-    "dis_kernel_ucb",
-    "dis_lin_ucb",
-    "fed_lin_ucb",
-    "fn_ucb",
-    "kernel_ts",
-    "lin_ucb",
-    "neural_ucb",
-    "n_kernel_ucb",
-    "one_kernel_ucb",
-)
+    "async_kernel_ucb dis_kernel_ucb dis_lin_ucb fed_lin_ucb fn_ucb kernel_ts lin_ucb neural_ucb n_kernel_ucb "
+    "one_kernel_ucb"
+).split()
 
 
 def problem(rng: np.random.Generator, fixed: bool) -> dict[str, Any]:

@@ -174,10 +174,7 @@ def test_what_configurations_cannot_be(tmp_path: Path) -> None:
     for changes, message in [
         ({"columns": {}}, "name at least one column beside weight"),
         ({"columns": {**COLUMNS, "latency": "rtt_ms"}}, "give either latency or round_trip"),
-        (
-            {"columns": {"compute": "step"}, "windows_file": None},
-            "no column 'step'; did you mean step_ms",
-        ),
+        ({"columns": {"compute": "step"}, "windows_file": None}, "no column 'step'; did you mean step_ms"),
         ({"columns": {"compute": "step_ms"}}, "windows_file needs columns.availability"),
         ({"only": ["speed"]}, "only: these devices do not say speed; they say compute, uplink, downlink"),
         ({"windows_file": None}, "columns.availability has the ids of windows; give windows_file"),

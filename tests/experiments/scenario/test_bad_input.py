@@ -489,8 +489,7 @@ def test_a_key_at_a_wrong_place_is_told_its_place(old: str, new: str, message: s
 
 
 @pytest.mark.parametrize(
-    ("own", "near"),
-    [*((word, word) for word in ("perod", "periods", "pariod", "peeriod")), ("prod", "drift.period")],
+    ("own", "near"), [*((word, word) for word in ("perod", "periods", "pariod", "peeriod")), ("prod", "drift.period")]
 )
 def test_a_slip_of_the_pen_is_taken_for_one_before_keys_elsewhere_are_named(own: str, near: str) -> None:
     period = {"properties": {"period": {"type": "integer"}}}
