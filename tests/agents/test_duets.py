@@ -15,11 +15,11 @@ from coband.server.kernel.duets import DuetsServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.records import trace as tr
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.exploration.duets import Epochs, Induced, Regions, most_epochs
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.finite_domain import Domain
+from coband.simulator.scenario_errors import ScenarioError
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.oracles import duets as oracle

@@ -5,8 +5,8 @@ import yaml
 
 from coband.simulator.cli.main import COMMANDS, exit_status
 from coband.simulator.experiments.scenario import gone
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.scenario_errors import ScenarioError
 
 SCENARIO = """
 name: small

@@ -11,8 +11,8 @@ from typing import Any
 import click
 import pytest
 
+from coband.simulator import scenario_errors as scenarios
 from coband.simulator.cli import main as program
-from coband.simulator.experiments.scenario import input_problems as scenarios
 from coband.simulator.problems.datasets import DataError
 from tests.cli.fake_cli import Program
 from tests.every import every

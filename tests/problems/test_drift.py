@@ -9,9 +9,9 @@ import pytest
 
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs.job import graph_and_world
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import from_document
 from coband.simulator.problems.drift import BLOCK, Brownian, Piecewise, Seasonal, Walk
+from coband.simulator.scenario_errors import ScenarioError
 from tests.problems.helpers import BALL, POOL, WHOLE_POOL, named_streams, world
 
 THETA = np.array([0.6, -0.3, 0.1])

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.problems.contextual import ContextualProblem
-from coband.simulator.scenario_errors import BrokenOff
+from coband.simulator.scenario_errors import BrokenOff, ScenarioError
 
 SCENARIO = """
 name: own_reward

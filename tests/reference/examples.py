@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from coband.simulator.experiments.scenario.files import LOADER, ScenarioText, paths
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.scenario_errors import ScenarioError
 
 FILES = {
     "availability.csv": "agent,up,down\n0,0,5\n0,7,\n",

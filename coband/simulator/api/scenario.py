@@ -18,7 +18,6 @@ from coband.simulator.experiments.registry.registry import ALGORITHMS, Registry,
 from coband.simulator.experiments.runs.preflight import preflight
 from coband.simulator.experiments.scenario import files
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
-from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.overrides import in_one_line, to_yaml
 from coband.simulator.experiments.scenario.yaml_nodes import SURROGATE, MappingNode, plain
@@ -27,6 +26,7 @@ from coband.simulator.experiments.sweep.grid import split
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.plugins.entry_points import PluginError
 from coband.simulator.plugins.functions import named
+from coband.simulator.scenario_errors import InputProblem, ScenarioError
 
 Settings = Mapping[str, Any] | Iterable[str] | str
 """Changes of a scenario: ``{"agents.count": 20}``, or ``"agents.count=20"`` as on the command line, one or several."""

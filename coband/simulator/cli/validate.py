@@ -34,8 +34,8 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
         raise BadInput("give a FILE to validate, or --schema.")
     from coband.simulator.experiments.runs.preflight import preflight
     from coband.simulator.experiments.runs.reporting import workload
-    from coband.simulator.experiments.scenario.input_problems import ScenarioError
     from coband.simulator.experiments.sweep.study import load_study
+    from coband.simulator.scenario_errors import ScenarioError
 
     warn_of_plugins()
     wrong = False

@@ -20,7 +20,6 @@ from coband.simulator.experiments.registry.catalogue import SOURCES, UnknownName
 from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.files import paths, shipped_scenario
-from coband.simulator.experiments.scenario.input_problems import quoted
 from coband.simulator.experiments.scenario.wire_rules import stand
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.metrics import Metric
@@ -29,6 +28,7 @@ from coband.simulator.reference.concerns import concerned
 from coband.simulator.reference.entries import Entry, Index, Schema, index
 from coband.simulator.reference.examples import Examples
 from coband.simulator.reference.text import PLACE, Item
+from coband.simulator.scenario_errors import quoted
 
 METRIC = "metric."
 """How metrics are asked for where something else has their name."""

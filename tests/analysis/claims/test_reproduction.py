@@ -21,9 +21,9 @@ from coband.simulator.analysis.claims.results import OUTCOME
 from coband.simulator.analysis.claims.samples import SampleError
 from coband.simulator.experiments.runs import driver
 from coband.simulator.experiments.runs.workers import InProcess
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.statistics.evidence import Evidence
 from coband.simulator.experiments.sweep.directory import ResultCache
+from coband.simulator.scenario_errors import ScenarioError
 
 SCENARIO = """\
 name: small

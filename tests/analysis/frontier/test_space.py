@@ -11,8 +11,8 @@ from coband.simulator.analysis.frontier.planner import Budget, BudgetError
 from coband.simulator.analysis.frontier.ranges import Between, Listed, parse
 from coband.simulator.analysis.frontier.space import Dimension, Space, labels
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.yaml_nodes import Mark
+from coband.simulator.scenario_errors import ScenarioError
 from tests.analysis.frontier.searches import GRID, search
 
 MARK = Mark("--vary x")

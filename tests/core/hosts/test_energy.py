@@ -16,9 +16,9 @@ from coband.simulator.core.hosts.energy import AtTimes, BaseRecharge, Battery, C
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.invariants import InvariantViolation
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live.config import refusal
+from coband.simulator.scenario_errors import ScenarioError
 from tests.every import every
 
 NIGHTLY: dict[str, Any] = {"kind": "windows", "power": 1.0, "every": 20.0, "lasts": 6.0}

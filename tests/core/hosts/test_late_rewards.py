@@ -9,8 +9,8 @@ from coband.simulator.core.hosts import late_rewards
 from coband.simulator.core.nodes.node import Agent
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.invariants import InvariantViolation
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.scenario_errors import ScenarioError
 
 SCENARIO = """
 name: late

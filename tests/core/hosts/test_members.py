@@ -16,9 +16,9 @@ from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.study import study_of
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live.config import refuse
+from coband.simulator.scenario_errors import ScenarioError
 from tests.agents.test_conformance import CASES
 from tests.every import every
 

@@ -12,8 +12,8 @@ from coband.simulator.core.plan import Plan, settled
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import Job, _run, plan
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.scenario_errors import ScenarioError
 
 TABLE = "step,speed,up,down,delay,trace\n0.5,1,6400,64000,0.1,day\n0.25,2,,6400,0.3,night\n1,0.5,640,640,,\n"
 WINDOWS = "id,up,down\nday,0,8\nnight,5,12\n"

@@ -22,8 +22,8 @@ from coband.simulator.core.wire.accounting import gaussian_epsilon, gaussian_sig
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.core.wire.privacy import LaplaceLocal, Privacy, Released, Tree
 from coband.simulator.core.wire.worlds import PrivateWorld
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.scenario_errors import ScenarioError
 
 LOSSY: dict[str, Any] = {"loss": 0.4, "latency": 0.2, "retransmission": {"timeout": 1.0, "max_attempts": 3}}
 RELATION = dp.NeighboringRelation.REPLACE_SPECIAL

@@ -8,8 +8,8 @@ import yaml
 
 from coband.simulator.analysis.counts.counting import count
 from coband.simulator.experiments.runs.preflight import preflight
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.scenario_errors import ScenarioError
 
 SECOND = {"kind": "sum", "terms": [{"kind": "linear"}, {"kind": "gaussian", "gamma": 1.0, "columns": [0, 2]}]}
 BALL = {"kind": "ball", "dimension": 2, "count": 3}

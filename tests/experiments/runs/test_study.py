@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.runs.study import SelectionError, load_run
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.scenario_errors import ScenarioError
 
 TEXT = """\
 name: small

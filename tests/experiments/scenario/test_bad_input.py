@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.scenario.explain import Explainer
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import load, loads
 from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.scenario_errors import ScenarioError
 from tests.every import every
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 from tests.experiments.scenario.cases import cases

@@ -13,7 +13,6 @@ from coband.simulator.core.algorithm import Needs
 from coband.simulator.core.randomness.distributions import Constant, Empirical, Exponential
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import json_schema
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import from_document, load, loads
 from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.scenario.rules import broken_rules
@@ -21,6 +20,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.maths.kernels.library import Gaussian, Matern
 from coband.simulator.problems.contextual import ContextualProblem
+from coband.simulator.scenario_errors import ScenarioError
 from tests.experiments.registry.plugins import ASYNC, LOCAL, PROBLEMS, REGISTRY, SCENARIO, AsyncConfig
 
 CLUSTERS = SCENARIO.replace(

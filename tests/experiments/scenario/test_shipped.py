@@ -15,9 +15,9 @@ from coband.simulator.experiments.scenario.files import (
     shipped_scenarios,
     similar,
 )
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.scenario_errors import ScenarioError
 
 FOLDER = Path(__file__).parents[3] / "scenarios"
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from coband.simulator.experiments.scenario import yaml_nodes
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.scenario_errors import ScenarioError
 
 SCENARIOS = Path(__file__).parents[3] / "coband" / "scenarios"
 TEXTS = [file.read_text() for file in sorted(SCENARIOS.rglob("*.yaml"))]

@@ -9,10 +9,10 @@ import yaml
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.files import LOADER, ScenarioText
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.reference.entries import Entry, index
 from coband.simulator.reference.examples import Examples
+from coband.simulator.scenario_errors import ScenarioError
 from tests.reference.examples import BASES, FILES, document
 
 NO_PART = {

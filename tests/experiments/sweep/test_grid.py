@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.scenario.document import json_schema
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import load, loads
 from coband.simulator.experiments.sweep.study import Study, load_study
+from coband.simulator.scenario_errors import ScenarioError
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 from tests.experiments.scenario.cases import cases
 

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.statistics.dominance import non_dominated
 from coband.simulator.metrics import Metric
-from coband.simulator.scenario_errors import RequestError
+from coband.simulator.scenario_errors import RequestError, did_you_mean, quoted
 
 
 def layers(means: FloatArray) -> list[int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from coband.simulator.experiments.runs.footing import Side, choosable
-from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.yaml_nodes import Mark
 from coband.simulator.experiments.statistics.dominance import Values
 from coband.simulator.metrics import Metric
+from coband.simulator.scenario_errors import did_you_mean, quoted
 
 DEFAULT_COST = "scalars"
 ON_DEMAND = ("bits",)

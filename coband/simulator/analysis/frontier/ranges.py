@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from coband.simulator.experiments.scenario.input_problems import ScenarioError, quoted
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, Mark, ScalarNode, SequenceNode, read, resolve
 from coband.simulator.experiments.sweep.grid import Value, values_of
+from coband.simulator.scenario_errors import ScenarioError, quoted
 
 DIGITS = 3
 """Significant digits of the values that are tried between two ends."""

@@ -12,7 +12,6 @@ from coband.simulator.analysis.frontier.ranges import Between, Listed, Range, pa
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.planner import Parameter, Variant
 from coband.simulator.experiments.scenario.files import with_absolute_paths
-from coband.simulator.experiments.scenario.input_problems import ScenarioError, did_you_mean, quoted
 from coband.simulator.experiments.scenario.loading import Validation
 from coband.simulator.experiments.scenario.overrides import items_named, set_value, steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
@@ -27,6 +26,7 @@ from coband.simulator.experiments.scenario.yaml_nodes import (
 )
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.grid import Grid, Key, Value, named
+from coband.simulator.scenario_errors import ScenarioError, did_you_mean, quoted
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ from coband.simulator.experiments.runs.planner import Planner
 from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.sweep.address import configuration_digest
 from coband.simulator.experiments.sweep.study import divided
 from coband.simulator.metrics import Metric
+from coband.simulator.scenario_errors import ScenarioError
 
 
 @dataclass(frozen=True)

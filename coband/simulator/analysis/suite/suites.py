@@ -21,13 +21,12 @@ from coband.simulator.experiments.runs.code_version import sha256
 from coband.simulator.experiments.runs.planner import Variant
 from coband.simulator.experiments.runs.preflight import preflight
 from coband.simulator.experiments.scenario.files import FOLDER, LOADER, SUITE, SUITES, ScenarioText
-from coband.simulator.experiments.scenario.input_problems import ScenarioError, did_you_mean
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.scenario.yaml_nodes import Mark, plain
 from coband.simulator.experiments.sweep.study import Sweep, load_study
 from coband.simulator.plugins.entry_points import OWN_DISTRIBUTION, distribution, installed
-from coband.simulator.scenario_errors import RequestError
+from coband.simulator.scenario_errors import RequestError, ScenarioError, did_you_mean
 
 Size = Literal["quick", "full"]
 ALONE, CENTRAL = "Alone", "Central"

@@ -23,13 +23,12 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import TOPOLOGY, graph_and_world, graph_mistake, mistake, plan
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
-from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
 from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, descend
 from coband.simulator.problems.problem import DataError
 from coband.simulator.problems.world import InstanceError
-from coband.simulator.scenario_errors import RAISED, BrokenOff
+from coband.simulator.scenario_errors import RAISED, BrokenOff, InputProblem, KeyPath
 
 MOST_BYTES = 20_000_000
 """Larger files are only begun."""

@@ -21,7 +21,7 @@ from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.footing import CURVES
-from coband.simulator.experiments.scenario.input_problems import quoted
+from coband.simulator.scenario_errors import quoted
 
 
 class Place(Config):

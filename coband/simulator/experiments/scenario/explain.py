@@ -11,7 +11,6 @@ from pydantic_core import ErrorDetails
 
 from coband.simulator.experiments.scenario.gone import key as key_gone
 from coband.simulator.experiments.scenario.gone import kind as kind_gone
-from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted, slips
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording, number
 from coband.simulator.experiments.scenario.yaml_nodes import (
     MappingNode,
@@ -25,6 +24,7 @@ from coband.simulator.experiments.scenario.yaml_nodes import (
     plain,
     resolve,
 )
+from coband.simulator.scenario_errors import InputProblem, KeyPath, did_you_mean, quoted, slips
 
 _WRONG_SHAPE = re.compile(r".*_type|literal_error|none_required|int_from_float|is_instance_of")
 _TYPE_ERROR = re.compile(_WRONG_SHAPE.pattern + r"|enum|\w+_parsing(_size)?")

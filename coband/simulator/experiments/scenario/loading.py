@@ -24,7 +24,6 @@ from coband.simulator.experiments.scenario.document import (
     json_schema,
 )
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
-from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.rules import broken_rules
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
@@ -44,6 +43,7 @@ from coband.simulator.experiments.sweep.grid import Grid, split
 from coband.simulator.plugins.kinds import is_false_alarm, validated_strictly
 from coband.simulator.problems.problem import DataError
 from coband.simulator.problems.world import InstanceError
+from coband.simulator.scenario_errors import InputProblem, ScenarioError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.scenario.explain import Explainer

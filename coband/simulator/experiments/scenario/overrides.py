@@ -12,14 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from coband.simulator.experiments.scenario.input_problems import (
-    InputProblem,
-    KeyPath,
-    ScenarioError,
-    did_you_mean,
-    quoted,
-    shortened,
-)
 from coband.simulator.experiments.scenario.yaml_nodes import (
     FLOAT,
     INTEGER,
@@ -31,6 +23,14 @@ from coband.simulator.experiments.scenario.yaml_nodes import (
     descend,
     read,
     text_at,
+)
+from coband.simulator.scenario_errors import (
+    InputProblem,
+    KeyPath,
+    ScenarioError,
+    did_you_mean,
+    quoted,
+    shortened,
 )
 
 if TYPE_CHECKING or not yaml.__with_libyaml__:

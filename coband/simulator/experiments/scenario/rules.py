@@ -13,7 +13,6 @@ from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.partitions import Outage, Partition
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, key_path, quoted
 from coband.simulator.experiments.scenario.wire_rules import of_the_wire
 from coband.simulator.experiments.scenario.yaml_nodes import (
     MappingNode,
@@ -23,6 +22,7 @@ from coband.simulator.experiments.scenario.yaml_nodes import (
     descend,
     text_at,
 )
+from coband.simulator.scenario_errors import InputProblem, KeyPath, did_you_mean, key_path, quoted
 
 LARGEST, SMALLEST = 1e100, 1e-100
 """Of absolute values: products of three, and one divided by such a product, are still numbers of 64 bits."""

@@ -14,7 +14,7 @@ from coband.simulator.core.wire.config import SINGLE
 from coband.simulator.core.wire.defences import DEFENCES, BaseDefence, Clip, Sum, single_pull
 from coband.simulator.core.wire.encodings import BaseEncoding
 from coband.simulator.core.wire.privacy import MECHANISMS, Privacy
-from coband.simulator.experiments.scenario.input_problems import KeyPath, did_you_mean, quoted
+from coband.simulator.scenario_errors import KeyPath, did_you_mean, quoted
 
 Mistakes = Iterator[tuple[KeyPath, str]]
 Kinds = Sequence[type[Message]]

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from coband.simulator.experiments.scenario.input_problems import KeyPath
+from coband.simulator.scenario_errors import KeyPath
 
 Schema = Mapping[str, Any]
 TAG_KEYS = ("kind", "algorithm")

@@ -18,7 +18,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader, ReaderError
 from yaml.scanner import Scanner
 
-from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, ScenarioError, key_path, quoted
+from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError, key_path, quoted
 
 _LARGEST_EXACT = 2.0**53
 

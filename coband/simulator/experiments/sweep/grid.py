@@ -8,13 +8,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from coband.simulator.experiments.scenario.document import one_line
-from coband.simulator.experiments.scenario.input_problems import (
-    InputProblem,
-    KeyPath,
-    ScenarioError,
-    quoted,
-    shortened,
-)
 from coband.simulator.experiments.scenario.overrides import Takes, in_one_line, places, set_value, steps_of
 from coband.simulator.experiments.scenario.yaml_nodes import (
     MappingNode,
@@ -24,6 +17,13 @@ from coband.simulator.experiments.scenario.yaml_nodes import (
     SequenceNode,
     descend,
     plain,
+)
+from coband.simulator.scenario_errors import (
+    InputProblem,
+    KeyPath,
+    ScenarioError,
+    quoted,
+    shortened,
 )
 
 LONGEST_LABEL = 40

@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import Any
 
 from coband.simulator.experiments.runs.workers import WorkerPoolError
-from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.sweep.cluster import Cluster
+from coband.simulator.scenario_errors import did_you_mean, quoted
 
 SYSTEMS = {
     "slurm": ("dask_jobqueue.slurm", "SLURMCluster"),

@@ -15,13 +15,13 @@ from coband.simulator.experiments.runs.planner import Parameter, Variant
 from coband.simulator.experiments.runs.study import Study, check_known, counted
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
-from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError, did_you_mean, quoted
 from coband.simulator.experiments.scenario.loading import Validation, read_document
 from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, ScalarNode, descend, resolve
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
+from coband.simulator.scenario_errors import InputProblem, ScenarioError, did_you_mean, quoted
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.planner import Planner
