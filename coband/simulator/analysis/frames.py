@@ -8,9 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from coband.simulator.analysis.report import data
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.comparison import Difference
 from coband.simulator.analysis.report.data import ReportError
+from coband.simulator.analysis.traces.exporting import inert
 from coband.simulator.analysis.traces.query import QueryError, query
 from coband.simulator.analysis.traces.reading import traced
 from coband.simulator.core.metrics import CORE_NAMES
@@ -260,6 +262,16 @@ def best(lines: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return frame(rows)
 
 
+def compared(run: StoredRun) -> pd.DataFrame:
+    """`differences` of a run by the aim of its problem."""
+    return differences(Analysis(data.load([run])))
+
+
+def words(run: StoredRun) -> pd.DataFrame:
+    """`rankings` of a run."""
+    return rankings(Analysis(data.load([run])))
+
+
 TABLES = {
     "summary": estimates,
     "results": results,
@@ -270,5 +282,35 @@ TABLES = {
     "agents": agents,
     "parameters": parameters,
     "failures": failures,
+    "compare": compared,
+    "words": words,
 }
 """What `Run` has under these names, and ``coband show --table`` prints."""
+
+
+def written(found: pd.DataFrame, form: str, left: int | None = None) -> str:
+    """A table as LaTeX, Markdown or CSV; an index that says something becomes columns.
+
+    Args:
+        found: the table.
+        form: "latex", "markdown" or "csv". A text in CSV that spreadsheets would take for a formula has an apostrophe
+            before it.
+        left: how many columns stand at the left; None for those of texts.
+    """
+    plain = found if isinstance(found.index, pd.RangeIndex) else found.reset_index()
+    if form == "csv":
+        return plain.map(inert).to_csv(index=False)
+    cells = plain.map(cell).set_axis(list(map(str, plain.columns)), axis=1)
+    texts = [left is None and not pd.api.types.is_numeric_dtype(kind) for kind in plain.dtypes]
+    align = ["l" if text or number < (left or 0) else "r" for number, text in enumerate(texts)]
+    if form == "latex":
+        return cells.to_latex(index=False, escape=True, column_format="".join(align))
+    lines = [list(cells.columns), [{"l": "---", "r": "---:"}[one] for one in align], *cells.to_numpy().tolist()]
+    return "".join(f"| {' | '.join(one.replace('|', chr(92) + '|') for one in line)} |\n" for line in lines)
+
+
+def cell(value: object) -> str:
+    """A value as a table for readers has it."""
+    if value is None or value is pd.NA or value != value:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
