@@ -137,7 +137,8 @@ def look_again() -> None:
     for remembered in (entry_points.offered, entry_points.distributions, registry._installed):
         remembered.cache_clear()
     for one in LISTS.values():
-        vars(one).pop("_offered", None)
+        for name in vars(one).pop("_offered", ({}, []))[0]:
+            one._lasting.pop(name, None)
 
 
 @contextmanager
@@ -147,7 +148,6 @@ def of_its_own(folder: Path) -> Iterator[None]:
     with mock.patch.object(sys, "path", [*sys.path]), pytest.MonkeyPatch.context() as patch:
         for one in LISTS.values():
             patch.setattr(one, "registered", {})
-            patch.setattr(one, "_lasting", {**one._lasting})
         yield
     if (folder / PLUGINS).exists():
         look_again()
