@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -113,33 +113,16 @@ def estimates(run: StoredRun, names: Sequence[str] = ()) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()), index, list(ESTIMATE)).astype(dict.fromkeys(ESTIMATE[:3], float))
 
 
-def table(run: StoredRun, name: str, columns: Sequence[str], order: str) -> pd.DataFrame:
+def _stored(name: str, columns: str, order: str) -> Callable[[StoredRun], pd.DataFrame]:
     """Columns of a table of the store, of all finished jobs."""
-    statement = f"SELECT {', '.join(columns)} FROM {name} WHERE job = ? ORDER BY {order}"
-    rows = (
-        (job.label, job.replication, *row)
-        for job in run.select()
-        if job.record is not None
-        for row in job.part.execute(statement, (job.id,))
-    )
-    return pd.DataFrame(rows, columns=[*JOB, *columns])
+    statement = f"SELECT {columns} FROM {name} WHERE job = ? ORDER BY {order}"
 
+    def read(run: StoredRun) -> pd.DataFrame:
+        done = [job for job in run.select() if job.record is not None]
+        rows = ((job.label, job.replication, *row) for job in done for row in job.part.execute(statement, (job.id,)))
+        return pd.DataFrame(rows, columns=[*JOB, *columns.split(", ")])
 
-def series(run: StoredRun) -> pd.DataFrame:
-    """Simulated time, cumulative regret and scalars after up to 1000 turns of each label and replication."""
-    return table(run, "series", ("turn", "time", "regret", "scalars"), "turn")
-
-
-def ledger(run: StoredRun) -> pd.DataFrame:
-    """Sends, messages and scalars by label, replication, kind of message and direction."""
-    columns = ("kind", "direction", "sends", "messages", "scalars", "scalars_broadcast_once")
-    return table(run, "ledger", columns, "kind, direction")
-
-
-def fields(run: StoredRun) -> pd.DataFrame:
-    """Scalars and bits by label, replication, kind of message, direction and field, with what the field holds."""
-    columns = ("kind", "direction", "field", "meaning", "scalars", "bits")
-    return table(run, "ledger_by_field", columns, "kind, direction, field")
+    return read
 
 
 def agents(run: StoredRun) -> pd.DataFrame:
@@ -272,13 +255,13 @@ def words(run: StoredRun) -> pd.DataFrame:
     return rankings(Analysis(data.load([run])))
 
 
-TABLES = {
+TABLES: dict[str, Callable[..., pd.DataFrame]] = {
     "summary": estimates,
     "results": results,
     "details": details,
-    "series": series,
-    "ledger": ledger,
-    "fields": fields,
+    "series": _stored("series", "turn, time, regret, scalars", "turn"),
+    "ledger": _stored("ledger", "kind, direction, sends, messages, scalars, scalars_broadcast_once", "kind, direction"),
+    "fields": _stored("ledger_by_field", "kind, direction, field, meaning, scalars, bits", "kind, direction, field"),
     "agents": agents,
     "parameters": parameters,
     "failures": failures,
