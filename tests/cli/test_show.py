@@ -1,12 +1,17 @@
 """``coband show``, and ``latest`` wherever a run is expected."""
 
 import json
+import re
 import shutil
+from io import StringIO
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from coband.simulator.analysis import frames
 from coband.simulator.cli.main import main
+from coband.simulator.cli.show import TABLES
 from coband.simulator.experiments.store.files import latest, runs_below
 from coband.simulator.experiments.store.store import StoreError
 from tests.cli.fake_cli import Program
@@ -37,6 +42,33 @@ def test_json_is_what_results_json_holds(coband: Program) -> None:
     status, output, errors = coband("show", "latest", "--json")
     assert (status, errors) == (0, "")
     assert json.loads(output) == json.loads(Path("runs/fake-0001/results.json").read_text())
+
+
+def test_tables_for_papers_and_spreadsheets(coband: Program) -> None:
+    _, printed, _ = coband("run", "x.yaml", "--workers", 1)
+    header, first = (re.split(r"  +", line) for line in printed.splitlines()[:2])
+    _, latex, _ = coband("show", "latest", "--format", "latex")
+    assert f"{' & '.join(first)} \\\\\n" in latex
+    status, markdown, errors = coband("show", "latest", "--format", "markdown")
+    assert (status, errors) == (0, "")
+    assert [line.strip("| ").split(" | ") for line in markdown.splitlines()[:3:2]] == [header, first]
+    assert coband("show", "latest", "--format", "csv")[1].splitlines()[0] == ",".join(header)
+    for name in TABLES.split(", "):
+        status, output, errors = coband("show", "latest", "--table", name, "--format", "csv")
+        assert (status, errors) == (0, "")
+        found = pd.read_csv(StringIO(output))
+        assert found.columns[0] in ("label", "first", "measure")
+        assert len(found) > 0 or name in ("parameters", "failures", "fields")
+    assert TABLES.split(", ") == list(frames.TABLES)
+    assert coband("show", "latest", "--table", "words")[1].startswith("| measure | best | sentence |\n| --- |")
+    assert coband("show", "latest", "--json", "--format", "csv")[2].startswith("coband: give either --json, or")
+
+
+def test_texts_that_a_format_would_take_for_its_own() -> None:
+    found = pd.DataFrame({"label": ["=A1|_", None], "number": [0.123456789, float("nan")]})
+    assert frames.written(found, "csv") == "label,number\n'=A1|_,0.123456789\n,\n"
+    assert frames.written(found, "markdown").splitlines()[2:] == ["| =A1\\|_ | 0.123457 |", "|  |  |"]
+    assert "=A1|\\_ & 0.123457 \\\\\n &  \\\\\n" in frames.written(found, "latex")
 
 
 @pytest.mark.parametrize("text", [SWEEP, TUNING])

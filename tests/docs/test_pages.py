@@ -137,8 +137,8 @@ def look_again() -> None:
     for remembered in (entry_points.offered, entry_points.distributions, registry._installed):
         remembered.cache_clear()
     for one in LISTS.values():
-        offered, _ = vars(one).pop("_offered", ({}, []))
-        one._lasting = {name: found for name, found in one._lasting.items() if name not in offered}
+        for name in vars(one).pop("_offered", ({}, []))[0]:
+            one._lasting.pop(name, None)
         one.registrations += 1
 
 
@@ -149,7 +149,6 @@ def of_its_own(folder: Path) -> Iterator[None]:
     with mock.patch.object(sys, "path", [*sys.path]), pytest.MonkeyPatch.context() as patch:
         for one in LISTS.values():
             patch.setattr(one, "registered", {})
-            patch.setattr(one, "_lasting", {**one._lasting})
         yield
     if (folder / PLUGINS).exists():
         look_again()

@@ -108,6 +108,13 @@ def test_help_loads_no_library(tmp_path: Path) -> None:
     assert not loaded(tmp_path, "--help") & LIBRARIES
 
 
+def test_a_run_is_opened_without_any_library(tmp_path: Path) -> None:
+    loaded(tmp_path, "run", str(tmp_path / "trivial.yaml"), "--out", str(tmp_path / "out"))
+    code = f"import coband, sys; print(coband.load({str(tmp_path / 'out')!r}).status, *sys.modules)"
+    status, *modules = start(code).stdout.split()
+    assert (status, {*modules} & (LIBRARIES - {"importlib.metadata"})) == ("finished", set())
+
+
 @pytest.mark.parametrize("arguments", [["list"], ["describe", "coop_kernel_ucb"], ["describe", "regret"]])
 def test_what_has_been_answered_before_loads_no_library(tmp_path: Path, arguments: list[str]) -> None:
     first, second = (loaded(tmp_path, *arguments) for _ in range(2))

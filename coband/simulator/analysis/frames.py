@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from coband.simulator.analysis.report import data
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.comparison import Difference
 from coband.simulator.analysis.report.data import ReportError
+from coband.simulator.analysis.traces.exporting import inert
 from coband.simulator.analysis.traces.query import QueryError, query
 from coband.simulator.analysis.traces.reading import traced
 from coband.simulator.core.metrics import CORE_NAMES
@@ -111,33 +113,16 @@ def estimates(run: StoredRun, names: Sequence[str] = ()) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()), index, list(ESTIMATE)).astype(dict.fromkeys(ESTIMATE[:3], float))
 
 
-def table(run: StoredRun, name: str, columns: Sequence[str], order: str) -> pd.DataFrame:
+def _stored(name: str, columns: str, order: str) -> Callable[[StoredRun], pd.DataFrame]:
     """Columns of a table of the store, of all finished jobs."""
-    statement = f"SELECT {', '.join(columns)} FROM {name} WHERE job = ? ORDER BY {order}"
-    rows = (
-        (job.label, job.replication, *row)
-        for job in run.select()
-        if job.record is not None
-        for row in job.part.execute(statement, (job.id,))
-    )
-    return pd.DataFrame(rows, columns=[*JOB, *columns])
+    statement = f"SELECT {columns} FROM {name} WHERE job = ? ORDER BY {order}"
 
+    def read(run: StoredRun) -> pd.DataFrame:
+        done = [job for job in run.select() if job.record is not None]
+        rows = ((job.label, job.replication, *row) for job in done for row in job.part.execute(statement, (job.id,)))
+        return pd.DataFrame(rows, columns=[*JOB, *columns.split(", ")])
 
-def series(run: StoredRun) -> pd.DataFrame:
-    """Simulated time, cumulative regret and scalars after up to 1000 turns of each label and replication."""
-    return table(run, "series", ("turn", "time", "regret", "scalars"), "turn")
-
-
-def ledger(run: StoredRun) -> pd.DataFrame:
-    """Sends, messages and scalars by label, replication, kind of message and direction."""
-    columns = ("kind", "direction", "sends", "messages", "scalars", "scalars_broadcast_once")
-    return table(run, "ledger", columns, "kind, direction")
-
-
-def fields(run: StoredRun) -> pd.DataFrame:
-    """Scalars and bits by label, replication, kind of message, direction and field, with what the field holds."""
-    columns = ("kind", "direction", "field", "meaning", "scalars", "bits")
-    return table(run, "ledger_by_field", columns, "kind, direction, field")
+    return read
 
 
 def agents(run: StoredRun) -> pd.DataFrame:
@@ -260,15 +245,55 @@ def best(lines: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return frame(rows)
 
 
-TABLES = {
+def compared(run: StoredRun) -> pd.DataFrame:
+    """`differences` of a run by the aim of its problem."""
+    return differences(Analysis(data.load([run])))
+
+
+def words(run: StoredRun) -> pd.DataFrame:
+    """`rankings` of a run."""
+    return rankings(Analysis(data.load([run])))
+
+
+TABLES: dict[str, Callable[..., pd.DataFrame]] = {
     "summary": estimates,
     "results": results,
     "details": details,
-    "series": series,
-    "ledger": ledger,
-    "fields": fields,
+    "series": _stored("series", "turn, time, regret, scalars", "turn"),
+    "ledger": _stored("ledger", "kind, direction, sends, messages, scalars, scalars_broadcast_once", "kind, direction"),
+    "fields": _stored("ledger_by_field", "kind, direction, field, meaning, scalars, bits", "kind, direction, field"),
     "agents": agents,
     "parameters": parameters,
     "failures": failures,
+    "compare": compared,
+    "words": words,
 }
 """What `Run` has under these names, and ``coband show --table`` prints."""
+
+
+def written(found: pd.DataFrame, form: str, left: int | None = None) -> str:
+    """A table as LaTeX, Markdown or CSV; an index that says something becomes columns.
+
+    Args:
+        found: the table.
+        form: "latex", "markdown" or "csv". A text in CSV that spreadsheets would take for a formula has an apostrophe
+            before it.
+        left: how many columns stand at the left; None for those of texts.
+    """
+    plain = found if isinstance(found.index, pd.RangeIndex) else found.reset_index()
+    if form == "csv":
+        return plain.map(inert).to_csv(index=False)
+    cells = plain.map(cell).set_axis(list(map(str, plain.columns)), axis=1)
+    texts = [left is None and not pd.api.types.is_numeric_dtype(kind) for kind in plain.dtypes]
+    align = ["l" if text or number < (left or 0) else "r" for number, text in enumerate(texts)]
+    if form == "latex":
+        return cells.to_latex(index=False, escape=True, column_format="".join(align))
+    lines = [list(cells.columns), [{"l": "---", "r": "---:"}[one] for one in align], *cells.to_numpy().tolist()]
+    return "".join(f"| {' | '.join(one.replace('|', chr(92) + '|') for one in line)} |\n" for line in lines)
+
+
+def cell(value: object) -> str:
+    """A value as a table for readers has it."""
+    if value is None or value is pd.NA or value != value:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -64,6 +64,16 @@ class ReportFile(type(Path())):  # type: ignore[misc]  # the class of paths on t
         return f'<iframe srcdoc="{page}" style="width: 100%; height: 80vh; border: 0"></iframe>'
 
 
+def _table(name: str, text: str) -> cached_property[pd.DataFrame]:
+    """A table of a run that is read when it is first used, and then kept."""
+
+    def read(run: Run) -> pd.DataFrame:
+        return run._table(name)
+
+    read.__doc__ = text
+    return cached_property(read)
+
+
 class Run:
     """A run on disk. Its tables are read when they are first used and then kept; `coband.load` reads again.
 
@@ -124,40 +134,13 @@ class Run:
         """
         return self._table("summary", measures)
 
-    @cached_property
-    def results(self) -> pd.DataFrame:
-        """A row per label and replication: pulls, measures, wall seconds and fingerprint; of a sweep its parameters."""
-        return self._table("results")
-
-    @cached_property
-    def details(self) -> pd.DataFrame:
-        """A row per label and replication: every other number that is reported."""
-        return self._table("details")
-
-    @cached_property
-    def series(self) -> pd.DataFrame:
-        """Simulated time, cumulative regret and scalars after up to 1000 turns of each label and replication."""
-        return self._table("series")
-
-    @cached_property
-    def ledger(self) -> pd.DataFrame:
-        """Sends, messages and scalars by label, replication, kind of message and direction."""
-        return self._table("ledger")
-
-    @cached_property
-    def fields(self) -> pd.DataFrame:
-        """Scalars and bits by label, replication, kind of message, direction and field, with what the field holds."""
-        return self._table("fields")
-
-    @cached_property
-    def agents(self) -> pd.DataFrame:
-        """A row per label, replication and agent: turns, regret, scalars, and what algorithms report of agents."""
-        return self._table("agents")
-
-    @cached_property
-    def failures(self) -> pd.DataFrame:
-        """The jobs that broke off, with the error."""
-        return self._table("failures")
+    results = _table("results", "A row per label and replication: pulls, measures, seconds, fingerprint, parameters.")
+    details = _table("details", "A row per label and replication: every other number that is reported.")
+    series = _table("series", "Time, cumulative regret and scalars after up to 1000 turns of each job.")
+    ledger = _table("ledger", "Sends, messages and scalars by label, replication, kind of message and direction.")
+    fields = _table("fields", "The ledger by field of messages, with what each holds, and in bits too.")
+    agents = _table("agents", "A row per label, replication and agent: turns, regret, scalars, what algorithms report.")
+    failures = _table("failures", "The jobs that broke off, with the error.")
 
     @cached_property
     def pulls(self) -> pd.DataFrame:
@@ -370,10 +353,7 @@ class Run:
 class Sweep(Run):
     """A sweep on disk: a run whose labels are variants, with the parameters of the grid as columns of `results`."""
 
-    @cached_property
-    def parameters(self) -> pd.DataFrame:
-        """Of each label the entry of its algorithm, its phase and environment, and a column per key of the grid."""
-        return self._table("parameters")
+    parameters = _table("parameters", "Of each label the entry, phase, environment, and a column per key of the grid.")
 
     @cached_property
     def best(self) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,8 @@ from coband.simulator.cli.options import (
 )
 from coband.simulator.cli.sweep import driven
 from coband.simulator.cli.workers import RESUME, placed, pool
-from coband.simulator.terminal import progress, tables
+from coband.simulator.terminal import progress, results, tables
+from coband.simulator.terminal.results import Part, TextTable
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.frontier.study import Request as Asked
@@ -110,7 +111,7 @@ def frontier(
         tables.show_json(report.object)
         click.echo(f"search directory: {report.directory}", err=True)
     else:
-        show_search(report.object["frontier"], report.directory, bounds)
+        results.show(of_search(report.object["frontier"], report.directory, bounds))
     progress.warn_of_end(report)
     context.exit(progress.exit_code(report))
 
@@ -149,7 +150,7 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def show_search(found: Mapping[str, Any], directory: Path, bounds: Mapping[str, float]) -> None:
+def of_search(found: Mapping[str, Any], directory: Path, bounds: Mapping[str, float]) -> Iterator[Part]:
     """The finalists as a table, which one to choose for what, and where the search is.
 
     Args:
@@ -158,17 +159,17 @@ def show_search(found: Mapping[str, Any], directory: Path, bounds: Mapping[str, 
         bounds: objective -> the largest value that it may have.
     """
     if found["points"]:
-        _show_points(found, bounds)
-    click.echo(f"search directory: {directory}")
+        yield from _points(found, bounds)
+    yield f"search directory: {directory}"
 
 
-def _show_points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> None:
+def _points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> Iterator[Part]:
     from coband.simulator.analysis.frontier.finalists import COMPROMISE, choose
 
     points = {point["label"]: point for point in found["points"]}
     names = [one["name"] for one in found["objectives"]]
     parameters = list(dict.fromkeys(name for point in points.values() for name in point["parameters"]))
-    tables.show(
+    yield TextTable(
         ["algorithm", *parameters, "standing", *names],
         [
             [
@@ -183,18 +184,18 @@ def _show_points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> None:
     )
     count = max(point["fresh"][name]["n"] for point in points.values() for name in names)
     tried = len(found["candidates"])
-    click.echo(f"mean ± half the width of the 95 % confidence interval on {count} fresh replications of each")
-    click.echo(f"{tried} candidates were tried on other replications")
-    click.echo("under this network choose")
+    yield f"mean ± half the width of the 95 % confidence interval on {count} fresh replications of each"
+    yield f"{tried} candidates were tried on other replications"
+    yield "under this network choose"
     for choice in found["choices"]:
         what = "for a compromise" if choice["on"] == COMPROMISE else f"for the best {choice['on']}"
-        click.echo(f"  {what}: {_sentence(points[choice['label']], names)}")
+        yield (f"  {what}: {_sentence(points[choice['label']], names)}")
     if bounds:
         better = {one["name"]: one["better"] for one in found["objectives"]}
         limit = " and ".join(f"{name} within {tables.number(value)}" for name, value in bounds.items())
         on = next((name for name in names if name not in bounds), None)
         point = choose(found["points"], better, on, bounds)
-        click.echo(f"  with {limit}: " + ("nothing was found" if point is None else _sentence(point, names)))
+        yield f"  with {limit}: " + ("nothing was found" if point is None else _sentence(point, names))
 
 
 def _standing(point: Mapping[str, Any]) -> str:

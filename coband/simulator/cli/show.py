@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import JSON
+from coband.simulator.cli.options import JSON, BadInput
 from coband.simulator.cli.runs import A_RUN, LATEST_HELP
 from coband.simulator.cli.trace.common import opened
 from coband.simulator.terminal import results, tables
@@ -17,32 +18,64 @@ from coband.simulator.terminal.output import warn_of_plugins
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import StoredRun
 
+FORMATS = ("latex", "markdown", "csv")
+TABLES = "summary, results, details, series, ledger, fields, agents, parameters, failures, compare, words"
+"""Those of `analysis.frames`, which is not imported for the help."""
+
 
 @click.command(epilog=LATEST_HELP)
 @A_RUN
 @click.option("--bibtex", is_flag=True, help="Print what to cite: BibTeX for its algorithms, problem and data.")
+@click.option(
+    "--table",
+    "name",
+    metavar="NAME",
+    type=click.Choice(TABLES.split(", ")),
+    help=f"Print this table instead: {TABLES}.",
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Format of the table; Markdown without it.")
 @JSON
-def show(path: Path, bibtex: bool, as_json: bool) -> None:
+def show(path: Path, bibtex: bool, name: str | None, form: str | None, as_json: bool) -> None:
     """Print the results of a run again: what `coband run`, `sweep` or `frontier` printed at its end.
 
-    Of a run that goes on, or that was ended, what is finished is shown.
+    Of a run that goes on, or that was ended, what is finished is shown. --table has numbers in full: of replications
+    (results, details), means with intervals (summary), or of messages, agents and turns; --format without it has the
+    first table that is printed otherwise.
     """
+    if as_json and (name or form):
+        raise BadInput("give either --json, or --table and --format.")
     with opened(path) as run:
         if bibtex:
             _cite(run, as_json)
             return
+        from coband.simulator.cli.frontier import of_search
         from coband.simulator.experiments.store.variants import summary
 
         found = summary(run)
+        parts = of_search(found["frontier"], path, {}) if "frontier" in found else results.of_stored(run, path)
         if as_json:
             tables.show_json(found)
-        elif "frontier" in found:
-            from coband.simulator.cli.frontier import show_search
-
-            show_search(found["frontier"], path, {})
+        elif name or form:
+            _write(run, parts, name, form or "markdown")
         else:
-            results.show(results.of_stored(run, path))
+            results.show(parts)
         _say_state(run)
+
+
+def _write(run: StoredRun, parts: Iterable[results.Part], name: str | None, form: str) -> None:
+    """Print a table of the run, or the first one that is shown of it."""
+    from pandas import DataFrame
+
+    from coband.simulator.analysis import frames
+
+    if name is not None:
+        click.echo(frames.written(frames.TABLES[name](run), form), nl=False)
+        return
+    shown = next((one for one in parts if isinstance(one, results.TextTable)), None)
+    if shown is None:
+        raise BadInput("no job has finished, so there is no table.")
+    found = DataFrame(list(shown.rows), columns=list(shown.header))
+    click.echo(frames.written(found, form, shown.left), nl=False)
 
 
 def _say_state(run: StoredRun) -> None:

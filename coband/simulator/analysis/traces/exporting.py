@@ -97,10 +97,10 @@ def write_csv(events: Iterable[Event], out: Callable[[str], object]) -> None:
     # Python quotes a text with a line end of the writer's own kind only, and readers take all kinds for one.
     writer = csv.writer(SimpleNamespace(write=lambda line: out(f"{line[:-2]}\n")), lineterminator="\r\n")
     writer.writerow(Event._fields)
-    writer.writerows(map(_inert, event) for event in events)
+    writer.writerows(map(inert, event) for event in events)
 
 
-def _inert(value: object) -> object:
+def inert(value: object) -> object:
     """A value of a cell that is no formula; what nodes note are numbers, though as text."""
     if not isinstance(value, str) or not value.startswith(FORMULA):
         return value
