@@ -158,3 +158,7 @@ def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     file.write_text("broken\n" + "1 2\n" * 10)
     bad = run(place, *settings)
     assert f"network.topology.file: {file}:1: 'broken' is no link" in bad.stderr
+
+
+def test_a_field_may_be_called_kind(quick: Path) -> None:
+    assert run(quick, "--set", "messages.encoding.kinds={Upload: {kind: float64}}").exit_code in (0, 2)
