@@ -162,3 +162,10 @@ def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_field_may_be_called_kind(quick: Path) -> None:
     assert run(quick, "--set", "messages.encoding.kinds={Upload: {kind: float64}}").exit_code in (0, 2)
+
+
+def test_what_lies_between_world_and_agents_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    file = Path(__file__).parents[2] / "coband/scenarios/cope_kb/fixed_budget_same_quick.yaml"
+    result = run(file, "--set", "messages.privacy={mechanism: laplace_local, epsilon: 1, leak: allow}")
+    assert (result.exit_code, "this problem is pulled in batches" in result.stderr) == (2, True)
