@@ -94,6 +94,13 @@ def test_verify_compares_results_and_store(finished: Path, tmp_path: Path, capsy
         assert said in capsys.readouterr().out
 
 
+def test_verify_lets_a_realised_regret_fall(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "run")
+    settings = "--set problem.regret=realised --set agents.count=3 --set schedule.turns=20 --only Async"
+    assert exit_status(["run", "quickstart", *settings.split(), "--out", out]) == 0
+    assert exit_status(["trace", "verify", out]) == 0, capsys.readouterr()
+
+
 def test_a_run_under_way_is_shown(killed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_status(["show", str(killed)]) == 0
     assert "3 of 10 jobs have finished" in capsys.readouterr().err

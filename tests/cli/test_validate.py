@@ -156,3 +156,20 @@ def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     file.write_text("broken\n" + "1 2\n" * 10)
     bad = run(place, *settings)
     assert f"network.topology.file: {file}:1: 'broken' is no link" in bad.stderr
+
+
+def test_a_field_may_be_called_kind(quick: Path) -> None:
+    assert run(quick, "--set", "messages.encoding.kinds={Upload: {kind: float64}}").exit_code in (0, 2)
+
+
+def test_what_lies_between_world_and_agents_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    file = Path(__file__).parents[2] / "coband/scenarios/cope_kb/fixed_budget_same_quick.yaml"
+    result = run(file, "--set", "messages.privacy={mechanism: laplace_local, epsilon: 1, leak: allow}")
+    assert (result.exit_code, "this problem is pulled in batches" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("count", "key"), [("ran_out", "agents.energy"), ("honest_regret", "adversaries")])
+def test_a_number_that_needs_a_section_is_refused_without_it(quick: Path, count: str, key: str) -> None:
+    result = run(quick, "--set", f"expect=[{{label: Bold, count: {count}, equals: 0}}]")
+    assert (result.exit_code, f"nothing counts '{count}' where {key} is left out" in result.stderr) == (2, True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from coband.simulator.arrays import TooLarge
 from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.making.parts import Assembly
 from coband.simulator.core.nodes.graphs import Graph, GraphError
 from coband.simulator.core.nodes.node import Client, UnsupportedScenario
@@ -91,7 +92,9 @@ def _refusals(
     try:
         graph, world = _drawn(scenario, streams, tried)
         assembly = Assembly(settled(plan(scenario, algorithm.ties), streams), world, streams, graph)
+        _, noising = assembly.veil(algorithm.algorithm, clock := Clock())
         agents, server = assembly.nodes(algorithm.algorithm, algorithm.config, made=1)
+        assembly.wire(clock, noising)
         words = [f"{text}, in the first replication" for text in _cautions(algorithm.algorithm, agents)]
         words += warnings_of([*agents, *([] if server is None else [server])])
         texts = [*getattr(world, "warnings", ()), *(f"{entry}: {text}" for text in words)]

@@ -179,9 +179,30 @@ def _expectations(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem
             yield _at(root, ("expect", index, "equals"), message)
 
 
+def _uncounted(valid: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Numbers that a scenario does not have, and what it would have to say for them."""
+    agents = valid.get("agents")
+    missing = {
+        "agents.energy": agents is not None and agents.energy is None,
+        "agents.reward_delay": agents is not None and not agents.late_rewards,
+        "adversaries": "adversaries" in valid and not valid["adversaries"],
+    }
+    for key, names in COUNTED_WITH.items():
+        yield from ((name, key) for name in names.split() if missing[key])
+
+
+COUNTED_WITH = {
+    "agents.energy": "energy energy_turns energy_up energy_down energy_idle energy_charged ran_out",
+    "agents.reward_delay": "outstanding",
+    "adversaries": "dishonest honest_regret honest_regret_per_agent",
+}
+"""Keys of a scenario, and the numbers that no run has without."""
+
+
 def _counted(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterator[InputProblem]:
     """An expectation may only name a number that the results of its entry have."""
     problem: Any = valid.get("problem")
+    uncounted = dict(_uncounted(valid))
     names = {label: name for _, name, label in _entries(root) if name in registry.algorithms}
     for index, expectation in enumerate(valid.get("expect", ()) if problem is not None else ()):
         for label in (expectation.label, expectation.other):
@@ -192,6 +213,10 @@ def _counted(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterat
             if expectation.count not in known:
                 near = did_you_mean(expectation.count, known)
                 message = f"{label} does not count {expectation.count!r}{near or ';'} there is {', '.join(known)}"
+                yield _at(root, ("expect", index, "count"), message)
+                break
+            if (key := uncounted.get(expectation.count)) is not None:
+                message = f"nothing counts {expectation.count!r} where {key} is left out"
                 yield _at(root, ("expect", index, "count"), message)
                 break
 

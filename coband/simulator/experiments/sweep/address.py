@@ -189,7 +189,7 @@ def _kinds(part: Any) -> Iterator[str]:
         for item in part:
             yield from _kinds(item)
     elif isinstance(part, dict):
-        if "kind" in part:
+        if isinstance(part.get("kind"), str):  # a field of a message may be called kind, too
             named = [one.get(part["kind"]) for one in CLASSES]
             yield from (found.__module__ for found in named if found is not None)
             if "function" in part and has_field(part["kind"], "function"):
