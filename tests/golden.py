@@ -76,15 +76,7 @@ SMALLER = {
             "algorithms.*.alpha_ramp=8",
             "algorithms.*.train_until=20",
         )
-        for name in (
-            "ablations",
-            "communication",
-            "cosine_2",
-            "magic",
-            "magic_diagonal",
-            "shuttle_diagonal",
-            "square_2",
-        )
+        for name in "ablations communication cosine_2 magic magic_diagonal shuttle_diagonal square_2".split()
     },
     **{
         f"scenarios/coop_kernel_ucb/{name}_quick.yaml": ("agents.count=10", "schedule.turns=6")
