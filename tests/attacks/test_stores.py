@@ -101,6 +101,16 @@ def test_verify_lets_a_realised_regret_fall(tmp_path: Path, capsys: pytest.Captu
     assert exit_status(["trace", "verify", out]) == 0, capsys.readouterr()
 
 
+def test_verify_counts_what_a_defence_keeps_from_an_agent(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(
+        "{name: s, agents: {count: 6}, schedule: {kind: rounds, turns: 3}, server: {aggregate: reject_outliers},"
+        " problem: {kind: arrays, arms: [[0.9, -0.3], [0.5, 0.7], [-0.9, 0.3]], rewards: [0.2, 0.6, 0.1]},"
+        " algorithms: [{algorithm: eager_kernel_ucb}], network: {topology: complete, local: {mode: hop_by_hop}}}"
+    )
+    assert exit_status(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "run"), "--trace", "full"]) == 0
+    assert exit_status(["trace", "verify", str(tmp_path / "run")]) == 0
+
+
 def test_a_run_under_way_is_shown(killed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_status(["show", str(killed)]) == 0
     assert "3 of 10 jobs have finished" in capsys.readouterr().err

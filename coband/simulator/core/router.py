@@ -78,12 +78,13 @@ class Router:
 
     def hand_over(self, packet: Packet) -> None:
         """Give a packet to its receiver's host, unless that leaves it out."""
+        self.last_delivery = self._clock.now
         if self._wire is not None:
             message = self._wire.heard_by(packet.destination, packet.origin, packet.message)
             if message is None:
+                self._hosts[packet.destination].arrives(packet)
                 return
             packet = packet if message is packet.message else replace(packet, message=message)
-        self.last_delivery = self._clock.now
         self._hosts[packet.destination].on_packet(packet)
 
     def accepts(self, agent: Address) -> frozenset[Address] | None:

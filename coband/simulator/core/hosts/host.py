@@ -109,8 +109,12 @@ class Host:
         self._postponed: tuple[float, int, Callable[[Any], None], object] | None = None
         self._unnoticed: Sequence[tuple[Packet, int]] = ()
 
+    def arrives(self, packet: Packet) -> int:
+        """Note that a packet has reached this host, whatever the node hears of it; the number of that event."""
+        return self._trace.record_copy(self._clock.now, tr.DELIVER, self.address, packet.source, packet)
+
     def on_packet(self, packet: Packet) -> None:
-        seq = self._trace.record_copy(self._clock.now, tr.DELIVER, self.address, packet.source, packet)
+        seq = self.arrives(packet)
         if self.busy or self._handling is not None:
             self._take(packet, seq)
         else:
