@@ -20,29 +20,28 @@ from tests.live.test_equality import LOSS
 from tests.live.together import SERIAL, TOKEN, Live, live
 
 SHARES = (2, 1)
-REJOIN = 0.05
 Make = Callable[[], Live]
 
 
 def serial() -> Live:
-    return live(SERIAL, "Async", ("schedule={kind: one_at_a_time, turns: 9}",), share=2, rejoin=REJOIN)
+    return live(SERIAL, "Async", ("schedule={kind: one_at_a_time, turns: 9}",), share=2)
 
 
 def lossy() -> Live:
     """With acknowledgements, repetitions, and messages that are given up."""
     changes = (*LOSS, "network.loss=0.4", "network.retransmission.max_attempts=2", "schedule={kind: rounds, turns: 4}")
-    return live(SERIAL, "Async", changes, share=2, rejoin=REJOIN)
+    return live(SERIAL, "Async", changes, share=2)
 
 
 def sums() -> Live:
     """With sums of squares, in real time."""
-    return live(SERIAL, "DisLin", ("schedule={kind: rounds, turns: 6}",), share=2, speed=0.002, rejoin=REJOIN)
+    return live(SERIAL, "DisLin", ("schedule={kind: rounds, turns: 6}",), share=2, speed=0.002)
 
 
 def phases() -> Live:
     """With messages from agent to agent."""
     scenario = loading.load("cope_kb/fixed_budget_same_quick", ["agents.count=3", "replications=1"])
-    return Live(scenario, "CoKernelFB", Terms(0.0, 2, TOKEN, REJOIN, start=False))
+    return Live(scenario, "CoKernelFB", Terms(0.0, 2, TOKEN, start=False))
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +119,7 @@ def test_what_is_read_is_a_frame_or_refused_in_a_sentence() -> None:
     said: dict[str, list[bytes]] = {UP: [], DOWN: []}
     asyncio.run(Proxied(one, recorded(said)).run(*SHARES))
     assert one.hub is not None
-    machine = one.hub._course.machine
+    machine = one.hub._machine
     found, odd = Counter[str](), list[str]()
     for seed in range(4000):
         tampering = Tampering(seed, [])
@@ -216,7 +215,7 @@ def test_a_station_that_comes_to_a_wrong_hub_ends_with_one_line(knows: bool) -> 
 
         async with served(hub) as port, asyncio.timeout(10):
             with pytest.raises((LiveError, *loading.BAD_INPUT)) as end:
-                await Station(Invitation("127.0.0.1", port, TOKEN, None, None, 0.2)).run()
+                await Station(Invitation("127.0.0.1", port, TOKEN, None, 0.2)).run()
         return str(end.value)
 
     for answer in answers:
