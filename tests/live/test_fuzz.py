@@ -162,7 +162,7 @@ LAST_WORDS: list[tuple[str, Callable[[list[Any]], list[Any]], str]] = [
 ]
 
 
-def test_a_report_that_does_not_fit_together_loses_its_station_and_the_run_ends() -> None:
+def test_a_report_that_does_not_fit_together_loses_its_station_and_the_run_goes_on() -> None:
     """And not the hub, which would wait forever for a report, or find out when it puts all of them together."""
 
     async def last_words(kind: str, change: Callable[[list[Any]], list[Any]]) -> Proxied:
@@ -182,14 +182,16 @@ def test_a_report_that_does_not_fit_together_loses_its_station_and_the_run_ends(
         (complaint,) = run.complaints
         assert complaint.startswith("agents 0 to 1 (process ")
         assert complaint.endswith(wrong)
-        assert "did not come back within 0.05 s" in str(run.ends[0])
+        assert run.ends[0] is None
         assert str(run.ends[1]) == f"the hub refuses: {complaint.partition('closed: ')[2]}"
 
 
 def origin_of(value: list[Any]) -> int:
-    """Number of the process that has recorded rows or a report."""
-    numbers = value[3][0] if value[2] == "rows" else value[6][5]
-    return int(numbers[0]) >> 40
+    """Number of the process that has recorded rows, or a report of pulls or agents; 0 where none are in it."""
+    if value[2] == "rows":
+        return int(value[3][0][0]) >> 40
+    marks, agents = value[6][5], value[12]
+    return int(marks[0]) >> 40 if marks else int(bool(agents) and agents[0][0] == 0)
 
 
 @pytest.mark.parametrize("knows", [False, True], ids=["stranger", "knows the token"])

@@ -104,7 +104,7 @@ def run(live: Live) -> RunResult:
     async def main() -> RunResult:
         await live.open()
         for _ in range(-(-live.scenario.agents.count // live.terms.share)):
-            live.join()
+            _ = live.join()
         return await live.result()
 
     return asyncio.run(main())

@@ -181,9 +181,13 @@ class Hub:
             )
             return
         self._say(f"{peer.words} is lost; the run goes on without it")
-        gone = Gone(peer.agents, self._pump.now)
+        gone = Gone(peer.agents, max(self._time, self._pump.now, *(row[1] for row in peer.rows[-1:])))
         for other in self._peers.here:
+            if self._virtual:
+                self._advance(other.origin, gone.time, AT_ONCE)
             other.session.post(gone)
+        if self._virtual:
+            self._advance(0, gone.time, AT_ONCE)
         self._give(gone.time, gone)
         self._finish_if_all_have_reported()
 

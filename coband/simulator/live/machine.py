@@ -102,9 +102,9 @@ class Machine:
         self.steps: dict[int, int] = {}  # of virtual time, by the number of events before
         self.rows: list[tr.PlainRow] = []
         self.names: Sequence[str] = ()
-        self.run = self._run_context()
-        self.clock = self.run.clock
         assembly = Assembly(self.plan, world, streams, None)
+        self.run = self._run_context(Down(assembly.gone))
+        self.clock = self.run.clock
         self.world, self.noising = assembly.veil(entry.algorithm, self.clock)
         self.wire = assembly.wire(self.clock, self.noising)
         self.progress = self._progress()
@@ -115,8 +115,8 @@ class Machine:
         self.transport = self._transport(Network(self.plan.network, streams), kinds, self._post)
         self._host(entry, assembly, streams)
 
-    def _run_context(self) -> RunContext:
-        network, down = self.plan.network, Down()
+    def _run_context(self, down: Down) -> RunContext:
+        network = self.plan.network
         ledger = Ledger(self.plan.agents.count, network.scalar_bits, network.header_bits)
         audit = LiveAudit(network.transport == "reliable", down)
         return RunContext(Clock(), tr.Trace(self._keep, self._first), ledger, audit, down)

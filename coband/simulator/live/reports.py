@@ -48,7 +48,7 @@ def _news(report: Report, told: Report) -> Report:
     """What is new in a report since an earlier one."""
     return report._replace(
         ledger=report.ledger._replace(rounds=tuple(set(report.ledger.rounds).difference(told.ledger.rounds))),
-        pulls=Pulls(*(column[len(old) :] for column, old in zip(report.pulls, told.pulls, strict=True))),
+        pulls=Pulls._make(column[len(old) :] for column, old in zip(report.pulls, told.pulls, strict=True)),
         lateness=report.lateness[len(told.lateness) :],
         transits=report.transits[len(told.transits) :],
         steps=report.steps[len(told.steps) :],
@@ -143,7 +143,7 @@ def whole(reports: Sequence[Report]) -> Report:
     columns = zip(*(report.pulls for report in reports), strict=True)
     return reports[-1]._replace(
         ledger=reports[-1].ledger._replace(rounds=tuple(rounds.items())),
-        pulls=Pulls(*(tuple(chain.from_iterable(column)) for column in columns)),
+        pulls=Pulls._make(tuple(chain.from_iterable(column)) for column in columns),
         lateness=tuple(chain.from_iterable(report.lateness for report in reports)),
         transits=tuple(chain.from_iterable(report.transits for report in reports)),
         steps=tuple(chain.from_iterable(report.steps for report in reports)),

@@ -43,7 +43,7 @@ class Assembly(HostAssembly):
     def run_context(self, sink: tr.Sink | None) -> RunContext:
         """The clock and empty accounts; ``sink``: where trace batches go, if the plan keeps a trace."""
         plan, network, clock = self._plan, self._plan.network, Clock()
-        down = Absent(clock, plan.agents.count, self._gone) if plan.agents.intermittent else Down(self._gone)
+        down = Absent(clock, plan.agents.count, self.gone) if plan.agents.intermittent else Down(self.gone)
         audit = Audit(network.transport == "reliable", down)
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
         trace = Trace(sink if plan.trace != tr.OFF else None)
@@ -125,7 +125,7 @@ class Assembly(HostAssembly):
             graph=self._graph,
             defence=plan.server.aggregate,
             noising=noising,
-            gone=self._gone,
+            gone=self.gone,
         )
 
     @property
