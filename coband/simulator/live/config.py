@@ -153,7 +153,7 @@ def refusal(variant: Variant) -> str | None:
         )
     if scenario.agents.intermittent or scenario.network.outages:
         return (
-            "in a live run agents are lost when their processes are killed; agents.availability and network.outages are "
+            "in a live run agents are lost when processes are killed; agents.availability and network.outages are "
             "for `coband run` (--set agents.availability=null, or leave them out)"
         )
     if scenario.checks == "full":
