@@ -19,7 +19,7 @@ ARGUMENTS = "FILE RUN NAME DIR KIND PAPER|CLAIM PAPER|FIGURE A B SEQ MESSAGE SQL
 """The arguments in their order: what is read comes first."""
 OTHER_NAMES = {"-o", "--output", "--output-dir", "--dest", "--format-json", "--jobs", "--overwrite", "--algorithm"}
 """Names for what has another name in other commands."""
-SEVERAL_METAVARS = {"--out": {"DIR", "FILE", "DIR|FILE"}, "--journal": {"DIR", "FILE"}}
+SEVERAL_METAVARS = {"--out": {"DIR", "FILE", "DIR|FILE"}}
 OWN_UNITS = {"--budget": {"HOURS", "JOBS"}}
 """Options that limit how long a command goes on, each in the unit that its metavar names."""
 ONE_OR_MORE = {"--format", "--replication"}
@@ -62,7 +62,7 @@ def test_shared_options_have_one_order(path: str) -> None:
 
 
 def test_options_of_several_commands_are_ordered_here() -> None:
-    own = "--agents --budget --format --file --dir --journal --port --token"
+    own = "--agents --budget --format --file --dir --port --token"
     # these stand in two subcommands of one command, or mean other things
     assert len(PAGES) > 30
     assert {name for name in NAMES if len(uses(name)) > 1} - set(own.split()) <= set(ORDER.split())

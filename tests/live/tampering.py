@@ -231,7 +231,7 @@ class Proxied:
         await self.one.open()
         async with served(self._connection) as port, asyncio.timeout(SECONDS):
             for share in shares:
-                invitation = Invitation("127.0.0.1", port, self.one.terms.token, share, None, 0.5)
+                invitation = Invitation("127.0.0.1", port, self.one.terms.token, share, 0.5)
                 self.one.tasks.append(asyncio.create_task(Station(invitation).run()))
                 await asyncio.sleep(0)  # they join in this order
             hub = asyncio.create_task(self.one.result())

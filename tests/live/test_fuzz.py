@@ -20,29 +20,28 @@ from tests.live.test_equality import LOSS
 from tests.live.together import SERIAL, TOKEN, Live, live
 
 SHARES = (2, 1)
-REJOIN = 0.05
 Make = Callable[[], Live]
 
 
 def serial() -> Live:
-    return live(SERIAL, "Async", ("schedule={kind: one_at_a_time, turns: 9}",), share=2, rejoin=REJOIN)
+    return live(SERIAL, "Async", ("schedule={kind: one_at_a_time, turns: 9}",), share=2)
 
 
 def lossy() -> Live:
     """With acknowledgements, repetitions, and messages that are given up."""
     changes = (*LOSS, "network.loss=0.4", "network.retransmission.max_attempts=2", "schedule={kind: rounds, turns: 4}")
-    return live(SERIAL, "Async", changes, share=2, rejoin=REJOIN)
+    return live(SERIAL, "Async", changes, share=2)
 
 
 def sums() -> Live:
     """With sums of squares, in real time."""
-    return live(SERIAL, "DisLin", ("schedule={kind: rounds, turns: 6}",), share=2, speed=0.002, rejoin=REJOIN)
+    return live(SERIAL, "DisLin", ("schedule={kind: rounds, turns: 6}",), share=2, speed=0.002)
 
 
 def phases() -> Live:
     """With messages from agent to agent."""
     scenario = loading.load("cope_kb/fixed_budget_same_quick", ["agents.count=3", "replications=1"])
-    return Live(scenario, "CoKernelFB", Terms(0.0, 2, TOKEN, REJOIN, start=False))
+    return Live(scenario, "CoKernelFB", Terms(0.0, 2, TOKEN, start=False))
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +119,7 @@ def test_what_is_read_is_a_frame_or_refused_in_a_sentence() -> None:
     said: dict[str, list[bytes]] = {UP: [], DOWN: []}
     asyncio.run(Proxied(one, recorded(said)).run(*SHARES))
     assert one.hub is not None
-    machine = one.hub._course.machine
+    machine = one.hub._machine
     found, odd = Counter[str](), list[str]()
     for seed in range(4000):
         tampering = Tampering(seed, [])
@@ -163,7 +162,7 @@ LAST_WORDS: list[tuple[str, Callable[[list[Any]], list[Any]], str]] = [
 ]
 
 
-def test_a_report_that_does_not_fit_together_loses_its_station_and_the_run_ends() -> None:
+def test_a_report_that_does_not_fit_together_loses_its_station_and_the_run_goes_on() -> None:
     """And not the hub, which would wait forever for a report, or find out when it puts all of them together."""
 
     async def last_words(kind: str, change: Callable[[list[Any]], list[Any]]) -> Proxied:
@@ -183,14 +182,16 @@ def test_a_report_that_does_not_fit_together_loses_its_station_and_the_run_ends(
         (complaint,) = run.complaints
         assert complaint.startswith("agents 0 to 1 (process ")
         assert complaint.endswith(wrong)
-        assert "did not come back within 0.05 s" in str(run.ends[0])
+        assert run.ends[0] is None
         assert str(run.ends[1]) == f"the hub refuses: {complaint.partition('closed: ')[2]}"
 
 
 def origin_of(value: list[Any]) -> int:
-    """Number of the process that has recorded rows or a report."""
-    numbers = value[3][0] if value[2] == "rows" else value[6][5]
-    return int(numbers[0]) >> 40
+    """Number of the process that has recorded rows, or a report of pulls or agents; 0 where none are in it."""
+    if value[2] == "rows":
+        return int(value[3][0][0]) >> 40
+    marks, agents = value[6][5], value[12]
+    return int(marks[0]) >> 40 if marks else int(bool(agents) and agents[0][0] == 0)
 
 
 @pytest.mark.parametrize("knows", [False, True], ids=["stranger", "knows the token"])
@@ -216,7 +217,7 @@ def test_a_station_that_comes_to_a_wrong_hub_ends_with_one_line(knows: bool) -> 
 
         async with served(hub) as port, asyncio.timeout(10):
             with pytest.raises((LiveError, *loading.BAD_INPUT)) as end:
-                await Station(Invitation("127.0.0.1", port, TOKEN, None, None, 0.2)).run()
+                await Station(Invitation("127.0.0.1", port, TOKEN, None, 0.2)).run()
         return str(end.value)
 
     for answer in answers:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.result import RunResult
@@ -13,7 +12,6 @@ from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live.config import Terms
 from coband.simulator.live.hub import Hub
-from coband.simulator.live.journal import Journal
 from coband.simulator.live.station import Invitation, Station
 
 TOKEN = "a token of tests"
@@ -62,16 +60,16 @@ class Live:
     hub: Hub | None = None
     port: int = 0
 
-    def join(self, journal: Path | None = None, agents: int | None = None) -> asyncio.Task[None]:
+    def join(self, agents: int | None = None) -> asyncio.Task[None]:
         """Start one more station."""
-        invitation = Invitation("127.0.0.1", self.port, self.terms.token, agents, journal, 10.0)
+        invitation = Invitation("127.0.0.1", self.port, self.terms.token, agents, 10.0)
         self.tasks.append(asyncio.create_task(Station(invitation).run()))
         return self.tasks[-1]
 
-    async def open(self, journal: Path | None = None) -> None:
+    async def open(self) -> None:
         """Open the port."""
-        job, kept = job_of(self.scenario, self.label), None if journal is None else Journal(journal)
-        self.hub = Hub(job, self.scenario, self.terms, self.said.append, lambda pulls: self.pulls(pulls), kept)
+        job = job_of(self.scenario, self.label)
+        self.hub = Hub(job, self.scenario, self.terms, self.said.append, lambda pulls: self.pulls(pulls))
         self.port = await self.hub.listen()
 
     async def result(self) -> RunResult:
@@ -106,7 +104,7 @@ def run(live: Live) -> RunResult:
     async def main() -> RunResult:
         await live.open()
         for _ in range(-(-live.scenario.agents.count // live.terms.share)):
-            live.join()
+            _ = live.join()
         return await live.result()
 
     return asyncio.run(main())

@@ -8,10 +8,9 @@ socket. Here alone are sockets, and clocks that decide anything.
   Its ``Pump`` gives it what its clock and its sessions bring;
 * ``transport``: links and retransmission, with the two ends in two processes;
 * ``schema``: everything that hub and stations say to each other; ``frames``, ``codec``: how it is written, and what of
-  it is accepted, exactly once over connections that break;
+  it is accepted;
 * ``listener``: who may say anything at all; ``config``: terms of a run, refusals, nodes that fail;
-* ``station``: a process with agents; ``hub``: the process with the server, to which all stations are connected, and
-  ``hub_state``: what it does, again a function of what it is given; ``journal``: what happened, to do it again;
+* ``station``: a process with agents; ``hub``: the process with the server, to which all stations are connected;
 * ``deployment``: starts all processes of a run, and jobs of a study; ``reports``, ``merging``: one trace, ledger and
   result of them all.
 """

@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from coband.simulator.arrays import TooLarge
 from coband.simulator.core.nodes.message import Message, NodeMistake
@@ -61,7 +61,7 @@ def called(node: Address) -> str:
     return "the server" if node == SERVER else f"agent {node}"
 
 
-PROTOCOL = 5
+PROTOCOL = 6
 """Version of what hub and stations say to each other."""
 SHORTEST_TOKEN = 16
 """Characters of a token where other machines can connect."""
@@ -79,27 +79,18 @@ class Terms:
         speed: seconds of one unit of simulated time; 0 for virtual time.
         share: agents of each station, unless it asks for another number.
         token: what stations show.
-        rejoin: so many seconds a station that is lost is waited for.
         largest: bytes of the largest frame.
         host, port: where stations connect; port 0: any that is free.
         start: whether this machine's own stations are started; False: all come from elsewhere.
-        journals: directory of journals, from which a hub that was killed goes on; None: it cannot.
     """
 
     speed: float
     share: int
     token: str
-    rejoin: float = 30.0
     largest: int = frames.LARGEST
     host: str = "127.0.0.1"
     port: int = 0
     start: bool = True
-    journals: Path | None = None
-
-    def facts(self, scenario: str, algorithm: str, replication: int) -> dict[str, Any]:
-        """What a journal says of its run; it goes on only where all of it is the same."""
-        run = {"scenario": scenario, "algorithm": algorithm, "replication": replication}
-        return {**run, "--speed": self.speed, "--agents-per-process": self.share}
 
 
 def is_exposed(host: str) -> bool:
@@ -162,7 +153,7 @@ def refusal(variant: Variant) -> str | None:
         )
     if scenario.agents.intermittent or scenario.network.outages:
         return (
-            "in a live run nodes go down when their processes are killed; agents.availability and network.outages are "
+            "in a live run agents are lost when processes are killed; agents.availability and network.outages are "
             "for `coband run` (--set agents.availability=null, or leave them out)"
         )
     if scenario.checks == "full":

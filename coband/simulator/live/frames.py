@@ -1,9 +1,9 @@
 """Frames as bytes, and bytes as frames: a length of four bytes, then (kind, fields ...), checked against the schema.
 
-In a session it is (``NUMBERED``, number, kind, fields ...). Other frames are about the connection, and not repeated.
+In a session it is (``NUMBERED``, number, kind, fields ...). Other frames are about the connection.
 
-A session carries frames in order and exactly once, over connections that may break and come again: frames are numbered
-and kept until the other end has said that it has them. After a break each end says how many it has.
+A session is what a hub and a station say to each other after the greeting; its frames are numbered, so that each end
+knows whether the other has handled all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import asyncio
 import socket
 import struct
 from asyncio import StreamWriter
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -117,8 +116,8 @@ class Reader:
             raise WireError("a frame of a session without its number and kind")
         return value[1], _checked(self._numbered, value[2:])
 
-    def again(self, value: Any) -> Frame:
-        """A frame of its ``parts``, as a journal has them.
+    def frame(self, value: Any) -> Frame:
+        """A frame of its ``parts``.
 
         Raises:
             WireError: they are none.
@@ -164,57 +163,40 @@ class Session:
         received: frames received so far.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, writer: StreamWriter) -> None:
         self.sent = self.received = 0
-        self._kept: deque[tuple[int, bytes]] = deque()
-        self._writer: StreamWriter | None = None
-
-    @property
-    def connected(self) -> bool:
-        return self._writer is not None
+        self._writer = writer
 
     def post(self, frame: Frame) -> None:
-        """Send a frame, now or when there is a connection."""
+        """Send a frame."""
         self.sent += 1
-        raw = written(frame, self.sent)
-        self._kept.append((self.sent, raw))
-        self._write(raw)
+        self._write(written(frame, self.sent))
 
     def say(self, frame: Frame) -> None:
-        """Send a frame about the connection, if there is one."""
+        """Send a frame about the connection."""
         self._write(written(frame))
 
     def _write(self, raw: bytes) -> None:
-        if self._writer is not None and not self._writer.is_closing():
+        if not self._writer.is_closing():
             self._writer.write(raw)
 
-    def is_next(self, number: int) -> bool:
-        """Whether a frame that has come is the one that is due; False if it had come before.
+    def receive(self, number: int) -> None:
+        """Count a frame that has come.
 
         Raises:
-            WireError: frames are missing before it.
+            WireError: it is not the one that is due.
         """
-        if number > self.received + 1:
+        if number != self.received + 1:
             raise WireError(f"frame {number} where frame {self.received + 1} was due")
-        return number > self.received
+        self.received = number
 
-    def settle(self, received: int) -> None:
-        """The other end has the frames up to this number.
+    def check(self, status: schema.Status) -> None:
+        """Refuse a status that cannot be.
 
         Raises:
-            WireError: it cannot have so many.
+            WireError: why.
         """
-        if received > self.sent:
-            raise WireError(f"{received} frames received of {self.sent} sent")
-        while self._kept and self._kept[0][0] <= received:
-            self._kept.popleft()
-
-    def resume(self, writer: StreamWriter, received: int) -> None:
-        """Go on over a new connection, whose other end has the frames up to this number."""
-        self.settle(received)
-        self._writer = writer
-        for _, raw in self._kept:
-            writer.write(raw)
-
-    def broken(self) -> None:
-        self._writer = None
+        if status.handled > self.sent:
+            raise WireError(f"{status.handled} frames received of {self.sent} sent")
+        if status.sent != self.received:
+            raise WireError(f"a status after {status.sent} frames, where {self.received} have come")

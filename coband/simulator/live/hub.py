@@ -1,36 +1,52 @@
 """The process with the server: stations connect to it, and it passes on what they send to each other.
 
 It also decides when the run begins, when it has come to its end, and, with virtual time, when time goes on: when all
-frames that were sent have been handled, and nobody has anything left to do.
+frames that were sent have been handled, and nobody has anything left to do. A station whose connection ends is lost:
+its agents are gone, as if they had left.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from asyncio import StreamReader, StreamWriter
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
-from typing import Any
 
-from coband.simulator.core.clock.clock import NEVER_DUE
+from coband.simulator.core.clock.clock import NEVER_DUE, Due
+from coband.simulator.core.nodes.node import SERVER, Address
+from coband.simulator.core.packet import Packet
+from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.core.records.trace import Sink, Trace
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import Job, OnPull
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live import frames, schema
-from coband.simulator.live.codec import WireError, pack, unpack
+from coband.simulator.live.codec import WireError
 from coband.simulator.live.config import LiveError, Terms
-from coband.simulator.live.frames import FROM_STATION, named, parts, written
-from coband.simulator.live.hub_state import Course, Peer
-from coband.simulator.live.journal import Journal
+from coband.simulator.live.frames import FROM_STATION, named, written
 from coband.simulator.live.listener import Door, part
-from coband.simulator.live.machine import Pump
+from coband.simulator.live.machine import AT_ONCE, Given, Machine, Pump, Share, check_passing, receiver
 from coband.simulator.live.merging import MergedTrace, Part, result_of
-from coband.simulator.live.reports import report_of
+from coband.simulator.live.peers import Peer, Peers
+from coband.simulator.live.reports import report_of, whole
+from coband.simulator.live.schema import (
+    Advance,
+    Copy,
+    Failed,
+    Finish,
+    Gone,
+    Hello,
+    Passing,
+    Report,
+    Rows,
+    Start,
+    Status,
+)
 
-LAST_SECONDS = 3.0
-"""So long stations are waited for when a run is interrupted."""
+CLOSING_SECONDS = 3.0
+"""So long connections may take to close."""
+AHEAD_SECONDS = 3600.0
+"""So far may a station's clock be ahead; what it sends takes the server's clock along."""
 
 
 class Hub:
@@ -39,75 +55,22 @@ class Hub:
     Args:
         say: tells the user something, in one line.
         on_pull: called now and then with the number of pulls so far.
-        journal: of this run; what it does is written there, what is there already is done again first. None: nowhere.
-
-    Attributes:
-        alone: whether no station looks for it: nothing was there to be done again, or all stations were sent away.
     """
 
     def __init__(
-        self,
-        job: Job,
-        scenario: Scenario,
-        terms: Terms,
-        say: Callable[[str], None],
-        on_pull: OnPull | None,
-        journal: Journal | None = None,
+        self, job: Job, scenario: Scenario, terms: Terms, say: Callable[[str], None], on_pull: OnPull | None
     ) -> None:
         self._job, self._scenario, self._terms, self._say, self._on_pull = job, scenario, terms, say, on_pull
-        self._journal = journal
-        self._course = Course(job, scenario, terms)
-        self._pump = Pump(self._course.machine, terms.speed, self._consider, self.fail, journal)
-        self._considering = False
+        self._agents, self._virtual = scenario.agents.count, not terms.speed
+        self._ahead = AHEAD_SECONDS / terms.speed if terms.speed else 0.0
+        self._time, self._steps = 0.0, 0  # of virtual time
+        self._machine = Machine(Share(scenario, job, 0, frozenset([SERVER])), self._post)
+        self._pump = Pump(self._machine, terms.speed, self._consider, self.fail)
+        self._peers = Peers(self._agents, terms.share)
+        self._held: list[tuple[Address, Passing, Packet | None]] = []  # sent by the process whose step it was
+        self._considering = self._finishing = False
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._losses: dict[int, asyncio.TimerHandle] = {}
-        self.alone = True
-        self._port = self._replayed()
-        self._door = Door(self._terms.token, self._attend, say, self.fail)
-
-    def _replayed(self) -> int:
-        """Do again what the journal says; returns the port to open."""
-        if self._journal is None:
-            return self._terms.port
-        told, entries = self._journal.read()
-        if told is None:
-            return self._terms.port
-        self._terms = replace(self._terms, token=told["token"])
-        now = 0.0
-        for now, raw in entries:
-            if not raw:
-                self._course.machine.run_due(now)
-                continue
-            action = unpack(raw)
-            if action[0] == "frame":
-                action = (*action[:3], FROM_STATION.again(action[3:]))
-            with suppress(WireError):  # its sender was told when it happened
-                self._course.do(now, action)
-        self.alone, self._pump.epoch = self._course.suspended, self._course.epoch
-        if self.alone and self._course.epoch is not None:
-            self._pump.epoch = asyncio.get_running_loop().time() - now * self._terms.speed
-        self._act("restarted", now, self._pump.epoch)
-        for peer in self._course.peers:
-            self._wait_for(peer)
-        return int(told["port"])
-
-    def _act(self, *action: Any, now: float | None = None) -> None:
-        """Do something, and all that is due then."""
-        now = self._pump.now if now is None else now
-        if self._journal is not None:
-            *words, last = action
-            self._journal.write(now, pack((*words, *parts(last)) if isinstance(last, schema.Frame) else action))
-        self._course.do(now, action)
-        if self._course.failure is not None:
-            self.fail(self._course.failure)
-        if self._course.reported:
-            self._end()
-        if self._course.epoch is not None:
-            self._pump.drain()
-
-    @property
-    def token(self) -> str:
-        return self._terms.token
+        self._door = Door(terms.token, self._attend, say, self.fail)
 
     async def listen(self) -> int:
         """Open the port; returns its number.
@@ -115,94 +78,61 @@ class Hub:
         Raises:
             UnsupportedScenario: it cannot be opened.
         """
-        self._port = await self._door.open(self._terms.host, self._port)
-        if self._journal is not None and not self._journal.begun:
-            job = self._job
-            facts = self._terms.facts(self._scenario.to_yaml(), job.entry or job.label, job.replication)
-            self._journal.begin({"run": facts, "port": self._port, "token": self._terms.token})
-        if self._course.reported:
-            self._end()
-        return self._port
+        return await self._door.open(self._terms.host, self._terms.port)
 
     async def run(self, sink: Sink | None) -> RunResult:
         """Wait for the end of the run.
 
         Raises:
-            LiveError: a station failed, or was lost for good.
+            LiveError: a station failed, or all were lost.
             InvariantViolation: something was lost or counted twice.
         """
         try:
             await self._ended
         except asyncio.CancelledError:
-            await self._keep_what_there_is(sink)
+            if sink is not None:  # interrupted: what there is of the trace
+                trace = Trace(sink)
+                MergedTrace(trace, self._parts(), whole=False)
+                trace.flush()
             raise
-        return result_of(self._course.machine, self._parts(), sink)
+        gone = [agent for peer in self._peers if not peer.reported for agent in peer.agents]
+        return result_of(self._machine, self._parts(), sink, gone)
 
     def _parts(self) -> list[Part]:
-        machine, peers = self._course.machine, self._course.peers
-        own = Part(machine.rows, report_of(machine))
-        return [own, *(Part(peer.rows, peer.report) for peer in peers if peer.report is not None)]
-
-    async def _keep_what_there_is(self, sink: Sink | None) -> None:
-        """Store the trace of a run that was interrupted, as far as stations still send theirs."""
-        self._ended = asyncio.get_running_loop().create_future()
-        self._leave(suspended=self.alone or all(peer.writer is not None for peer in self._course.peers))
-        if not self._course.finishing:
-            self._act("finish", True)
-        await asyncio.wait([self._ended], timeout=LAST_SECONDS)
-        if sink is not None:
-            trace = Trace(sink)
-            MergedTrace(trace, self._parts(), whole=False)
-            trace.flush()
-
-    def _leave(self, suspended: bool) -> None:
-        """Leave the journal as it is: the run can go on from here; ``suspended``: all stations are sent away."""
-        if self._journal is not None:
-            with suppress(LiveError):  # no room is no reason to say nothing to stations
-                if suspended:
-                    self._journal.write(self._pump.now, pack(("suspended",)))
-            self._journal.close()
+        own = Part(self._machine.rows, report_of(self._machine))
+        return [own, *(Part(peer.rows, whole(peer.reports)) for peer in self._peers if peer.reports)]
 
     async def close(self) -> None:
         self._ended.cancel()
         self._pump.stop()
-        for handle in self._losses.values():
-            handle.cancel()
-        await self._door.close(LAST_SECONDS)
-        if self._journal is not None:
-            self._journal.close()
+        await self._door.close(CLOSING_SECONDS)
 
     def fail(self, error: BaseException) -> None:
         """End the run with an error, and tell stations from elsewhere."""
         if not self._ended.done():
             self._ended.set_exception(error)
-            self._leave(suspended=True)
-            for peer in self._course.peers:
+            for peer in self._peers.here:
                 peer.session.say(schema.Bye() if self._terms.start else schema.Over(str(error).partition("\n")[0]))
 
     # --- connections
 
-    async def _attend(self, hello: schema.Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of a station."""
+    async def _attend(self, hello: Hello, reader: StreamReader, writer: StreamWriter) -> None:
+        """The connection of a station."""
         try:
-            wanted = self._course.peers.wanted(hello)
+            peer = self._peers.admit(hello, writer)
         except LiveError as refusal:
             self._say(f"a station was refused: {refusal}")
             writer.write(written(schema.Refused(str(refusal))))
             return
-        if isinstance(wanted, int):
-            self._act("peer", wanted, hello.name)
-        peer = self._course.peers.newest if isinstance(wanted, int) else wanted
-        peer.name, peer.writer = hello.name, writer
         writer.write(written(self._welcome(peer)))
         try:
             await self._listen_to(peer, reader, writer)
         except WireError as error:
             self._say(f"{peer.words}: connection closed: {error}")
-            self._lost(peer, writer)
+            self._lose(peer)
             await part(str(error), reader, writer)
         finally:
-            self._lost(peer, writer)
+            self._lose(peer)
 
     def _welcome(self, peer: Peer) -> schema.Welcome:
         job = self._job
@@ -213,67 +143,128 @@ class Hub:
             origin=peer.origin,
             agents=peer.agents,
             speed=self._terms.speed,
-            epoch=self._pump.epoch,
-            received=peer.session.received,
             largest=self._terms.largest,
         )
 
-    async def _listen_to(self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _listen_to(self, peer: Peer, reader: StreamReader, writer: StreamWriter) -> None:
         while True:
             number, frame = FROM_STATION.read(await frames.read(reader, self._terms.largest))
             if isinstance(frame, schema.Ping):
                 writer.write(written(schema.Pong(asyncio.get_running_loop().time())))
                 await writer.drain()
             elif isinstance(frame, schema.Ready) and not peer.ready:
-                peer.session.resume(writer, frame.received)
-                self._joined(peer)
-            elif not peer.ready or isinstance(frame, schema.Ready | schema.Hello):
+                peer.ready = True
+                if self._peers.complete:
+                    self._start()
+            elif not peer.ready or isinstance(frame, schema.Ready | Hello):
                 raise WireError(f"{named(frame)} {'after' if peer.ready else 'before'} the station was ready")
-            elif isinstance(frame, schema.Status):
+            elif isinstance(frame, Status):
                 self._take_status(peer, frame)
             else:
-                self._act("frame", peer.origin, number, frame)
+                peer.session.receive(number)
+                self._take(peer, frame)
 
-    def _joined(self, peer: Peer) -> None:
-        peer.ready = True
-        if (handle := self._losses.pop(peer.origin, None)) is not None:
-            handle.cancel()
-            self._say(f"{peer.words} is back")
-        if peer.origin in self._course.down:
-            self._act("state", peer.origin, True)
-        if self._course.epoch is None and self._course.peers.complete:
-            self._pump.epoch = asyncio.get_running_loop().time()
-            self._act("start", self._pump.epoch, now=0.0)
+    def _start(self) -> None:
+        epoch = self._pump.epoch = asyncio.get_running_loop().time()
+        for peer in self._peers.here:
+            peer.session.post(Start(epoch))
+        self._pump.frame(Start(epoch))
 
-    def _lost(self, peer: Peer, writer: asyncio.StreamWriter) -> None:
-        """A connection has ended: its agents are down until it comes again."""
-        if peer.writer is not writer:
+    def _lose(self, peer: Peer) -> None:
+        """A connection has ended; before its last report this loses the station's agents."""
+        if self._ended.done() or peer.reported or peer.lost:
             return
-        peer.writer = None
-        if self._ended.done() or peer.report is not None:
+        peer.lost = True
+        if self._pump.epoch is None or not self._peers.here:
+            self.fail(
+                LiveError(f"{peer.words} was lost{', as all others' if self._pump.epoch else ' before the start'}")
+            )
             return
-        was_ready, peer.ready = peer.ready, False
-        peer.session.broken()
-        if was_ready and self._course.epoch is not None:
-            self._act("state", peer.origin, False)
-        self._say(f"{peer.words} is lost; waiting {self._terms.rejoin:g} s for it")
-        self._wait_for(peer)
+        self._say(f"{peer.words} is lost; the run goes on without it")
+        gone = Gone(peer.agents, max(self._time, self._pump.now, *(row[1] for row in peer.rows[-1:])))
+        for other in self._peers.here:
+            if self._virtual:
+                self._advance(other.origin, gone.time, AT_ONCE)
+            other.session.post(gone)
+        if self._virtual:
+            self._advance(0, gone.time, AT_ONCE)
+        self._give(gone.time, gone)
+        self._finish_if_all_have_reported()
 
-    def _wait_for(self, peer: Peer) -> None:
-        """End the run if a station that is not here does not come in time."""
-        rejoin = self._terms.rejoin
-        gone = LiveError(f"{peer.words} was lost, and did not come back within {rejoin:g} s")
-        self._losses[peer.origin] = asyncio.get_running_loop().call_later(rejoin, self.fail, gone)
+    # --- frames
+
+    def _take(self, peer: Peer, frame: schema.Frame) -> None:
+        """A numbered frame of a station, in its turn."""
+        if isinstance(frame, Failed):
+            text = f"{peer.words}: {frame.text}"
+            self.fail(InvariantViolation(text) if frame.how == "violated" else LiveError(text))
+        elif isinstance(frame, Rows | Report):
+            if self._pump.epoch is None:
+                raise WireError(f"{named(frame)} before the start")
+            if isinstance(frame, Report) and frame.agents and not self._finishing:
+                raise WireError("a last report before it was asked for")
+            peer.record(frame, self._agents, self._machine.kinds)
+            self._finish_if_all_have_reported()
+        else:
+            assert isinstance(frame, Passing)
+            self._forward(peer, frame)
+
+    def _forward(self, peer: Peer, frame: Passing) -> None:
+        """Give a frame between transports to the server's machine, or to the station of its receiver."""
+        transport, target = self._machine.transport, receiver(frame)
+        check_passing(frame, self._agents, transport.takes)
+        source = frame.source if target == frame.destination else frame.destination
+        if source not in peer.agents:
+            raise WireError(f"{named(frame)} of node {source}, which is not of this station")
+        packet = transport.packet_of(frame) if isinstance(frame, Copy) else None
+        if self._pump.epoch is None:
+            raise WireError(f"{named(frame)} before the start")
+        if frame.time > (latest := self._time if self._virtual else self._pump.now + self._ahead):
+            raise WireError(f"{named(frame)} of time {frame.time:.9g}, before which {latest:.9g} comes")
+        if self._virtual:
+            self._held.append((target, frame, packet))
+        else:
+            self._hand_over(target, frame, packet)
+
+    def _hand_over(self, target: Address, frame: Passing, packet: Packet | None) -> None:
+        if target == SERVER:
+            if self._virtual:
+                self._advance(0, self._time, AT_ONCE)
+            self._give(self._pump.now, frame, packet)
+        elif packet is not None and target in self._machine.run.down.gone:
+            self._machine.transport.lose(packet)
+        else:
+            self._post(target, frame)
+
+    def _give(self, now: float, frame: Given, packet: Packet | None = None) -> None:
+        """Give the server's machine a frame, and let it do what is due then."""
+        self._machine.take(now, frame, packet)
+        self._pump.drain()
+
+    def _post(self, node: Address, frame: Passing) -> None:
+        peer = self._peers.of(node)
+        if peer.lost:
+            return
+        if self._virtual:
+            self._advance(peer.origin, self._time, AT_ONCE)
+        peer.session.post(frame)
+
+    def _advance(self, origin: int, time: float, until: Due) -> None:
+        """Let virtual time go on in a process, one at a time, as the one clock of the simulator does."""
+        self._time, self._steps = time, self._steps + 1
+        frame = Advance(time, self._steps, until)
+        if origin:
+            self._peers.at(origin).session.post(frame)
+        else:
+            self._machine.take(time, frame)
 
     # --- how far everybody is
 
-    def _take_status(self, peer: Peer, status: schema.Status) -> None:
-        if status.sent != peer.session.received:
-            raise WireError(f"a status after {status.sent} frames, where {peer.session.received} have come")
-        peer.session.settle(status.handled)
+    def _take_status(self, peer: Peer, status: Status) -> None:
+        peer.session.check(status)
         peer.status = status
         if self._on_pull is not None:
-            self._on_pull(sum(peer.status.pulls for peer in self._course.peers))
+            self._on_pull(sum(peer.status.pulls for peer in self._peers))
         self._consider()
 
     def _consider(self) -> None:
@@ -289,26 +280,30 @@ class Hub:
 
     def _go_on(self) -> bool:
         """Hand over what was sent, go to the next moment of virtual time, or to the end; False: there is no need."""
-        course, machine = self._course, self._course.machine
-        settled = all(peer.idle for peer in course.peers) and not self._pump.due
-        if course.epoch is None or course.finishing or not settled:
+        here = self._peers.here
+        settled = all(peer.idle for peer in here) and not self._pump.due
+        if self._pump.epoch is None or self._finishing or not settled or self._ended.done():
             return False
-        dues = [machine.next_due, *(peer.status.due for peer in course.peers)]
-        first = min(dues)
-        if course.held:
-            self._act("hand over")
+        dues = {0: self._machine.next_due, **{peer.origin: peer.status.due for peer in here}}
+        origin = min(dues, key=dues.__getitem__)
+        first = dues.pop(origin)
+        if self._held:
+            held, self._held = self._held, []
+            for one in held:
+                self._hand_over(*one)
         elif first == NEVER_DUE:
-            self._act("finish", False)
+            self._finishing = True
+            for peer in here:
+                peer.session.post(Finish())
         elif self._terms.speed:
             return False
         else:
-            origin = dues.index(first)
-            others = min((math.nextafter(first[0], math.inf), -1, 0), *dues[:origin], *dues[origin + 1 :])
-            self._act("advance", origin, first[0], others)
+            self._advance(origin, first[0], min((math.nextafter(first[0], math.inf), -1, 0), *dues.values()))
+        self._pump.drain()
         return True
 
-    def _end(self) -> None:
-        for peer in self._course.peers:
-            peer.session.say(schema.Bye())
-        if not self._ended.done():
+    def _finish_if_all_have_reported(self) -> None:
+        if self._finishing and not self._ended.done() and all(peer.reported for peer in self._peers.here):
+            for peer in self._peers.here:
+                peer.session.say(schema.Bye())
             self._ended.set_result(None)

@@ -1,7 +1,7 @@
 """The nodes of one process with all that is around them: a function of the frames and times that it is given.
 
 A machine knows neither sockets nor clocks. Given the same frames at the same times, and its events run at the same
-times, it does the same and sends the same; so a process that was killed is made again from its journal.
+times, it does the same and sends the same.
 
 The pump drives a machine: it hands over frames as they come, and runs events when the clock on the wall says so.
 Simulated time is the time since the start in units of ``speed`` seconds. With a speed of 0 time is virtual: it stands
@@ -31,12 +31,11 @@ from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.run_context import Down, RunContext
 from coband.simulator.experiments.runs.job import Job, entry_of, graph_and_world, plan
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.live.codec import Codec, WireError, pack
+from coband.simulator.live.codec import Codec, WireError
 from coband.simulator.live.config import explain, guard
-from coband.simulator.live.frames import named, parts
-from coband.simulator.live.journal import Journal
+from coband.simulator.live.frames import named
 from coband.simulator.live.payloads import PayloadCodec
-from coband.simulator.live.schema import Ack, Advance, Copy, Kinds, Passing, Skipped, Start
+from coband.simulator.live.schema import Ack, Advance, Copy, Gone, Kinds, Passing, Skipped, Start
 from coband.simulator.live.transport import LiveAudit, LiveReliable, LocalRouter, OverSockets, Post
 from coband.simulator.scenario_errors import RAISED
 
@@ -44,6 +43,8 @@ NUMBERS = 1 << 40
 """Events and messages of process p are numbered from p times this."""
 AT_ONCE: Due = (0.0, -1, 0)
 """Before everything that is due."""
+Given = Passing | Start | Advance | Gone
+"""What a machine is given."""
 BACKWARD = Ack | Skipped
 """What goes from the receiver of a message to its sender."""
 
@@ -101,9 +102,9 @@ class Machine:
         self.steps: dict[int, int] = {}  # of virtual time, by the number of events before
         self.rows: list[tr.PlainRow] = []
         self.names: Sequence[str] = ()
-        self.run = self._run_context()
-        self.clock = self.run.clock
         assembly = Assembly(self.plan, world, streams, None)
+        self.run = self._run_context(Down(assembly.gone))
+        self.clock = self.run.clock
         self.world, self.noising = assembly.veil(entry.algorithm, self.clock)
         self.wire = assembly.wire(self.clock, self.noising)
         self.progress = self._progress()
@@ -114,8 +115,8 @@ class Machine:
         self.transport = self._transport(Network(self.plan.network, streams), kinds, self._post)
         self._host(entry, assembly, streams)
 
-    def _run_context(self) -> RunContext:
-        network, down = self.plan.network, Down()
+    def _run_context(self, down: Down) -> RunContext:
+        network = self.plan.network
         ledger = Ledger(self.plan.agents.count, network.scalar_bits, network.header_bits)
         audit = LiveAudit(network.transport == "reliable", down)
         return RunContext(Clock(), tr.Trace(self._keep, self._first), ledger, audit, down)
@@ -194,7 +195,7 @@ class Machine:
         except RAISED as error:
             explain(error, self._who)
 
-    def check(self, frame: Passing | Start | Advance) -> Packet | None:
+    def check(self, frame: Given) -> Packet | None:
         """Refuse a frame that has no place here; returns the packet that is in a copy.
 
         Raises:
@@ -204,12 +205,16 @@ class Machine:
             raise WireError(f"{named(frame)} {'after' if self._begun else 'before'} the start")
         if isinstance(frame, Start | Advance):
             return None
+        if isinstance(frame, Gone):
+            if not self.share.nodes.isdisjoint(frame.agents) or max(frame.agents) >= self.plan.agents.count:
+                raise WireError("a gone of agents that are here, or not in this run")
+            return None
         check_passing(frame, self.plan.agents.count, self.transport.takes)
         if receiver(frame) not in self.share.nodes:
             raise WireError(f"{named(frame)} for node {receiver(frame)}, which is not in this process")
         return self.transport.packet_of(frame) if isinstance(frame, Copy) else None
 
-    def take(self, now: float, frame: Passing | Start | Advance, packet: Packet | None = None) -> None:
+    def take(self, now: float, frame: Given, packet: Packet | None = None) -> None:
         """Take a frame from another process.
 
         Args:
@@ -225,7 +230,7 @@ class Machine:
         except RAISED as error:
             explain(error, self._who)
 
-    def _take(self, now: float, frame: Passing | Start | Advance, packet: Packet | None) -> None:
+    def _take(self, now: float, frame: Given, packet: Packet | None) -> None:
         if isinstance(frame, Copy):
             assert packet is not None
             self.transport.transits.append(max(0.0, now - frame.time))
@@ -236,15 +241,21 @@ class Machine:
         elif isinstance(frame, Advance):
             self.until, self.steps[self.run.trace.events] = frame.until, frame.step
             self.clock.advance(now, frame.step << 32)
+        elif isinstance(frame, Gone):
+            self._lose(frame.agents)
         else:
             self.transport.settle(frame)
 
-    def note_state(self, now: float, nodes: Iterable[Address], up: bool) -> None:
-        """Take note that nodes of other processes have gone down or come up."""
-        self.clock.advance(max(now, self.clock.now))
-        for node in nodes:
-            (self.run.down.discard if up else self.run.down.add)(node)
-            self.run.trace.record(self.clock.now, tr.UP if up else tr.DOWN, node)
+    def _lose(self, agents: Iterable[Address]) -> None:
+        """Agents of another process are gone for good, as if they had left; whoever waits for them notices."""
+        down, own = self.run.down, self.share.nodes
+        for agent in agents:
+            for nodes in (down, down.gone, down.left):
+                nodes.add(agent)
+            cause = self.run.trace.record(self.clock.now, tr.DOWN, agent) if self.share.origin == 0 else tr.NONE
+            self.transport.went(agent)
+            for node in own if self.server is None else own & {SERVER}:
+                self.hosts[node].on_silence(agent, cause)
 
     @property
     def pulls(self) -> int:
@@ -279,7 +290,6 @@ class Pump:
         speed: seconds of one unit of simulated time; 0 for virtual time.
         after: called when all that is due is done.
         fail: called when an event of the machine raises an exception.
-        journal: what the machine is given is written there first; None: nowhere.
 
     Attributes:
         epoch: time of the event loop at which the run began; None before.
@@ -291,9 +301,8 @@ class Pump:
         speed: float,
         after: Callable[[], None],
         fail: Callable[[BaseException], None],
-        journal: Journal | None = None,
     ) -> None:
-        self._machine, self._speed, self._after, self._fail, self._journal = machine, speed, after, fail, journal
+        self._machine, self._speed, self._after, self._fail = machine, speed, after, fail
         self.epoch: float | None = None
         self._timer: asyncio.Handle | None = None
 
@@ -311,7 +320,7 @@ class Pump:
         due = self._machine.next_due
         return due[0] <= self.now if self._speed else due < self._machine.until
 
-    def frame(self, frame: Passing | Start | Advance) -> None:
+    def frame(self, frame: Given) -> None:
         """Give the machine a frame.
 
         Raises:
@@ -319,8 +328,6 @@ class Pump:
         """
         now = frame.time if isinstance(frame, Advance) else 0.0 if isinstance(frame, Start) else self.now
         packet = self._machine.check(frame)
-        if self._journal is not None:
-            self._journal.write(now, pack(parts(frame)))
         try:
             self._machine.take(now, frame, packet)
         except RAISED as error:
@@ -345,8 +352,6 @@ class Pump:
             if loop.time() > until:
                 self._timer = loop.call_soon(self.drain)
                 return
-            if self._journal is not None:
-                self._journal.write(now)
             machine.run_due(now)
         if self.epoch is not None and self._speed and machine.next_due != NEVER_DUE:
             self._timer = loop.call_at(self.epoch + machine.next_due[0] * self._speed, self.drain)

@@ -6,7 +6,7 @@ process that takes a message goes on at the time of its sending at least, so cau
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -24,7 +24,7 @@ from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.result import Ended, RunResult
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.experiments.runs.job import entry_of
-from coband.simulator.live.machine import Machine
+from coband.simulator.live.machine import NUMBERS, Machine
 from coband.simulator.live.schema import AgentFacts, Report
 from coband.simulator.metrics import by_name
 
@@ -120,6 +120,25 @@ class MergedTrace:
         if event == tr.SEND:
             self.sends.append((self.numbers[seq], scalars * int(value)))
 
+    def drop(self, send: tr.PlainRow, kind: str, receiver: Address) -> None:
+        """Record at the end that a copy of a send was lost, as a process was."""
+        seq, _, _, node, _, message, _, _, scalars, hop, round, version, _, _, _ = send
+        self._trace.record(
+            self._now,
+            tr.DROP,
+            node,
+            receiver,
+            message=self._messages[message],
+            cause=self.numbers[seq],
+            kind=self._trace.names[kind],
+            scalars=scalars,
+            hop=hop,
+            round=round,
+            version=version,
+            value=1.0,
+            reason=self._trace.names["down"],
+        )
+
 
 def _step_of_each(part: Part) -> list[int]:
     """The step of virtual time in which each event of a process happened; 0 where time is real."""
@@ -136,6 +155,10 @@ class Ending(ClosestDecision):
 
     def of_agents(self) -> list[float | None]:
         return self._found
+
+
+UNKNOWN = AgentFacts(0, 0, 0, None, 0, {}, {}, {}, (), None)
+"""What is known of an agent whose process was lost."""
 
 
 class Reported(Client):
@@ -175,13 +198,14 @@ class ReportedBatchAgent(Reported, BatchAgent):
         return dict(self.facts.hindsight)
 
 
-def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> RunResult:
+def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None, gone: Sequence[Address] = ()) -> RunResult:
     """The result of a run.
 
     Args:
         machine: with the server.
         parts: what all processes have recorded, by their numbers; the first is the machine's own.
         sink: takes the trace.
+        gone: agents whose process was lost.
 
     Raises:
         InvariantViolation: a message or a pull is lost, or counted twice.
@@ -191,15 +215,17 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
     ledger, audit = _ledger(machine, parts), _audit(machine, parts)
     progress = _progress(machine, parts, merged, ledger)
     agents = _agents(machine, parts)
+    if gone:
+        _lose_on_the_way(merged, parts, audit, gone)
     audit.at_end()
     applied = 0 if machine.server is None else machine.server.applied
     unshared = sum(agent.unshared for agent in agents)
-    check_pulls(progress.made - progress.outstanding, unshared, applied, audit.lost_for_good)
+    check_pulls(progress.made - progress.outstanding, unshared, applied, audit.lost_for_good or bool(gone))
     if machine.noising is not None:
         for part in parts[1:]:
             machine.noising.tell(part.report.spent, part.report.clipped)
     ended = Ended(
-        RunContext(machine.clock, trace, ledger, audit),
+        RunContext(machine.clock, trace, ledger, audit, machine.run.down),
         progress,
         machine.world,
         None,
@@ -215,6 +241,48 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
     result = ended.result()
     result.totals |= _overheads(parts)
     return result
+
+
+class Sends:
+    """The copies of every message, and how many of them have come to an end."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, tr.PlainRow] = {}
+        self._open: Counter[int] = Counter()
+        self._reached: dict[int, set[Address]] = defaultdict(set)
+
+    def note(self, parts: Sequence[Part]) -> None:
+        """Take note of what all processes have recorded."""
+        for part in parts:
+            for row in part.rows:
+                event, message, names = row[2], row[5], part.report.names
+                if event == tr.SEND:
+                    self._rows[message] = row
+                    self._open[message] += int(row[12])
+                elif event == tr.RETRANSMIT or (event == tr.DUPLICATE and names[row[13]] == "link"):
+                    self._open[message] += 1
+                elif event in (tr.DELIVER, tr.DROP, tr.DUPLICATE):
+                    self._open[message] -= 1
+                    self._reached[message].add(row[3] if event == tr.DELIVER else row[4])
+
+    def on_the_way(self, gone: Sequence[Address]) -> Iterator[tuple[tr.PlainRow, Address]]:
+        """Each copy that has come to no end: the row of its send, and its receiver, one that is gone if there is."""
+        for message, count in self._open.items():
+            if count > 0 and message in self._rows:
+                row = self._rows[message]
+                to = [row[4]] if row[4] != tr.EVERYONE else [one for one in gone if one != row[3]] or list(gone)
+                missing = [one for one in to if one not in self._reached[message]] or to
+                yield from ((row, missing[number % len(missing)]) for number in range(count))
+
+
+def _lose_on_the_way(merged: MergedTrace, parts: Sequence[Part], audit: Audit, gone: Sequence[Address]) -> None:
+    """Copies to and from agents whose process was lost, and of which nobody has recorded an end, are lost."""
+    sends, names = Sends(), {part.rows[0][0] // NUMBERS: part.report.names for part in parts if part.rows}
+    sends.note(parts)
+    for row, receiver in sends.on_the_way(gone):
+        kind = names[row[0] // NUMBERS][row[7]]
+        audit.copies[kind].dropped += 1
+        merged.drop(row, kind, receiver)
 
 
 def _overheads(parts: Sequence[Part]) -> dict[str, int | float]:
@@ -287,7 +355,8 @@ def _progress(machine: Machine, parts: Sequence[Part], merged: MergedTrace, ledg
 
 
 def _agents(machine: Machine, parts: Sequence[Part]) -> list[Client]:
-    facts = sorted((agent for part in parts for agent in part.report.agents), key=lambda facts: facts.agent)
+    told = {facts.agent: facts for part in parts for facts in part.report.agents}
+    facts = [told.get(agent) or UNKNOWN._replace(agent=agent) for agent in range(len(machine.agents))]
     closest = Ending([agent.closest for agent in facts])
     return [
         (ReportedBatchAgent if isinstance(client, BatchAgent) else Reported)(

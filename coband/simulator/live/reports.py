@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
+from itertools import chain
 
 import numpy as np
 
@@ -14,11 +15,48 @@ from coband.simulator.core.records.ledger import DOWN, PEER, UP, Ledger
 from coband.simulator.core.records.trace import SEND, PlainRow
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.machine import Machine, MarkedProgress
-from coband.simulator.live.schema import DETAILS, ROWS, Accounts, AgentFacts, Pulls, Report
+from coband.simulator.live.schema import DETAILS, ROWS, Accounts, AgentFacts, Pulls, Report, Rows
 
 
-def report_of(machine: Machine) -> Report:
-    """All that the result needs of a process but for the trace."""
+class Recorder:
+    """Tells bit by bit what a machine has recorded, so that nothing that others know of is lost with its process."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine, self._rows = machine, 0
+        self._told: Report | None = None
+
+    def news(self) -> Iterator[Rows | Report]:
+        """What was recorded since the last time; nothing if no event was."""
+        self._machine.run.trace.flush()
+        if len(self._machine.rows) > self._rows:
+            yield from self._since(last=False)
+
+    def rest(self) -> Iterator[Rows | Report]:
+        """All that is left, at the end."""
+        self._machine.run.trace.flush()
+        yield from self._since(last=True)
+
+    def _since(self, *, last: bool) -> Iterator[Rows | Report]:
+        rows, self._rows = self._machine.rows[self._rows :], len(self._machine.rows)
+        yield from map(Rows, portions(rows))
+        report = report_of(self._machine, last=last)
+        told, self._told = self._told, report
+        yield report if told is None else _news(report, told)
+
+
+def _news(report: Report, told: Report) -> Report:
+    """What is new in a report since an earlier one."""
+    return report._replace(
+        ledger=report.ledger._replace(rounds=tuple(set(report.ledger.rounds).difference(told.ledger.rounds))),
+        pulls=Pulls._make(column[len(old) :] for column, old in zip(report.pulls, told.pulls, strict=True)),
+        lateness=report.lateness[len(told.lateness) :],
+        transits=report.transits[len(told.transits) :],
+        steps=report.steps[len(told.steps) :],
+    )
+
+
+def report_of(machine: Machine, *, last: bool = True) -> Report:
+    """All that the result needs of a process but for the trace; of its agents when it is the ``last``."""
     run, transport, noising = machine.run, machine.transport, machine.noising
     run.trace.flush()
     return Report(
@@ -31,7 +69,9 @@ def report_of(machine: Machine) -> Report:
         bytes=transport.written_bytes,
         lateness=tuple(transport.lateness),
         transits=tuple(transport.transits),
-        agents=tuple(_facts(machine, agent) for agent in machine.agents if agent.context.index in machine.share.nodes),
+        agents=tuple(
+            _facts(machine, agent) for agent in machine.agents if last and agent.context.index in machine.share.nodes
+        ),
         spent=() if noising is None else tuple(noising.noted(machine.share.nodes)),
         clipped=(0,) * len(machine.agents) if noising is None else tuple(noising.clipped),
         steps=tuple(machine.steps.items()),
@@ -97,6 +137,19 @@ def portions(rows: Sequence[PlainRow]) -> Iterator[tuple[PlainRow, ...]]:
             start, letters = end, 0
 
 
+def whole(reports: Sequence[Report]) -> Report:
+    """The last of a process's reports, with what was new in all of them."""
+    rounds = dict(chain.from_iterable(report.ledger.rounds for report in reports))
+    columns = zip(*(report.pulls for report in reports), strict=True)
+    return reports[-1]._replace(
+        ledger=reports[-1].ledger._replace(rounds=tuple(rounds.items())),
+        pulls=Pulls._make(tuple(chain.from_iterable(column)) for column in columns),
+        lateness=tuple(chain.from_iterable(report.lateness for report in reports)),
+        transits=tuple(chain.from_iterable(report.transits for report in reports)),
+        steps=tuple(chain.from_iterable(report.steps for report in reports)),
+    )
+
+
 def check_rows(rows: Sequence[PlainRow], due: int, agents: int) -> None:
     """Events must be numbered one by one, from ``due``, and happen at nodes that there are.
 
@@ -113,7 +166,7 @@ def check_rows(rows: Sequence[PlainRow], due: int, agents: int) -> None:
 def check_report(
     report: Report,
     rows: Sequence[PlainRow],
-    first: int,
+    numbers: range,
     own: Sequence[Address],
     agents: int,
     kinds: Mapping[str, type[Message]],
@@ -121,7 +174,8 @@ def check_report(
     """All that a report names must be there.
 
     Args:
-        rows: the events that came before, numbered from ``first``.
+        rows: the events that came since the last report.
+        numbers: of all events of the station.
         own: agents of the station.
         agents: of the run.
         kinds: of messages, by name.
@@ -132,9 +186,10 @@ def check_report(
     pulls, ledger = report.pulls, report.ledger
     if len({len(column) for column in pulls}) > 1:
         raise WireError("a report whose columns of pulls differ in length")
-    if not set(pulls.agents) <= set(own) or [facts.agent for facts in report.agents] != list(own):
+    told = [facts.agent for facts in report.agents]
+    if not set(pulls.agents) <= set(own) or (told and told != list(own)):
         raise WireError("a report about agents of other stations, or not about all of this one's")
-    if any(not first <= mark < first + len(rows) for mark in pulls.marks):
+    if any(mark not in numbers for mark in pulls.marks):
         raise WireError("a report of pulls without their events")
     if list(report.steps) != sorted(report.steps):
         raise WireError("a report whose steps go back")

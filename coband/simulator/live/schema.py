@@ -101,12 +101,11 @@ Passing = Copy | Settling
 
 
 class Hello(NamedTuple):
-    """Who connects; ``origin``: its number, if it has been here."""
+    """Who connects."""
 
     code: Name
     name: Name
     agents: Annotated[int, Field(ge=1)] | None
-    origin: Count | None
 
 
 class Ping(NamedTuple):
@@ -114,9 +113,7 @@ class Ping(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """It has made its nodes, and has received so many frames."""
-
-    received: Count
+    """It has made its nodes."""
 
 
 class Status(NamedTuple):
@@ -201,8 +198,9 @@ class AgentFacts(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All that the result needs but for the trace; ``copies``: the numbers of each kind's ``Copies``; ``spent``: of
-    privacy (`core.wire.noising.Noising.noted`); ``steps``: of virtual time, each with the events before it."""
+    """All that the result needs but for the trace, up to the rows before it; ``copies``: the numbers of each kind's
+    ``Copies``; ``spent``: of privacy (`core.wire.noising.Noising.noted`); ``steps``: of virtual time, each with the
+    events before it. Of pulls, lateness, transits, rounds and steps what is new; ``agents``: at the end."""
 
     names: Many[Name]
     ledger: Accounts
@@ -243,14 +241,7 @@ class Welcome(NamedTuple):
     origin: Annotated[int, Field(ge=1, lt=1 << 20)]
     agents: Annotated[Many[Count], Field(min_length=1)]
     speed: Annotated[float, Field(ge=0, le=3600)]
-    epoch: float | None
-    received: Count
     largest: Annotated[int, Field(ge=1, lt=1 << 31)]
-
-    @property
-    def run(self) -> tuple[object, ...]:
-        """What stays the same whenever the station comes again."""
-        return self.scenario, self.task, self.origin, self.agents, self.speed
 
 
 class Refused(NamedTuple):
@@ -279,10 +270,15 @@ class Advance(NamedTuple):
     until: Due
 
 
-class Finish(NamedTuple):
-    """Report: nobody has anything left to do; or ``early``, as this is as far as it goes for now."""
+class Gone(NamedTuple):
+    """Agents of a station that was lost take no further part."""
 
-    early: bool
+    agents: Annotated[Many[Count], Field(min_length=1)]
+    time: Time
+
+
+class Finish(NamedTuple):
+    """Nobody has anything left to do: report the rest."""
 
 
 class Bye(NamedTuple):
@@ -296,10 +292,10 @@ class Over(NamedTuple):
 
 
 Outside = Hello | Ping | Ready | Status | Welcome | Refused | Pong | Bye | Over
-Within = Failed | Rows | Report | Start | Advance | Finish
+Within = Failed | Rows | Report | Start | Advance | Gone | Finish
 Frame = Passing | Outside | Within
 Kinds = tuple[type[Frame], ...]
 PASSING: Kinds = (Copy, Ack, Skip, Skipped, Silence)
 FROM_STATION: tuple[Kinds, Kinds] = ((Hello, Ping, Ready, Status), (*PASSING, Failed, Rows, Report))
-FROM_HUB: tuple[Kinds, Kinds] = ((Welcome, Refused, Pong, Bye, Over), (*PASSING, Start, Advance, Finish))
+FROM_HUB: tuple[Kinds, Kinds] = ((Welcome, Refused, Pong, Bye, Over), (*PASSING, Start, Advance, Gone, Finish))
 """What each end may send, outside of sessions and within."""

@@ -122,7 +122,7 @@ class OverSockets(Transport):
     def _depart(self, due: tuple[float, Packet]) -> None:
         """A copy has passed its link: hand it to the process of its receiver."""
         arrival, packet = due
-        if packet.destination in self._down and self.mends:
+        if packet.destination in self._down:
             self._lost(packet, "down")
             return
         self.lateness.append(self._clock.now - arrival)
@@ -165,7 +165,7 @@ class OverSockets(Transport):
         return super()._put(packet)
 
     def lose(self, packet: Packet) -> None:
-        """A copy on its way from one process to another finds its receiver down."""
+        """The process of a copy's receiver is gone."""
         self._lost(packet, "down")
 
     def settle(self, frame: Settling) -> None:
@@ -190,7 +190,9 @@ class LiveReliable(OverSockets, ReliableTransport):
         self._post(packet.source, Ack(*packet.pair, packet.number, self._clock.now))
 
     def _repeat(self, packet: Packet) -> None:
-        if self._may_repeat(packet):
+        if packet.destination in self._gone:
+            self._skipped(packet, False, "gone")
+        elif self._may_repeat(packet):
             super()._repeat(packet)
         else:
             self._asked.add(packet)
@@ -228,10 +230,18 @@ class LiveReliable(OverSockets, ReliableTransport):
             self._audit.skip((source, destination), number)
         self._post(source, Skipped(source, destination, number, has, self._clock.now))
 
-    def _skipped(self, packet: Packet, has: bool) -> None:
+    def went(self, node: Address) -> None:
+        """Whether a message has arrived at a node that is gone nobody answers."""
+        super().went(node)
+        for packet in [packet for packet in self._asked if packet.destination == node]:
+            self._asked.discard(packet)
+            self._pending.pop((*packet.pair, packet.number), None)
+            self._skipped(packet, False, "gone")
+
+    def _skipped(self, packet: Packet, has: bool, why: str = "max_attempts") -> None:
         if has:
             (packet.first or packet).acknowledged = True
             return
-        seq = self._expire(packet, "max_attempts")
+        seq = self._expire(packet, why)
         packet.expired = True
         self._handler.give_up(packet, seq)

@@ -170,3 +170,24 @@ def test_a_number_at_a_moment(key: str, at: dict[str, float], got: float | None)
     report: Any = {"results": [{"label": "Works", "replications": WORKS.records_of()}]}
     found = compare(scenario, report, read=lambda label: WORKS.series)
     assert [one.got for one in found] == [got] * 9
+
+
+def test_a_candidate_that_broke_off_changes_nothing_for_the_others() -> None:
+    for sides in ({0: Label([]), 1: WAITS.side, 2: WORKS.side}, {0: WORKS.side, 1: WAITS.side, 2: Label([])}):
+        (left,) = choosable("regret", sides, lambda: False)
+        assert sides[left].values("turns") == WORKS.values("turns")
+
+
+def test_fewer_pulls_or_replications_at_a_moment_are_not_less() -> None:
+    from coband.simulator.experiments.scenario.document import Place
+
+    for at, word in (
+        (Place(time=40.0), "no fewer pulls (12, not 400)"),
+        (Place(pulls=100), "which 0 of 9 replications"),
+    ):
+        scenario: Any = FakeScenario(expect=(FakeExpect("Waits", "regret", less_than="Works", at=at),))
+        both = {one.label: one for one in (WAITS, WORKS)}
+        report: Any = {"results": [{"label": name, "replications": one.records_of()} for name, one in both.items()]}
+        (found,) = compare(scenario, report, read=lambda name: both[name].series)
+        assert not found.holds
+        assert word in str(found.expected)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import FILE_PATH, FOLDER, AtLeast, BadInput, Finite
+from coband.simulator.cli.options import FOLDER, AtLeast, BadInput, Finite
 from coband.simulator.cli.runs import extra
 
 
@@ -20,23 +20,16 @@ from coband.simulator.cli.runs import extra
     help="Token that `coband live run` was given or has printed. Also from the environment: COBAND_LIVE_TOKEN.",
 )
 @click.option("--agents", type=AtLeast(1), metavar="K", help="How many agents; by default as `coband live run` says.")
-@click.option(
-    "--journal",
-    type=FILE_PATH,
-    help="Keep here what is needed to go on if this process is killed: start it again with the same file.",
-)
 @click.option("--patience", type=Finite(0, 86_400), metavar="SECONDS", default=30.0, help="Seconds to connect.")
 @click.option("--base", type=FOLDER, help="Where relative file names in the scenario are looked for.")
-def agent(
-    address: str, token: str, agents: int | None, journal: Path | None, patience: float, base: Path | None
-) -> None:
+def agent(address: str, token: str, agents: int | None, patience: float, base: Path | None) -> None:
     """Take agents of the live run at tcp://HOST:PORT into this process, until the run has ended."""
     import asyncio
 
     with extra("live", "msgpack"):
         from coband.simulator.live.station import Invitation, Station
     host, port = _parsed(address)
-    asyncio.run(Station(Invitation(host, port, token, agents, journal, patience, base)).run())
+    asyncio.run(Station(Invitation(host, port, token, agents, patience, base)).run())
 
 
 def _parsed(address: str) -> tuple[str, int]:

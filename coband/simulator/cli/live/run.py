@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli.options import (
-    FOLDER,
     PORT,
     SHIPPED,
     AtLeast,
-    BadInput,
     Finite,
     Request,
     out_directory,
@@ -61,19 +59,7 @@ EXPOSED = (
 )
 @click.option("--join", is_flag=True, help="Start no processes: all agents join with `coband live agent`.")
 @click.option(
-    "--rejoin",
-    type=Finite(0, 86_400),
-    metavar="SECONDS",
-    default=30.0,
-    help="Seconds for which a process that is lost is waited for.",
-)
-@click.option(
     "--max-frame", type=click.IntRange(1, 2047), metavar="MIB", default=64, help="Size of the largest frame in MiB."
-)
-@click.option(
-    "--journal",
-    type=FOLDER,
-    help="Keep journals here: if this process is killed or interrupted, the same command goes on, in a new --out.",
 )
 @out_directory("Run directory, new or empty; by default runs/<name>-<number>.")
 @click.pass_context
@@ -86,9 +72,7 @@ def run(
     port: int,
     token: str | None,
     join: bool,
-    rejoin: float,
     max_frame: int,
-    journal: Path | None,
     out: Path | None,
     **options: Any,
 ) -> None:
@@ -103,19 +87,12 @@ def run(
         from coband.simulator.live import deployment  # noqa: F401, needs the extra
     from coband.simulator.experiments.runs.workers import cores
     from coband.simulator.live.config import Terms, refuse
-    from coband.simulator.live.deployment import check_journals
 
     study = request.study()
     refuse(study)
-    if journal is not None and study.jobs > 1:
-        raise BadInput(f"--journal is for one job, and these are {study.jobs}; add --only LABEL --replication 0")
     share = agents_per_process or -(-study.variants[0].scenario.agents.count // cores())
     known = token or secrets.token_urlsafe(24)
-    terms = Terms(speed, share, known, rejoin, max_frame << 20, host, port, start=not join, journals=journal)
-    if journal is not None:
-        if out is not None and out.resolve() == journal.resolve():
-            raise BadInput(f"--journal and --out are both {out}; give --journal a directory of its own")
-        check_journals(journal, study, terms)
+    terms = Terms(speed, share, known, max_frame << 20, host, port, start=not join)
     report = _run(request, study, terms, out, drawn=token is None)
     progress.warn(report)
     show(report, study)

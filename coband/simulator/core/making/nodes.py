@@ -59,7 +59,7 @@ class NodeAssembly:
 
     def __init__(self, plan: Plan, world: World, streams: Streams, graph: Graph | None) -> None:
         self._plan, self._world, self._streams, self._graph = plan, world, streams, graph
-        self._gone = set[Address]()
+        self.gone = set[Address]()
         expect, turns = getattr(world, "expect", None), plan.schedule.total_turns(plan.agents.count)
         if expect is not None and turns is not None:
             expect(-(-turns // plan.agents.count))
@@ -91,7 +91,7 @@ class NodeAssembly:
         self._check_exact(algorithm, config)
         self._check_defence(algorithm, config)
         self._check_columns(config)
-        share, gone = self._plan.share if share is None else share, self._gone if gone is None else gone
+        share, gone = self._plan.share if share is None else share, self.gone if gone is None else gone
         context_of = self._contexts(algorithm, config, share, gone)
 
         def agent(index: int) -> Client:
@@ -172,7 +172,7 @@ class NodeAssembly:
         known = set[Address]()
         agents, server = self.nodes(algorithm, config, share=False, gone=known)
         twins = [*agents, *([] if server is None else [server])]
-        return Twins(twins, not self._plan.distrusts, self._gone, known)
+        return Twins(twins, not self._plan.distrusts, self.gone, known)
 
     def _check_direct(self) -> None:
         """Refuse to hand messages over at once where not all of them arrive at once."""

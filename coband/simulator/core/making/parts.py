@@ -48,7 +48,7 @@ class Assembly(HostAssembly):
             last: when the last thing has happened so far, which batteries ask.
         """
         plan, network, clock = self._plan, self._plan.network, Clock()
-        down = Absent(clock, plan.agents.count, self._gone) if plan.agents.intermittent else Down(self._gone)
+        down = Absent(clock, plan.agents.count, self.gone) if plan.agents.intermittent else Down(self.gone)
         audit = Audit(network.transport == "reliable", down)
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
         trace = Trace(sink if plan.trace != tr.OFF else None)
@@ -130,7 +130,7 @@ class Assembly(HostAssembly):
             graph=self._graph,
             defence=plan.server.aggregate,
             noising=noising,
-            gone=self._gone,
+            gone=self.gone,
             watch=watch,
         )
 

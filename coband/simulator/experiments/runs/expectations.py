@@ -163,7 +163,8 @@ def _compare(item: Any, side: Label) -> Iterator[Comparison]:
 def _compare_labels(item: Any, sides: Sequence[Label], early: bool, stops: Callable[[], bool]) -> Comparison:
     """Whether a count is less, or more, than another label's: all of the interval of the paired difference says so.
 
-    Where pulls differ, `runs.footing` says what is compared, unless the expectation says at which moment.
+    Where pulls differ, `runs.footing` says what is compared. Where the expectation says at which moment, the pulls by
+    then count, and all replications must reach it.
 
     The interval needs two replications; the difference of a single one is taken as it is. After an early stop it is a
     confidence sequence, and where there is none yet, nothing is shown.
@@ -173,10 +174,14 @@ def _compare_labels(item: Any, sides: Sequence[Label], early: bool, stops: Calla
         for label, side in zip((item.label, item.other), sides, strict=True)
     )
     sign, word, relation = (1, "less", "<") if item.less_than else (-1, "more", ">")
-    ground = footing(item.count, sides, stops) if item.at is None else Footing((first, second))
+    ground = footing(item.count, sides, stops) if item.at is None else Footing((first, second), _pulls_by(item, sides))
     first, second = ground.values
-    where = _where(item) + ground.where
-    if ground.behind(0, 1):
+    where = ground.where if item.at is None else _where(item)
+    whole, there = len(sides[0].values("turns")), len(first.keys() & second.keys())
+    if item.at is not None and there < whole:
+        where += f", which {there} of {whole} replications reach"
+    behind = ground.behind(0, 1)
+    if behind:
         few, many = (f"{made:,.0f}" for made in ground.pulls)
         where += f", and no fewer pulls ({few}, not {many})"
     both = sorted(first.keys() & second.keys())
@@ -185,7 +190,7 @@ def _compare_labels(item: Any, sides: Sequence[Label], early: bool, stops: Calla
     gaps = [sign * (first[number] - second[number]) for number in both]
     interval = confidence_sequence(gaps) if early else statistics.interval(gaps)
     less = interval[1] < 0 if interval is not None else not early and gaps[0] < 0
-    less = less and not ground.behind(0, 1)
+    less = less and not behind and (item.at is None or there == whole)
     words = f"{word} than {item.other}'s: difference {relation} 0{where}"
     e_value = math.exp(float(mean_processes(-np.asarray(gaps))[0])) if len(gaps) > 1 else None
     gap = statistics.mean(gaps)
@@ -200,8 +205,15 @@ def _compare_labels(item: Any, sides: Sequence[Label], early: bool, stops: Calla
         holds=less,
         interval=interval,
         e_value=e_value,
-        open=not less and gap < 0,
+        open=not less and not behind and gap < 0,
     )
+
+
+def _pulls_by(item: Any, sides: Sequence[Label]) -> tuple[float, ...]:
+    """The mean number of pulls of some labels by the time that an expectation names; empty at equal pulls."""
+    if item.at.time is None:
+        return ()
+    return tuple(statistics.mean([at_time("turns", one, item.at.time) or 0.0 for one in side.series]) for side in sides)
 
 
 def _where(item: Any) -> str:

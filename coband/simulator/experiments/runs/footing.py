@@ -116,14 +116,19 @@ def footing(key: str, sides: Sequence[Side], stops: Callable[[], bool] = lambda:
 def waiting(sides: Sequence[Side], stops: Callable[[], bool] = lambda: False) -> list[bool]:
     """Which labels have waited most of the time that others used, and are neither ranked nor chosen."""
     means = [float(np.mean(list(one.values("turns").values()) or [np.nan])) for one in sides]
-    late = [mean < WAITS * max(means) for mean in means]
+    late = [mean < WAITS * np.nanmax(means, initial=0.0) for mean in means]
     return late if any(late) and not stops() else [False] * len(late)
 
 
 def choosable(key: str, sides: Mapping[int, Side], stops: Callable[[], bool]) -> dict[int, dict[int, float]]:
-    """Number of a candidate -> what it is chosen by, in each replication; those that have waited are left out."""
+    """Number of a candidate -> what it is chosen by, in each replication.
+
+    Those that have waited are left out, and those of which nothing has finished.
+    """
     late = waiting(list(sides.values()), stops)
-    left = {number: one for (number, one), out in zip(sides.items(), late, strict=True) if not out}
+    left = {
+        number: one for (number, one), out in zip(sides.items(), late, strict=True) if not out and one.values("turns")
+    }
     found = footing(key, list(left.values()), stops)
     return dict(zip(left, found.values, strict=True))
 

@@ -39,7 +39,7 @@ class Snapshot:
 
 
 def timeline(run: StoredRun, labels: Sequence[str]) -> Iterator[Snapshot]:
-    """Every label when the fastest one has taken a quarter, a half, three quarters and all of its turns."""
+    """Every label at the times when the first has taken a quarter, a half, three quarters and all of the most turns."""
     return snapshots({label: run.series(label) for label in labels})
 
 
@@ -49,11 +49,13 @@ def snapshots(series: Mapping[str, Sequence[Series]]) -> Iterator[Snapshot]:
     Between two stored points of a series its earlier one counts, so nothing is said to have happened too early.
     """
     series = {label: found for label, found in series.items() if found and all(len(one.times) for one in found)}
+    if not series:
+        return
+    totals = {label: float(np.mean([one.turns[-1] for one in found])) for label, found in series.items()}
     for share in SHARES:
-        if not series:
-            return
-        time = min(float(np.mean([_time_of(one, share) for one in found])) for found in series.values())
-        yield from _at(series, time)
+        turns = share * max(totals.values())
+        there = [found for label, found in series.items() if totals[label] >= turns]
+        yield from _at(series, min(float(np.mean([_time_of(one, turns) for one in found])) for found in there))
 
 
 def _at(series: Mapping[str, Sequence[Series]], time: float) -> Iterator[Snapshot]:
@@ -91,7 +93,7 @@ def _best(series: Mapping[str, Sequence[Series]], reached: Mapping[str, Mapping[
     return best if pulls[best] >= BEHIND * max(pulls.values()) else None
 
 
-def _time_of(series: Series, share: float) -> float:
-    """When ``share`` of the turns had been taken."""
-    index = int(np.searchsorted(series.turns, share * series.turns[-1]))
+def _time_of(series: Series, turns: float) -> float:
+    """When a number of turns had been taken, or else all of them."""
+    index = int(np.searchsorted(series.turns, turns))
     return float(series.times[min(index, len(series.times) - 1)])
