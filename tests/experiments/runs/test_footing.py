@@ -181,12 +181,12 @@ def test_a_candidate_that_broke_off_changes_nothing_for_the_others() -> None:
 def test_fewer_pulls_or_replications_at_a_moment_are_not_less() -> None:
     from coband.simulator.experiments.scenario.document import Place
 
+    both = {one.label: one for one in (WAITS, WORKS)}
     for at, word in (
         (Place(time=40.0), "no fewer pulls (12, not 400)"),
         (Place(pulls=100), "which 0 of 9 replications"),
     ):
         scenario: Any = FakeScenario(expect=(FakeExpect("Waits", "regret", less_than="Works", at=at),))
-        both = {one.label: one for one in (WAITS, WORKS)}
         report: Any = {"results": [{"label": name, "replications": one.records_of()} for name, one in both.items()]}
         (found,) = compare(scenario, report, read=lambda name: both[name].series)
         assert not found.holds
