@@ -8,6 +8,7 @@ from functools import cache, wraps
 from numbers import Real
 from types import CoroutineType, UnionType
 from typing import Any, TypeVar, get_origin, get_type_hints
+from weakref import WeakSet
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def hold_to(found: type, base: type) -> None:
         if why := other_parameters(f"{found.__name__}.{name}", method, asked):
             raise PluginError(why)
         says = _promised(asked) is not None or hasattr(asked, "promise") or hasattr(asked, "later")
-        if says and inspect.isfunction(method) and not hasattr(method, "__wrapped__"):
+        if says and inspect.isfunction(method) and method not in _HELD:
             setattr(found, name, _held(method, asked, f"coband.{base.__name__}.{name}"))
 
 
@@ -168,6 +169,8 @@ def gives(what: str, holds: Callable[..., Any], by: str = "__next__") -> Callabl
     return decorated
 
 
+_HELD: WeakSet[Callable[..., Any]] = WeakSet()
+"""The methods whose answers are compared already."""
 VERBS = {"__next__": "yielded", "__call__": "returned what gave"}
 
 
@@ -185,11 +188,7 @@ class _Looked:
 
     def _answer(self, *given: Any) -> Any:
         answer = self._call(*given)  # type: ignore[misc]
-        try:
-            right = self._holds(answer, self._last, *[*self._arguments.values()][1:], *given)
-        except (TypeError, ValueError, IndexError, AttributeError):
-            right = False
-        if not right:
+        if not _kept(self._holds, answer, self._last, *[*self._arguments.values()][1:], *given):
             self._refuse(answer, given)
         self._last = answer
         return answer
@@ -221,7 +220,7 @@ def _held(method: Callable[..., Any], asked: Callable[..., Any], name: str) -> C
     @wraps(method)
     def held(node: Any, *given: Any, **named: Any) -> Any:
         answer = method(node, *given, **named)
-        if isinstance(answer, accepted) and holds(answer, *given, **named):
+        if isinstance(answer, accepted) and _kept(holds, answer, *given, **named):
             if answer is None or not hasattr(asked, "later"):
                 return answer
             arguments = inspect.signature(asked).bind(node, *given, **named).arguments
@@ -231,4 +230,13 @@ def _held(method: Callable[..., Any], asked: Callable[..., Any], name: str) -> C
             f"{written(method)}{method.__qualname__} returned {in_words(answer, begins=True)}; {name} returns {right}"
         )
 
+    _HELD.add(held)
     return held
+
+
+def _kept(holds: Callable[..., bool], *given: Any, **named: Any) -> bool:
+    """Whether a promise is kept; an answer that cannot even be compared does not keep it."""
+    try:
+        return bool(holds(*given, **named))
+    except (TypeError, ValueError, IndexError, AttributeError):
+        return False

@@ -191,3 +191,7 @@ def test_fewer_pulls_or_replications_at_a_moment_are_not_less() -> None:
         (found,) = compare(scenario, report, read=lambda name: both[name].series)
         assert not found.holds
         assert word in str(found.expected)
+
+
+def test_what_has_no_curve_is_no_reason_to_choose_who_pulls_less() -> None:
+    assert tuned("uplink_scalars", Fake("Fewer", 300), WORKS) == {"Works"}

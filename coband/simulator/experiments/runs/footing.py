@@ -115,22 +115,26 @@ def footing(key: str, sides: Sequence[Side], stops: Callable[[], bool] = lambda:
 
 def waiting(sides: Sequence[Side], stops: Callable[[], bool] = lambda: False) -> list[bool]:
     """Which labels have waited most of the time that others used, and are neither ranked nor chosen."""
-    means = [float(np.mean(list(one.values("turns").values()) or [np.nan])) for one in sides]
-    late = [mean < WAITS * np.nanmax(means, initial=0.0) for mean in means]
+    means = [float(np.mean(made)) if (made := list(one.values("turns").values())) else None for one in sides]
+    most = max((mean for mean in means if mean is not None), default=0.0)
+    late = [mean is not None and mean < WAITS * most for mean in means]
     return late if any(late) and not stops() else [False] * len(late)
 
 
 def choosable(key: str, sides: Mapping[int, Side], stops: Callable[[], bool]) -> dict[int, dict[int, float]]:
     """Number of a candidate -> what it is chosen by, in each replication.
 
-    Those that have waited are left out, and those of which nothing has finished.
+    Those that have waited are left out, and those of which nothing has finished; also, where a number is known at the
+    end of a run only, those that make fewer pulls than others.
     """
     late = waiting(list(sides.values()), stops)
     left = {
         number: one for (number, one), out in zip(sides.items(), late, strict=True) if not out and one.values("turns")
     }
     found = footing(key, list(left.values()), stops)
-    return dict(zip(left, found.values, strict=True))
+    numbers = range(len(left))
+    behind = [key not in CURVES and any(found.behind(one, other) for other in numbers) for one in numbers]
+    return {number: one for number, one, out in zip(left, found.values, behind, strict=True) if not out}
 
 
 def stops_itself(problem: object) -> bool:
