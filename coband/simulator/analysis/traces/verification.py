@@ -170,13 +170,12 @@ def _against_tables(job: StoredJob, record: Record) -> Iterator[str]:
         for key, value in zip(keys, _row(job, f"{query} FROM {table} WHERE job = ?"), strict=True):
             if value is not None and not _close(value, record.get(key)):
                 yield f"the table {table} comes to {key} {value}, and the result says {record.get(key)}"
-    points = job.part.execute("SELECT turn, time, scalars, regret FROM series WHERE job = ? ORDER BY turn", (job.id,))
+    points = job.part.execute("SELECT turn, time, regret, scalars FROM series WHERE job = ? ORDER BY turn", (job.id,))
     rows = points.fetchall()
-    growing = [row[:3] for row in rows]  # regret may fall where it is realised
-    if any(old > new for pair in pairwise(growing) for old, new in zip(*pair, strict=True) if None not in (old, new)):
+    if any(old > new for pair in pairwise(rows) for old, new in zip(*pair, strict=True) if None not in (old, new)):
         yield "a curve of the table series goes down"
-    if rows and (rows[-1][0], rows[-1][3]) != (record["turns"], record["regret"]):
-        yield f"the table series ends at regret {rows[-1][3]}, and the result says {record['regret']}"
+    if rows and (rows[-1][0], rows[-1][2]) != (record["turns"], record["regret"]):
+        yield f"the table series ends at regret {rows[-1][2]}, and the result says {record['regret']}"
     points = job.part.execute("SELECT turn, age FROM ages WHERE job = ? ORDER BY turn", (job.id,))
     ages = [(0, 0.0), *points]
     means = math.fsum((new - old) * (age or 0.0) for (old, _), (new, age) in pairwise(ages))

@@ -128,9 +128,7 @@ def choosable(key: str, sides: Mapping[int, Side], stops: Callable[[], bool]) ->
     end of a run only, those that make fewer pulls than others.
     """
     late = waiting(list(sides.values()), stops)
-    left = {
-        number: one for (number, one), out in zip(sides.items(), late, strict=True) if not out and one.values("turns")
-    }
+    left = {number: one for (number, one), out in zip(sides.items(), late, strict=True) if not out and one.values(key)}
     found = footing(key, list(left.values()), stops)
     numbers = range(len(left))
     behind = [key not in CURVES and any(found.behind(one, other) for other in numbers) for one in numbers]
