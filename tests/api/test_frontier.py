@@ -54,7 +54,7 @@ def test_what_is_no_frontier(done: coband.Run) -> None:
         coband.Frontier(done.path)
     with pytest.raises(coband.RunError, match="jobs are too few"):
         coband.frontier(STUDY, vary=VARY, budget=1)
-    with pytest.raises(coband.ScenarioError, match="is no range"):
+    with pytest.raises(coband.ScenarioError, match="is not a range"):
         coband.frontier(STUDY, vary={"algorithms.Async.q": "1..x"})
 
 

@@ -197,9 +197,9 @@ def _raise(result: object) -> float:
     [
         (_raise, "ValueError: no such agent"),
         (lambda result: [1.0], "TypeError: must be real number, not list"),
-        (lambda result: "x", "a str is no number"),
-        (lambda result: None, "None is no number"),
-        (lambda result: float("nan"), "nan is no number"),
+        (lambda result: "x", "a str is not a number"),
+        (lambda result: None, "None is not a number"),
+        (lambda result: float("nan"), "nan is not a number"),
     ],
 )
 def test_a_job_whose_metric_fails_is_kept(tmp_path: Path, of: Callable[[Any], Any], why: str) -> None:

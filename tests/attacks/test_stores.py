@@ -94,6 +94,13 @@ def test_verify_compares_results_and_store(finished: Path, tmp_path: Path, capsy
         assert said in capsys.readouterr().out
 
 
+def test_verify_lets_a_realised_regret_fall(tmp_path: Path) -> None:
+    out = str(tmp_path / "run")
+    settings = "--set problem.regret=realised --set agents.count=3 --set schedule.turns=20 --only Async"
+    assert exit_status(["run", "quickstart", *settings.split(), "--out", out]) == 0
+    assert exit_status(["trace", "verify", out]) == 0
+
+
 def test_verify_counts_what_a_defence_keeps_from_an_agent(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(
         "{name: s, agents: {count: 6}, schedule: {kind: rounds, turns: 3}, server: {aggregate: reject_outliers},"

@@ -123,17 +123,17 @@ def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> No
         ),
         (["counts", "studies/a.yaml"], '{"studies/a.yaml": {}}', "has counts of studies/a.yaml already; add --update"),
         (["check", "counts.lock.json"], "counts: 3", "counts.lock.json is not JSON"),
-        (["check", "counts.lock.json"], "[1, 2]", "counts.lock.json is no counts lock"),
-        (["check", "counts.lock.json"], '{"studies/a.yaml": {"One": 3}}', "counts.lock.json is no counts lock"),
+        (["check", "counts.lock.json"], "[1, 2]", "counts.lock.json is not a counts lock"),
+        (["check", "counts.lock.json"], '{"studies/a.yaml": {"One": 3}}', "counts.lock.json is not a counts lock"),
         (
             ["check", "counts.lock.json"],
             '{"studies/a.yaml": {"One": {"turns": "x"}}}',
-            "counts.lock.json is no counts lock",
+            "counts.lock.json is not a counts lock",
         ),
         (
             ["check", "counts.lock.json"],
             '{"studies/a.yaml": {}, "$hardware": {"studies/a.yaml": 5}}',
-            "counts.lock.json is no counts lock",
+            "counts.lock.json is not a counts lock",
         ),
         (
             ["check", "counts.lock.json"],

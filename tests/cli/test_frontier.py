@@ -77,7 +77,7 @@ def test_the_results_of_another_kind_of_study_are_not_replaced(coband: Program, 
         (("--at-most", "scalars=nan"), "--at-most scalars=nan: must be NAME=VALUE"),
         (
             ("--at-most", "skalars=3"),
-            "'skalars' is no number that is better when it is low or high; did you mean scalars",
+            "'skalars' is not a number that is better when it is low or high; did you mean scalars",
         ),
         (("--only", "Nobody"), "no algorithm or label 'Nobody'"),
     ],

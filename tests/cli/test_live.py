@@ -93,14 +93,14 @@ def test_what_cannot_run_live_is_refused_in_a_sentence(
 
 def test_bad_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert coband("live", "agent", "localhost", "--token", "x") == 2
-    assert "is no address; write tcp://HOST:PORT" in capsys.readouterr().err
+    assert "is not an address; write tcp://HOST:PORT" in capsys.readouterr().err
     assert coband("live", "agent", "tcp://127.0.0.1:9", "--token", "x", "--patience", "0") == 2
     assert "no hub answers at 127.0.0.1:9" in capsys.readouterr().err
     assert coband("live", "run", "serial.yaml", "--host", "203.0.113.1", "--out", "x") == 2
     assert "203.0.113.1:0 cannot be opened" in capsys.readouterr().err
     assert not Path("x").exists(), "the same command may come again"
     assert coband("live", "agent", "tcp://[::1", "--token", "x") == 2
-    assert "is no address" in capsys.readouterr().err
+    assert "is not an address" in capsys.readouterr().err
 
 
 def test_where_other_machines_can_connect_a_short_token_is_refused_and_a_warning_given(

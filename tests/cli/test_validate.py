@@ -155,7 +155,7 @@ def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "; only the first 1,000 lines of links.txt were read; agents and server were not made)" in good.stdout
     file.write_text("broken\n" + "1 2\n" * 10)
     bad = run(place, *settings)
-    assert f"network.topology.file: {file}:1: 'broken' is no link" in bad.stderr
+    assert f"network.topology.file: {file}:1: 'broken' is not a link" in bad.stderr
 
 
 def test_a_field_may_be_called_kind(quick: Path) -> None:

@@ -137,7 +137,7 @@ def test_graphs_as_others_write_them(tmp_path: Path) -> None:
         ),
         ("a.graphml", "<graphml>", r"a.graphml: the file is not a graph in .graphml: no element found"),
         ("a.txt", '0 1\n"1 2\n', "a.txt: the links cannot be read"),
-        ("a.txt", "# one\n0 1\n\n7\n", "a.txt:4: '7' is no link"),
+        ("a.txt", "# one\n0 1\n\n7\n", "a.txt:4: '7' is not a link"),
     ],
 )
 def test_what_is_no_graph_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:

@@ -74,7 +74,7 @@ def test_other_algorithms_too(label: str) -> None:
 @pytest.mark.parametrize("changes", [DELAYS, LATE, LOSS], ids=["delays", "late rewards", "losses"])
 @pytest.mark.parametrize("label", ["Async", "Dis"])
 def test_delays_and_losses_are_those_of_the_simulator(label: str, changes: tuple[str, ...]) -> None:
-    compare_events(label, changes, share=2)
+    assert_same_events(label, changes, share=2)
 
 
 @pytest.mark.parametrize("number", everyday(6, range(40)))
@@ -83,17 +83,17 @@ def test_whatever_links_do_it_is_the_simulated_run_event_by_event(number: int) -
     draws = np.random.default_rng(number)
     changes = draws.choice(FEATURES, size=draws.integers(1, 5), replace=False)
     label = ("Async", "Approx-Dis", "Dis", "DisLin", "FedLin")[number % 5]
-    compare_events(label, ("schedule={kind: rounds, turns: 10}", *changes), share=1 + number % 3)
+    assert_same_events(label, ("schedule={kind: rounds, turns: 10}", *changes), share=1 + number % 3)
 
 
 @pytest.mark.parametrize("latency", [0.3, 0.75])
 def test_half_of_the_copies_are_lost_and_much_is_simultaneous(latency: float) -> None:
     for label in ("DisLin", "FedLin"):
         changes = ("schedule={kind: rounds, turns: 10}", "network.loss=0.5", f"network.latency={latency}")
-        compare_events(label, changes)
+        assert_same_events(label, changes)
 
 
-def compare_events(label: str, changes: tuple[str, ...], share: int = 1) -> None:
+def assert_same_events(label: str, changes: tuple[str, ...], share: int = 1) -> None:
     one = live(SERIAL, label, changes, share=share)
     measured = run(one)
     predicted, rows = simulated(one.scenario, label)

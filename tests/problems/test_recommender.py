@@ -186,16 +186,20 @@ HEADER = "userId,movieId,rating,timestamp\n"
 BAD_FILES = [
     ("movielens", "", "ratings.csv: there are no ratings in this file."),
     ("movielens", HEADER, "ratings.csv: there are no ratings in this file."),
-    ("movielens", HEADER + "1,2,3.0,4\n1,2,x,4\n", "ratings.csv:3: '1,2,x,4' is no rating: expected userId,movieId"),
-    ("movielens", HEADER + "1,2,3.0,4\n\n1,2,3.0\n", "ratings.csv:4: '1,2,3.0' is no rating"),
+    ("movielens", HEADER + "1,2,3.0,4\n1,2,x,4\n", "ratings.csv:3: '1,2,x,4' is not a rating: expected userId,movieId"),
+    ("movielens", HEADER + "1,2,3.0,4\n\n1,2,3.0\n", "ratings.csv:4: '1,2,3.0' is not a rating"),
     ("movielens", HEADER + "1,2,9.0,4\n", "ratings.csv:2: rating 9 must be > 0 and <= 5."),
     ("movielens", HEADER + "1,2,nan,4\n", "ratings.csv:2: rating nan must be > 0 and <= 5."),
     ("movielens", "movieId,title,genres\n", "ratings.csv:1: 'movieId,title,genres' is no file of MovieLens: expected"),
-    ("movielens", "1\t2\t3\t4\n1\t2\t3\n", r"ratings.csv:2: '1\\t2\\t3' is no rating: expected user, item"),
+    ("movielens", "1\t2\t3\t4\n1\t2\t3\n", r"ratings.csv:2: '1\\t2\\t3' is not a rating: expected user, item"),
     ("yelp", '{"user_id": "a", "business_id": "b"}\n', 'ratings.csv:1: \'{"user_id": "a", "business_id": "b"}\' is no'),
-    ("yelp", '{"user_id": "a", "business_id": "b", "stars": 4}\n[1]\n', "ratings.csv:2: '[1]' is no rating: expected"),
-    ("yelp", "1,2,3.0,4\n", "ratings.csv:1: '1,2,3.0,4' is no rating: expected a JSON object"),
-    ("yelp", '{"user_id": 7, "business_id": "b", "stars": 4}\n', "is no rating"),
+    (
+        "yelp",
+        '{"user_id": "a", "business_id": "b", "stars": 4}\n[1]\n',
+        "ratings.csv:2: '[1]' is not a rating: expected",
+    ),
+    ("yelp", "1,2,3.0,4\n", "ratings.csv:1: '1,2,3.0,4' is not a rating: expected a JSON object"),
+    ("yelp", '{"user_id": 7, "business_id": "b", "stars": 4}\n', "is not a rating"),
 ]
 
 

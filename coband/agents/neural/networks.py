@@ -96,7 +96,7 @@ METRICS = (
     Metric(
         "trainings_converge",
         "0 or 1",
-        "0: a training ended with weights that are no numbers or beyond 1e30",
+        "0: a training ended with weights that are not numbers or beyond 1e30",
         aggregate="min",
         caution="training diverged, and networks started again from their first weights; give lr a smaller value, or "
         "scale the inputs",

@@ -91,7 +91,7 @@ def checked(callbacks: Iterable[Callback] | Callback) -> list[Callback]:
     found = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
     for one in found:
         if not isinstance(one, Callback):
-            raise TypeError(f"callbacks: {one!r} is no coband.Callback; derive a class and override on_job_end")
+            raise TypeError(f"callbacks: {one!r} is not a coband.Callback; derive a class and override on_job_end")
     return found
 
 

@@ -136,7 +136,7 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
     """The largest values that objectives may have.
 
     Raises:
-        BadInput: a limit is no NAME=VALUE.
+        BadInput: a limit is not of the form NAME=VALUE.
     """
     found = {}
     for text in given:

@@ -209,7 +209,7 @@ def _read(files: Sequence[Path], alone: bool) -> tuple[Suite, list[Submission]]:
     found = suite_of(submissions[0].suite)
     for file, one in zip(files, submissions, strict=True):
         if gap := one.gap(found):
-            raise BadInput(f"{file} is no whole results file of `coband suite run`: {gap}.")
+            raise BadInput(f"{file} is not a whole results file of `coband suite run`: {gap}.")
     shipped = [] if alone else [read(file) for file in found.results.get(submissions[0].size, [])]
     return found, submissions + [one for one in shipped if one.sha256 == found.digest and one not in submissions]
 

@@ -329,7 +329,7 @@ def _links(path: Path, most: int | None) -> tuple[list[str], list[tuple[str, str
     one, other = cells[0].str.strip(), cells[1].str.strip()
     there = (one != "") | (other != "")
     for place in np.flatnonzero(there & ((one == "") | (other == "")))[:1].tolist():
-        raise DataError(f"{lines[place]!r} is no link; two nodes are expected", path, place + 1)
+        raise DataError(f"{lines[place]!r} is not a link; two nodes are expected", path, place + 1)
     pairs = list(zip(one[there], other[there], strict=True))
     words = len(pairs) > 1 and not "".join(pairs[0]).isdecimal() and "".join(pairs[1]).isdecimal()
     if words or (pairs[0][0].lower(), pairs[0][1].lower()) in HEADERS:

@@ -261,13 +261,13 @@ def _check_of(hint: Any, where: str) -> Check:
 
 def _integer(value: Any) -> str | None:
     if not isinstance(value, int) or isinstance(value, bool):
-        return "is no integer"
+        return "is not an integer"
     return None if -INTEGERS <= value < INTEGERS else "is too large"
 
 
 def _number(value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return "is no number"
+        return "is not a number"
     return None if math.isfinite(value) else "is not finite"
 
 
@@ -283,7 +283,7 @@ _SIMPLE: dict[Any, Check] = {
     int: _integer,
     float: _number,
     bool: lambda value: None if isinstance(value, bool) else "is neither true nor false",
-    str: lambda value: None if isinstance(value, str) else "is no text",
+    str: lambda value: None if isinstance(value, str) else "is not text",
     NoneType: lambda value: None if value is None else "is not None",
     Gram: _sum_of_squares,
 }
@@ -300,7 +300,7 @@ def _any_of(checks: list[Check], hint: Any) -> Check:
 def _each(one: Check) -> Check:
     def check(value: Any) -> str | None:
         if not isinstance(value, tuple):
-            return "is no tuple"
+            return "is not a tuple"
         return next((wrong for item in value if (wrong := one(item)) is not None), None)
 
     return check

@@ -109,7 +109,7 @@ class Reader:
         """
         value = unpack(raw)
         if not isinstance(value, tuple) or not value:
-            raise WireError("a frame that is no list")
+            raise WireError("a frame that is not a list")
         if value[0] != NUMBERED:
             return 0, _checked(self._plain, value)
         if len(value) < 3 or type(value[1]) is not int or value[1] < 1:
@@ -123,7 +123,7 @@ class Reader:
             WireError: they are none.
         """
         if not isinstance(value, tuple) or not value:
-            raise WireError("a frame that is no list")
+            raise WireError("a frame that is not a list")
         return _checked(self._plain | self._numbered, value)
 
 

@@ -129,7 +129,7 @@ def _finite(name: str, given: Any) -> FloatArray:
 
 
 def _culprit(name: str, given: Any) -> str:
-    """What is no number in it, as its user names it."""
+    """What is not a number in it, as its user names it."""
     for column in getattr(given, "columns", ()):  # a data frame
         try:
             np.asarray(given[column], dtype=np.float64)

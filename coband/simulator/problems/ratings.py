@@ -103,7 +103,7 @@ def _triples(source: RatingDataset, file: Path, lines: Iterable[str]) -> Iterato
         try:
             triple = parse(line)
         except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{_shown(line)} is no rating: expected {expected}.", file, number) from error
+            raise DataError(f"{_shown(line)} is not a rating: expected {expected}.", file, number) from error
         if not 0.0 < triple[2] <= HIGHEST:
             raise DataError(f"rating {triple[2]:g} must be > 0 and <= {HIGHEST:g}.", file, number)
         yield triple

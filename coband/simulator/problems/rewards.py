@@ -265,8 +265,8 @@ class BernoulliNoise(BaseNoise):
     def reward(self, mean: float, draw: float) -> float:
         if not 0.0 <= mean <= 1.0:
             raise BrokenOff(
-                f"noise: bernoulli: an arm has the mean reward {mean:g}, which is no probability; give rewards whose "
-                "means are from 0 to 1, such as kind: logistic or python, or gaussian noise"
+                f"noise: bernoulli: an arm has the mean reward {mean:g}, which is not a probability; give rewards "
+                "whose means are from 0 to 1, such as kind: logistic or python, or gaussian noise"
             )
         return float(draw < mean)
 

@@ -124,7 +124,7 @@ def _zeros_and_ones(cells: Sequence[Any]) -> FloatArray:
 
 
 def _advice(name: str, value: Any, form: Form) -> str:
-    """What to do about a value that is no number."""
+    """What to do about a value that is not a number."""
     text = str(value).strip()
     if form.decimal == "point" and _COMMA.fullmatch(text):
         return " Decimal commas are read with problem.decimal: comma."

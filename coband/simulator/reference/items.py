@@ -127,7 +127,7 @@ def _field(message: type[Message], name: str) -> Item:
 
 
 def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
-    """What the formulas of an algorithm use, beside its parameters: (name, meaning), in alphabetical order."""
+    """What the formulas of an algorithm use, besides its parameters: (name, meaning), in alphabetical order."""
     meanings = {**COMMON_QUANTITIES, **RUN_QUANTITIES}
     meanings |= {metric.name: metric.meaning for metric in (*CORE, *algorithm.metrics)}
     meanings |= {name: f"= {formula}" for name, formula in algorithm.where.items()}

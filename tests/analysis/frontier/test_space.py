@@ -58,9 +58,9 @@ def test_lists() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1..", "is no range"),
-        ("a..b", "is no range"),
-        ("1..2 cubic", "is no range"),
+        ("1..", "is not a range"),
+        ("a..b", "is not a range"),
+        ("1..2 cubic", "is not a range"),
         ("2..1", "must be below"),
         ("0..1 log", "begins above 0"),
         ("1, 1", "differ"),

@@ -556,10 +556,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     with pytest.raises(SystemExit) as ended:
         main(["suite", "rank", str(wrong)])
     assert ended.value.code == 2
-    assert "is no results file of `coband suite run`" in capsys.readouterr().err
+    assert "is not a results file of `coband suite run`" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["suite", "page", str(tmp_path / "none.json")])
-    assert capsys.readouterr().err.endswith("is no results file of `coband suite run`: No such file or directory\n")
+    assert capsys.readouterr().err.endswith("is not a results file of `coband suite run`: No such file or directory\n")
     with pytest.raises(SystemExit):
         main(["suite", "run", "--quick", "--algorithm", "lin_ucb", "--scenario", "ideal", "--out", str(wrong / "here")])
     assert "cannot be written: Not a directory. Choose another place with --out DIR.\n" in capsys.readouterr().err

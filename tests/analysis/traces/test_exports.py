@@ -240,6 +240,6 @@ def test_files_are_kept_and_appear_whole(stored: dict[str, Path], tmp_path: Path
         assert out.read_text() == before
         export(run, run.jobs, "csv", out, replace=True)
     assert out.read_text() != before
-    with open_run(stored["lossy"]) as run, pytest.raises(StoreError, match="Parquet is no text"):
+    with open_run(stored["lossy"]) as run, pytest.raises(StoreError, match="Parquet is not text"):
         export(run, run.jobs, "parquet")
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]

@@ -133,7 +133,7 @@ def test_a_header_of_words_names_no_nodes(tmp_path: Path, links: list[tuple[str,
 def test_broken_edge_lists(tmp_path: Path) -> None:
     file = tmp_path / "edges.txt"
     for text, message in (
-        ("0 1\n7\n", f"{file}:2: '7' is no link"),
+        ("0 1\n7\n", f"{file}:2: '7' is not a link"),
         ("# none\n", "has no links"),
         ("0 1\n2 3\n", "fewer than the 3 agents"),
     ):
@@ -157,7 +157,7 @@ def test_of_a_large_file_the_beginning_is_looked_at(tmp_path: Path) -> None:
     file.write_text("0 1\n7\n")
     graph = TOPOLOGY.validate_python({"kind": "edge_list", "file": str(file)})
     assert graph.peek(1000) is None  # small enough to be read as a whole
-    with pytest.raises(GraphError, match=":2: '7' is no link"):
+    with pytest.raises(GraphError, match=":2: '7' is not a link"):
         graph.peek(3)
     file.write_text("0 1\n1 2\n")
     assert graph.peek(8) is None  # it has 8 bytes

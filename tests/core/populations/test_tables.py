@@ -81,7 +81,7 @@ BAD: dict[str, str] = {
     "1e9,8,80,40,a,1": "row 2: step_ms is 1e+09: must be > 0 and at most 86,400 seconds",
     "1,-8,80,40,a,1": "row 2: up is -8: must be > 0 and at most 1,000,000,000,000 bits per second",
     "1,8,80,0,a,1": "row 2: rtt_ms is 0: must be > 0",
-    "1,8,fast,40,a,1": "row 2: down is 'fast', which is no number",
+    "1,8,fast,40,a,1": "row 2: down is 'fast', which is not a number",
     "1,8,80,40,c,1": "has no windows with the id 'c'",
     "1,8,80": "row 2: has 3 cells: must have 6",
 }

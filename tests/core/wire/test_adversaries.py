@@ -544,11 +544,11 @@ def test_a_defence_without_a_meaning_is_refused(name: str, kind: str, graph: boo
     [
         (
             "dis_lin_ucb",
-            "the sum of what it is sent, which is no defence; server.aggregate can be clip, coordinate_median",
+            "the sum of what it is sent, which is not a defence; server.aggregate can be clip, coordinate_median",
         ),
         (
             "coop_kernel_ucb",
-            "what others tell them, which is no defence; server.aggregate can be clip, reject_outliers",
+            "what others tell them, which is not a defence; server.aggregate can be clip, reject_outliers",
         ),
         ("fn_ucb", "refused with average == 'best': its server takes one agent's network"),
         ("pls", "server.aggregate is refused: no defence can take the place"),

@@ -290,7 +290,7 @@ count: 5 => count: 5⏎  availability: {kind: sometimes}
 count: 5 => count: 5⏎  availability: {kind: markov_on_off, mean_up: 0, mean_down: 1}
     6:48: agents.availability.mean_up: 0 is not allowed: must be > 0
 schedule: {kind: one_at_a_time, turns: 1e3}⏎ => schedule: {kind: trace, file: "C:\\new\\turns.csv"}⏎
-    7:31: 'C:\\new\\turns.csv' is no name of a file; in double quotes \\ begins a special character: use single quotes
+    7:31: 'C:\\new\\turns.csv' is not a file name; in double quotes \\ begins a special character: use single quotes
 count: 5 => count: 5⏎  availability: {kind: trace, file: /nowhere/times.csv}
     6:3: agents.availability: file '/nowhere/times.csv' does not exist; give a CSV file with the columns agent, up, down
 count: 5 => count: 5⏎  stragglers: {fraction: 0.5, slowdown: 3, groups: 6}

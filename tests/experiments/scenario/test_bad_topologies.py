@@ -34,7 +34,7 @@ network.topology={kind: edge_list, file: small.txt}
     network.topology: HERE/small.txt: the largest connected part has 3 nodes, fewer than the 6 agents; set agents.count
         to at most 3
 network.topology={kind: edge_list, file: broken.txt}
-    network.topology: HERE/broken.txt:3: '7' is no link; two nodes are expected
+    network.topology: HERE/broken.txt:3: '7' is not a link; two nodes are expected
 network.topology={kind: edge_list, file: empty.txt}
     network.topology: HERE/empty.txt: the file has no links
 network.topology={kind: edge_list, file: small.txt, sample: snow}

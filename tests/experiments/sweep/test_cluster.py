@@ -176,7 +176,7 @@ def test_a_scheduler_lost_in_mid_sweep_keeps_what_is_finished(tmp_path: Path) ->
     "address", ["", "http://x", "tcp://[::1", "tcp://host", "tcp://x:99999", "tcp://:8786", "tcp://a b:1", "x"]
 )
 def test_a_malformed_address_is_refused_at_once(address: str) -> None:
-    with pytest.raises(WorkerPoolError, match=r"is no address of a Dask scheduler: give .* such as tcp://127"):
+    with pytest.raises(WorkerPoolError, match=r"is not the address of a Dask scheduler: give .* such as tcp://127"):
         Cluster(address)
 
 

@@ -196,7 +196,7 @@ grid:⏎  seed: [1, 2, 1]⏎
 grid:⏎  replications: [1, 2]⏎
     21:3: 'replications' is the same at all points and cannot vary
 grid:⏎  agents..count: [1]⏎
-    21:3: 'agents..count' is no key path; write key.path, such as agents.count
+    21:3: 'agents..count' is not a key path; write key.path, such as agents.count
     21:3: agents.: unknown key
 zip:⏎  seed: [1, 2]⏎  agents.count: [1]⏎
     22:3: agents.count: has 1 values, and 'seed' has 2: keys under zip need equally many

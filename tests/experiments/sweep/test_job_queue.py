@@ -158,13 +158,13 @@ def test_wrong_options_are_one_clear_message(slurm: Path, options: list[str], me
 
 
 def test_wrong_systems_are_one_clear_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = r"--cluster 'slrum' is no known system; did you mean slurm\? There is slu"
+    said = r"--cluster 'slrum' is not a known system; did you mean slurm\? There is slu"
     with pytest.raises(WorkerPoolError, match=said):
         cluster_of("slrum")
     said = r"--cluster-option goes with the queue of a cluster: --cluster slurm\|pbs"
     with pytest.raises(WorkerPoolError, match=said):
         cluster_of("tcp://127.0.0.1:9", ["cores=4"])
-    with pytest.raises(WorkerPoolError, match="is no address of a Dask scheduler"):
+    with pytest.raises(WorkerPoolError, match="is not the address of a Dask scheduler"):
         cluster_of("somewhere")
     monkeypatch.setenv("PATH", "")
     said = r"--cluster pbs submits jobs by `qsub`, which is not here: start the sweep"

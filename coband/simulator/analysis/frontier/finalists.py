@@ -108,7 +108,7 @@ def choose(
         The point; None if no point is within the limits.
 
     Raises:
-        ChoiceError: there is no such objective, or a limit is no number.
+        ChoiceError: there is no such objective, or a limit is not a number.
     """
     bounds = dict(limits or {})
     for name in [*bounds, *([] if on is None else [on])]:

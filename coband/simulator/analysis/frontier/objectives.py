@@ -36,7 +36,7 @@ def objectives(
     for name in wanted:
         if name not in allowed:
             near = did_you_mean(name, allowed)
-            message = f"{quoted(name)} is no number that is better when it is low or high{near or ';'} "
+            message = f"{quoted(name)} is not a number that is better when it is low or high{near or ';'} "
             raise mark.error(f"{message}there is {', '.join(allowed)}")
     if len(set(wanted)) < len(wanted) or not LEAST <= len(wanted) <= MOST:
         given = ", ".join(wanted)

@@ -104,7 +104,7 @@ def _between(text: str, mark: Mark, key: str) -> Between:
     low, high = (_number(end) for end in ends.split("..", 1))
     scale = scale.strip()
     if low is None or high is None or scale not in ("", *SCALES):
-        raise mark.error(f"{quoted(text)} is no range; {FORM}", (key,))
+        raise mark.error(f"{quoted(text)} is not a range; {FORM}", (key,))
     if not low < high:
         raise mark.error(f"{quoted(text)}: the first end must be below the second", (key,))
     if scale == "log" and low <= 0:

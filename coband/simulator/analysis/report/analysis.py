@@ -2,7 +2,7 @@
 
 The keys of a grid are of two kinds. Those under ``algorithms.`` are parameters of algorithms, which one chooses. All
 others are the environment, which one faces. Algorithms are compared only within one environment: a lower regret under
-less noise is no merit of an algorithm. A single run has one environment without a name.
+less noise does not make an algorithm better. A single run has one environment, which has no name.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def read(file: Path) -> Submission:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         why = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
-    raise SubmissionError(f"{file} is no results file of `coband suite run`: {why}")
+    raise SubmissionError(f"{file} is not a results file of `coband suite run`: {why}")
 
 
 @dataclass

@@ -43,7 +43,7 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
     jobs = traced(jobs)
     if out is None:
         if form == "parquet":
-            raise StoreError("Parquet is no text; name a file with --out FILE.")
+            raise StoreError("Parquet is not text; name a file with --out FILE.")
         _write(run, jobs, form, sys.stdout.write)
         return
     if out.exists() and not replace:

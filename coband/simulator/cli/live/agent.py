@@ -41,5 +41,5 @@ def _parsed(address: str) -> tuple[str, int]:
     except ValueError:
         scheme, host, port = "", None, None
     if scheme != "tcp" or not host or not port:
-        raise BadInput(f"{address!r} is no address; write tcp://HOST:PORT")
+        raise BadInput(f"{address!r} is not an address; write tcp://HOST:PORT")
     return host, port

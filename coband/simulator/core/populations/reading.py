@@ -110,10 +110,10 @@ def _json(path: Path, names: Sequence[str], bad: BadRows) -> Columns:
 
 
 def _as_numbers(cells: Cells, column: str, bad: BadRows) -> FloatArray:
-    """A column as numbers; nan for an empty cell, and for one that is no number."""
+    """A column as numbers; nan for an empty cell, and for one that is not a number."""
     values = numbers_of(cells)
     for place in np.flatnonzero(np.isinf(values)).tolist():
-        bad.add(place, f"{column} is {cells[place]!r}, which is no number")
+        bad.add(place, f"{column} is {cells[place]!r}, which is not a number")
         values[place] = math.nan
     return values
 

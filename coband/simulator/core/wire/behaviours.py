@@ -59,7 +59,7 @@ class BaseBehaviour(Config):
         colludes: it knows what honest agents send.
         withholds: it sends nothing.
         each: it answers each receiver of a message by itself.
-        poisons: it is no agent but its environment that lies, about rewards (`core.wire.worlds`).
+        poisons: not the agent lies but its environment, about rewards (`core.wire.worlds`).
         remembers: so many messages of its own.
     """
 

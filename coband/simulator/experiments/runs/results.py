@@ -155,7 +155,7 @@ def _number(metric: RunMetric, result: RunResult, warnings: list[str]) -> Value:
         number = plain(found)
         if isinstance(number, int | float):
             return number
-        why = f"{in_words(found)} is no number"
+        why = f"{in_words(found)} is not a number"
     except RAISED as error:  # whatever the package's function raises
         why = f"{type(error).__name__}: {error}"
     warnings.append(f"the metric {metric.name} has no value ({why})")

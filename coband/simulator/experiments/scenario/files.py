@@ -184,7 +184,7 @@ def _joined(file: ScalarNode, base: Path) -> ScalarNode:
         text = f"the locale of this process has no name for {file.value!r}: set LC_ALL=C.UTF-8, or rename the file"
         raise file.mark.error(text) from None
     if any(letter < " " for letter in file.value):
-        text = f"{file.value!r} is no name of a file; in double quotes \\ begins a special character: use single quotes"
+        text = f"{file.value!r} is not a file name; in double quotes \\ begins a special character: use single quotes"
         raise file.mark.error(text)
     start = Path.cwd() if file.mark.line is None else base
     return ScalarNode(file.mark, str(start / file.value), file.text)

@@ -148,7 +148,7 @@ def stand(one: Algorithm) -> str:
         return f"server.aggregate is refused: {undefended(one, Clip, graph)}"
     others = "".join(f"; refused with {condition}: {why}" for condition, why in one.undefended.items())
     whose = "agents believe what others tell them" if graph else "its server takes the sum of what it is sent"
-    return f"{whose}, which is no defence; server.aggregate can be {taken}{others}"
+    return f"{whose}, which is not a defence; server.aggregate can be {taken}{others}"
 
 
 def _named(sent: Kinds, name: str) -> Kinds:

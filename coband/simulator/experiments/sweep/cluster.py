@@ -174,8 +174,8 @@ def parsed(address: str) -> tuple[str, int]:
         host, port, scheme = None, None, ""
     if not host or not port or scheme not in SCHEMES or parts.path.strip("/") or any(map(str.isspace, address)):
         raise WorkerPoolError(
-            f"--cluster {address!r} is no address of a Dask scheduler: give {' or '.join(SCHEMES)}, a host and a port, "
-            "such as tcp://127.0.0.1:8786 or tcp://[::1]:8786; `dask scheduler` prints its address."
+            f"--cluster {address!r} is not the address of a Dask scheduler: give {' or '.join(SCHEMES)}, a host and a "
+            "port, such as tcp://127.0.0.1:8786 or tcp://[::1]:8786; `dask scheduler` prints its address."
         )
     return host, port
 

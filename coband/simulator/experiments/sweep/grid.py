@@ -205,7 +205,7 @@ def _problems(axis: Axis) -> Iterator[InputProblem]:
     for key in axis.keys:
         steps = steps_of(key.path)
         if not all(steps):
-            yield key.mark.problem((), f"{quoted(key.path)} is no key path; write key.path, such as agents.count")
+            yield key.mark.problem((), f"{quoted(key.path)} is not a key path; write key.path, such as agents.count")
         elif steps[0] in FIXED:
             yield key.mark.problem((), f"{quoted(steps[0])} is the same at all points and cannot vary")
         if len(key.values) != len(axis.keys[0].values):

@@ -117,7 +117,7 @@ def cluster_of(name: str, options: Options = ()) -> Cluster:
         return JobQueue(name, options)
     near = did_you_mean(name, list(SYSTEMS))
     if near:
-        raise WorkerPoolError(f"--cluster {quoted(name)} is no known system{near} There is {', '.join(SYSTEMS)}.")
+        raise WorkerPoolError(f"--cluster {quoted(name)} is not a known system{near} There is {', '.join(SYSTEMS)}.")
     if list(options):
         raise WorkerPoolError(f"--cluster-option goes with the queue of a cluster: --cluster {'|'.join(SYSTEMS)}.")
     return Cluster(name)

@@ -38,7 +38,7 @@ def choose(tuning: Tuning, context: tuple[str, ...], found: Mapping[int, Sequenc
     Args:
         context: what the candidates share.
         found: number of a variant -> what its replications for tuning gave (`runs.footing.choosable`). One with fewer
-            than wanted is no candidate, as it would be compared on other worlds.
+            than wanted is not a candidate, as it would be compared on other worlds.
     """
     sign = 1.0 if tuning.best == "lowest" else -1.0
     means = {
