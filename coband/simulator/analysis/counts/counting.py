@@ -210,5 +210,5 @@ def _read(path: Path) -> tuple[dict[str, Counts], dict[str, dict[str, Any]]]:
         counts = TypeAdapter(dict[str, Counts]).validate_python(found)
         return counts, TypeAdapter(dict[str, dict[str, Any]]).validate_python(computed)
     except ValidationError:
-        message = "no counts lock: scenario, label and count are expected, one inside the other, and numbers in them."
-        raise CountsError(f"{path} is {message}") from None
+        expected = "scenario, label and count, one inside the other, and numbers in them"
+        raise CountsError(f"{path} is not a counts lock: {expected} are expected.") from None
