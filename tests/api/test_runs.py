@@ -255,7 +255,8 @@ def test_bad_requests(tmp_path: Path) -> None:
     for workers in (0, 1.5, float("nan"), "2"):
         with pytest.raises(coband.RunError, match=rf"workers={workers!r}: at least one is needed, a whole number\."):
             coband.run(STUDY, workers=workers)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"callbacks: <built-in function print> is not a coband\.Callback; derive a class"):
+    said = r"callbacks: <built-in function print> is not a coband\.Callback; derive a class"
+    with pytest.raises(TypeError, match=said):
         coband.run(STUDY, callbacks=[print], out=tmp_path / "none")  # type: ignore[list-item]
     assert not (tmp_path / "none").exists()
     said = "'n_kernel_ucbb' is not a known algorithm; did you mean n_kernel_ucb"
