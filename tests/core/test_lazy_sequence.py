@@ -39,7 +39,8 @@ def test_runs_are_those_of_nodes_that_are_all_there(name: str, monkeypatch: pyte
     if name in ("fed_lin_ucb", "lin_ucb"):  # whose server writes to nobody else
         assert set(agents.made) == acting
         assert set(hosts.made) <= acting | {50}
-    monkeypatch.setattr("coband.simulator.core.making.parts.Assembly._later", False)
+    for module in ("nodes", "hosts"):
+        monkeypatch.setattr(f"coband.simulator.core.making.{module}.made_later", lambda setup: False)
     whole = runs.run(name, {}, **FLEET)
     assert isinstance(whole.engine.agents, list)
     assert whole.result.fingerprint == run.result.fingerprint

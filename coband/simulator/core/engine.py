@@ -14,8 +14,9 @@ from pydantic import BaseModel
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
-from coband.simulator.core.making.hosts import HostContext
-from coband.simulator.core.making.parts import Assembly
+from coband.simulator.core.making import parts
+from coband.simulator.core.making.hosts import HostContext, make_hosts
+from coband.simulator.core.making.nodes import Setup, make_nodes, make_twins
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.lazy_sequence import made
 from coband.simulator.core.nodes.node import SERVER
@@ -70,24 +71,25 @@ class Engine:
         if plan.altered:  # nodes that are told the same may have heard it differently
             plan = replace(plan, share=False)
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
-        assembly = Assembly(plan, world, streams, self.graph)
-        self._run = assembly.run_context(sink, self._last)
+        setup = Setup(plan, world, streams, self.graph)
+        self._run = parts.make_run_context(setup, sink, self._last)
         self.clock, self.trace = self._run.clock, self._run.trace
+        self.ledger, self.audit = self._run.ledger, self._run.audit
         if (follow_clock := getattr(world, "follow_clock", None)) is not None:
             follow_clock(lambda: self.clock.now)
-        self.world, self._noising = assembly.veil(algorithm, self.clock)
-        self.ledger, self.audit = self._run.ledger, self._run.audit
-        self.progress = assembly.progress(self._run, on_pull)
+        setup, self._noising = parts.veiled(setup, algorithm, self.clock)
+        self.world = setup.world
+        self.progress = parts.make_progress(setup, self._run, on_pull)
         self._declared, self._private = by_name(algorithm.metrics), algorithm.private
         self._router = Router(self.clock)
-        self.transport = assembly.transport(self._run, self._router)
-        local = assembly.local(self._run, self.transport, self._router)
-        self._turns = assembly.turns(self._run, self.progress, local)
-        self.agents, self.server = assembly.nodes(algorithm, config)
-        self._twins: Twins | None = assembly.twins(algorithm, config) if plan.checks == "full" else None
+        self.transport = parts.make_transport(setup, self._run, self._router)
+        local = parts.make_local(setup, self._run, self.transport, self._router)
+        self._turns = parts.make_turns(setup, self._run, self.progress, local)
+        self.agents, self.server = make_nodes(setup, algorithm, config)
+        self._twins: Twins | None = make_twins(setup, algorithm, config) if plan.checks == "full" else None
         around = HostContext(self._run, self.progress, self._router.send, self._twins, self._turns.think)
-        self._hosts = assembly.hosts(self.agents, self.server, around)
-        self.wire = wire = assembly.wire(self.clock, self._noising, self._twins)
+        self._hosts = make_hosts(setup, self.agents, self.server, around)
+        self.wire = wire = parts.make_wire(setup, self.clock, self._noising, self._twins)
         self._dishonest = frozenset[int]() if wire is None else wire.dishonest
         self._router.connect(self._hosts, self.transport, local, wire)
         if plan.intermittent:

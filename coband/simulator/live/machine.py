@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from coband.simulator.core.clock.clock import NEVER_DUE, Clock, Due
 from coband.simulator.core.conversations import Declined
 from coband.simulator.core.hosts.turns import Turns
-from coband.simulator.core.making.hosts import HostContext
-from coband.simulator.core.making.parts import Assembly
+from coband.simulator.core.making.hosts import HostContext, make_hosts
+from coband.simulator.core.making.nodes import Setup, make_nodes
+from coband.simulator.core.making.parts import make_wire, veiled
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, UnsupportedScenario
@@ -102,18 +103,19 @@ class Machine:
         self.steps: dict[int, int] = {}  # of virtual time, by the number of events before
         self.rows: list[tr.PlainRow] = []
         self.names: Sequence[str] = ()
-        assembly = Assembly(self.plan, world, streams, None)
-        self.run = self._run_context(Down(assembly.gone))
+        setup = Setup(self.plan, world, streams, None)
+        self.run = self._run_context(Down(setup.gone))
         self.clock = self.run.clock
-        self.world, self.noising = assembly.veil(entry.algorithm, self.clock)
-        self.wire = assembly.wire(self.clock, self.noising)
+        setup, self.noising = veiled(setup, entry.algorithm, self.clock)
+        self.world = setup.world
+        self.wire = make_wire(setup, self.clock, self.noising)
         self.progress = self._progress()
         self.router = LocalRouter(self.clock)
         self.router.post = self._post
         kinds: list[type[Message]] = [*(size.message for size in entry.algorithm.messages), Declined]
         self.kinds = {kind.__name__: kind for kind in kinds}  # as reports name them
         self.transport = self._transport(Network(self.plan.network, streams), kinds, self._post)
-        self._host(entry, assembly, streams)
+        self._host(entry, setup)
 
     def _run_context(self, down: Down) -> RunContext:
         network = self.plan.network
@@ -152,9 +154,9 @@ class Machine:
         )
         return transport
 
-    def _host(self, entry: ScenarioEntry, assembly: Assembly, streams: Streams) -> None:
+    def _host(self, entry: ScenarioEntry, setup: Setup) -> None:
         """Make the nodes, and hosts around them."""
-        self.agents, self.server = assembly.nodes(entry.algorithm, entry.config)
+        self.agents, self.server = make_nodes(setup, entry.algorithm, entry.config)
         for node in self.agents if self.server is None else (*self.agents, self.server):
             guard(node)
         if self.agents[0].context.sharing.has_common:
@@ -163,9 +165,9 @@ class Machine:
                 "processes cannot have; run it with `coband run`"
             )
         count = self.plan.agents.count
-        self.turns = Turns(self.plan.schedule, count, self.clock, streams, self.progress, None, None)
+        self.turns = Turns(self.plan.schedule, count, self.clock, setup.streams, self.progress, None, None)
         around = HostContext(self.run, self.progress, self.router.send, None, self.turns.think)
-        self.hosts = assembly.hosts(self.agents, self.server, around)
+        self.hosts = make_hosts(setup, self.agents, self.server, around)
         self.router.connect(self.hosts, self.transport, None, self.wire)
 
     def _post(self, node: Address, frame: Passing) -> None:

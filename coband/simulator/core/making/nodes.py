@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -54,182 +55,198 @@ CURVES = 6
 """Numbers that a run keeps of every turn."""
 
 
-class NodeAssembly:
-    """Builds the nodes that a plan describes; parts that few plans have are imported when they are built."""
+@dataclass(frozen=True)
+class Setup:
+    """What the parts of a run are made from.
 
-    def __init__(self, plan: Plan, world: World, streams: Streams, graph: Graph | None) -> None:
-        self._plan, self._world, self._streams, self._graph = plan, world, streams, graph
-        self.gone = set[Address]()
-        expect, turns = getattr(world, "expect", None), plan.schedule.total_turns(plan.agents.count)
-        if expect is not None and turns is not None:
-            expect(-(-turns // plan.agents.count))
+    Attributes:
+        plan: what the scenario asks for.
+        world: the problem of this replication, as agents meet it.
+        streams: of this replication.
+        graph: of the agents; None in a star.
+        gone: the nodes that take no part any more, which the parts of the run share.
+    """
 
-    def nodes(
-        self,
-        algorithm: Algorithm,
-        config: BaseModel,
-        made: int | None = None,
-        share: bool | None = None,
-        gone: Set[Address] | None = None,
-    ) -> tuple[Sequence[Client], Server | None]:
-        """The agents and the server, if the algorithm has one.
+    plan: Plan
+    world: World
+    streams: Streams
+    graph: Graph | None
+    gone: set[Address] = field(default_factory=set)
 
-        Args:
-            algorithm: what they run.
-            config: its parameters.
-            made: how many agents are made, the first ones, to see whether it can be done; None for all.
-            share: whether they share work; None: as the plan says.
-            gone: the nodes that take no part, as they know; None: those of the run.
 
-        Raises:
-            UnsupportedScenario: the algorithm cannot do what is asked of it.
-        """
-        turns = self._plan.schedule.total_turns(self._plan.agents.count) or 0
-        require_room(f"the curves of {turns:,} turns", CURVES, turns, instead="take fewer turns")
-        self._check_direct()
-        self._check_arms(algorithm)
-        self._check_exact(algorithm, config)
-        self._check_defence(algorithm, config)
-        self._check_columns(config)
-        share, gone = self._plan.share if share is None else share, self.gone if gone is None else gone
-        context_of = self._contexts(algorithm, config, share, gone)
+def make_nodes(
+    setup: Setup,
+    algorithm: Algorithm,
+    config: BaseModel,
+    made: int | None = None,
+    share: bool | None = None,
+    gone: Set[Address] | None = None,
+) -> tuple[Sequence[Client], Server | None]:
+    """The agents and the server, if the algorithm has one.
 
-        def agent(index: int) -> Client:
-            return _prepared(algorithm.agent, context_of(index))
+    Args:
+        algorithm: what they run.
+        config: its parameters.
+        made: how many agents are made, the first ones, to see whether it can be done; None for all.
+        share: whether they share work; None: as the plan says.
+        gone: the nodes that take no part, as they know; None: those of the run.
 
-        later = self._later and made is None
-        count = self._plan.agents.count
-        agents: Sequence[Client] = LazySequence(count, agent) if later else list(map(agent, range(count)[:made]))
-        hops = getattr(agents[0], "hops", 1) if self._graph is not None else 1
-        if hops > 1 and any(part.behaviour.each for part in self._plan.adversaries):
-            from coband.simulator.core.wire.wire import ONE_HOP
+    Raises:
+        UnsupportedScenario: the algorithm cannot do what is asked of it.
+    """
+    turns = setup.plan.schedule.total_turns(setup.plan.agents.count) or 0
+    require_room(f"the curves of {turns:,} turns", CURVES, turns, instead="take fewer turns")
+    _check_direct(setup)
+    _check_arms(setup, algorithm)
+    _check_exact(setup, algorithm, config)
+    _check_defence(setup, algorithm, config)
+    _check_columns(setup, config)
+    share, gone = setup.plan.share if share is None else share, setup.gone if gone is None else gone
+    context_of = _contexts(setup, algorithm, config, share, gone)
 
-            raise UnsupportedScenario(ONE_HOP)
-        if (kind := algorithm.server_class) is None:
-            return agents, None
-        server, defence = _prepared(kind, context_of(SERVER)), self._plan.server.aggregate
-        if not defence.sums:
-            from coband.simulator.core.wire.defences import Defended
+    def agent(index: int) -> Client:
+        return _prepared(algorithm.agent, context_of(index))
 
-            server.defence = Defended(defence)
-        return agents, server
+    later = made_later(setup) and made is None
+    count = setup.plan.agents.count
+    agents: Sequence[Client] = LazySequence(count, agent) if later else list(map(agent, range(count)[:made]))
+    hops = getattr(agents[0], "hops", 1) if setup.graph is not None else 1
+    if hops > 1 and any(part.behaviour.each for part in setup.plan.adversaries):
+        from coband.simulator.core.wire.wire import ONE_HOP
 
-    def _contexts(
-        self, algorithm: Algorithm, config: BaseModel, share: bool, gone: Set[Address]
-    ) -> Callable[[int], NodeContext]:
-        full, count, world = self._plan.checks == "full", self._plan.agents.count, self._world
-        sharing = Sharing(share, storage=not full or "storage" in algorithm.facts)
-        domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
-        least = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
-        count_turns = least if self._plan.stays is None else lambda: None
-        knowledge = world.knowledge() if in_batches(world) else None
-        contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
-        closest, policy, delays = ClosestDecision(count), self._plan.network.retry_policy, self._plan.delays
-        open_ties = self._streams.ties if self._plan.ties == "random" else None
-        total_turns = self._plan.schedule.total_turns(count)
-        if algorithm.needs.ends_together:  # without one of its agents it ends, so it counts on all of them
-            gone = frozenset()
-        told = partial(DeclaredContext, declared=algorithm.facts)
-        make = told if full else NodeContext
+        raise UnsupportedScenario(ONE_HOP)
+    if (kind := algorithm.server_class) is None:
+        return agents, None
+    server, defence = _prepared(kind, context_of(SERVER)), setup.plan.server.aggregate
+    if not defence.sums:
+        from coband.simulator.core.wire.defences import Defended
 
-        def context_of(index: int) -> NodeContext:
-            network_context = None if contexts is None or index == SERVER else contexts[index]
-            return make(
-                index=index,
-                agents=count,
-                dimension=world.dimension,
-                config=config,
-                sharing=sharing,
-                open_coin=self._streams.coin,
-                open_ties=open_ties,
-                delays=delays,
-                domain=domain,
-                count_turns=count_turns,
-                graph=self._graph,
-                network_context=network_context,
-                knowledge=knowledge,
-                parameter_norm=None if norms is None or index == SERVER else float(norms[index]),
-                total_turns=total_turns,
-                closest=closest,
-                recovery=policy,
-                gives_up=self._plan.faulty,
-                gone=gone,
-            )
+        server.defence = Defended(defence)
+    return agents, server
 
-        return context_of
 
-    @property
-    def _later(self) -> bool:
-        """Whether agents are made when they first act or are sent something; then nobody looks at them before."""
-        plan = self._plan
-        plain = self._graph is None and not plan.intermittent and plan.checks != "full"
-        return plain and not isinstance(plan.schedule, Phases | Renewal | Rounds)
+def _contexts(
+    setup: Setup, algorithm: Algorithm, config: BaseModel, share: bool, gone: Set[Address]
+) -> Callable[[int], NodeContext]:
+    full, count, world = setup.plan.checks == "full", setup.plan.agents.count, setup.world
+    sharing = Sharing(share, storage=not full or "storage" in algorithm.facts)
+    domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
+    least = cache(lambda: setup.plan.schedule.turns_per_agent(count, setup.streams))
+    count_turns = least if setup.plan.stays is None else lambda: None
+    knowledge = world.knowledge() if in_batches(world) else None
+    contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
+    closest, policy, delays = ClosestDecision(count), setup.plan.network.retry_policy, setup.plan.delays
+    open_ties = setup.streams.ties if setup.plan.ties == "random" else None
+    total_turns = setup.plan.schedule.total_turns(count)
+    if algorithm.needs.ends_together:  # without one of its agents it ends, so it counts on all of them
+        gone = frozenset()
+    told = partial(DeclaredContext, declared=algorithm.facts)
+    make = told if full else NodeContext
 
-    def twins(self, algorithm: Algorithm, config: BaseModel) -> Twins:
-        """The nodes once more, each with all of its work to itself, to compare the others with."""
-        from coband.simulator.core.twins.twins import Twins  # few runs need it
+    def context_of(index: int) -> NodeContext:
+        network_context = None if contexts is None or index == SERVER else contexts[index]
+        return make(
+            index=index,
+            agents=count,
+            dimension=world.dimension,
+            config=config,
+            sharing=sharing,
+            open_coin=setup.streams.coin,
+            open_ties=open_ties,
+            delays=delays,
+            domain=domain,
+            count_turns=count_turns,
+            graph=setup.graph,
+            network_context=network_context,
+            knowledge=knowledge,
+            parameter_norm=None if norms is None or index == SERVER else float(norms[index]),
+            total_turns=total_turns,
+            closest=closest,
+            recovery=policy,
+            gives_up=setup.plan.faulty,
+            gone=gone,
+        )
 
-        known = set[Address]()
-        agents, server = self.nodes(algorithm, config, share=False, gone=known)
-        twins = [*agents, *([] if server is None else [server])]
-        return Twins(twins, not self._plan.distrusts, self.gone, known)
+    return context_of
 
-    def _check_direct(self) -> None:
-        """Refuse to hand messages over at once where not all of them arrive at once."""
-        if not (self._plan.walks_hops or self._plan.ideal):
-            raise UnsupportedScenario(
-                "network.local.mode: direct needs links without latency, bandwidth, loss, rules and partitions, those "
-                "of agents.population too, agents that are always up, and none that are silent; leave it out"
-            )
 
-    def _check_arms(self, algorithm: Algorithm) -> None:
-        """Refuse a world whose arms change where the algorithm needs them to stay."""
-        if algorithm.needs.fixed_arms and not self._world.fixed_arms:
-            raise UnsupportedScenario(
-                f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
-                "turn; give problem.arms kind: pool without count, or problem.kind fixed_domain"
-            )
-        if algorithm.needs.steady_arms and not getattr(self._world, "steady_arms", False):
-            raise UnsupportedScenario(
-                f"{algorithm.name} needs arms that stay the same at all turns of an agent; give problem.kind own_arms "
-                "or fixed_domain, or problem.arms kind: pool without count"
-            )
+def made_later(setup: Setup) -> bool:
+    """Whether agents are made when they first act or are sent something; then nobody looks at them before."""
+    plan = setup.plan
+    plain = setup.graph is None and not plan.intermittent and plan.checks != "full"
+    return plain and not isinstance(plan.schedule, Phases | Renewal | Rounds)
 
-    def _check_exact(self, algorithm: Algorithm, config: BaseModel) -> None:
-        """Refuse encodings that change what nodes look up, or from what all of them conclude the same."""
-        encoding, exact = self._plan.messages.encoding, algorithm.needs.exact
-        if exact and not evaluate(
-            algorithm.needs.exact_if, {**algorithm.parameters(config), "fixed_arms": self._world.fixed_arms}
-        ):
-            return
-        for kind in dict.fromkeys(size.message for size in algorithm.messages) if exact else ():
-            for name in kind.payload_fields():
-                if {kind.__name__, kind.meaning(name)} & set(exact) and not encoding.of(kind, name).exact:
-                    raise UnsupportedScenario(
-                        f"messages.encoding: nodes of {algorithm.name} look arms up by {kind.__name__}.{name}, or must "
-                        "conclude the same from it, so that it must arrive as it was sent; give it float64 in "
-                        "messages.encoding.kinds"
-                    )
 
-    def _check_defence(self, algorithm: Algorithm, config: BaseModel) -> None:
-        """Refuse a defence where parameters leave it nothing to take the place of."""
-        for condition, why in {} if self._plan.server.aggregate.sums else algorithm.undefended.items():
-            if evaluate(condition, algorithm.parameters(config)):
-                raise UnsupportedScenario(f"server.aggregate, for {algorithm.name} with {condition}: {why}")
+def make_twins(setup: Setup, algorithm: Algorithm, config: BaseModel) -> Twins:
+    """The nodes once more, each with all of its work to itself, to compare the others with."""
+    from coband.simulator.core.twins.twins import Twins  # few runs need it
 
-    def _check_columns(self, config: BaseModel) -> None:
-        """Refuse kernels that are restricted to coordinates which there are not."""
-        network, contexts = getattr(config, "network_kernel", None), getattr(self._world, "contexts", None)
-        held = [
-            ("kernel", getattr(config, "kernel", None), "arms have", self._world.dimension),
-            ("network_kernel.kernel", getattr(network, "kernel", None), "arms have", self._world.dimension),
-        ]
-        if contexts is not None:
-            held.append(("network_kernel", network, "network contexts have", contexts.shape[1]))
-        for place, kernel, whose, coordinates in held:
-            largest = getattr(kernel, "largest_column", -1)
-            if largest >= coordinates:
+    known = set[Address]()
+    agents, server = make_nodes(setup, algorithm, config, share=False, gone=known)
+    twins = [*agents, *([] if server is None else [server])]
+    return Twins(twins, not setup.plan.distrusts, setup.gone, known)
+
+
+def _check_direct(setup: Setup) -> None:
+    """Refuse to hand messages over at once where not all of them arrive at once."""
+    if not (setup.plan.walks_hops or setup.plan.ideal):
+        raise UnsupportedScenario(
+            "network.local.mode: direct needs links without latency, bandwidth, loss, rules and partitions, those "
+            "of agents.population too, agents that are always up, and none that are silent; leave it out"
+        )
+
+
+def _check_arms(setup: Setup, algorithm: Algorithm) -> None:
+    """Refuse a world whose arms change where the algorithm needs them to stay."""
+    if algorithm.needs.fixed_arms and not setup.world.fixed_arms:
+        raise UnsupportedScenario(
+            f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
+            "turn; give problem.arms kind: pool without count, or problem.kind fixed_domain"
+        )
+    if algorithm.needs.steady_arms and not getattr(setup.world, "steady_arms", False):
+        raise UnsupportedScenario(
+            f"{algorithm.name} needs arms that stay the same at all turns of an agent; give problem.kind own_arms "
+            "or fixed_domain, or problem.arms kind: pool without count"
+        )
+
+
+def _check_exact(setup: Setup, algorithm: Algorithm, config: BaseModel) -> None:
+    """Refuse encodings that change what nodes look up, or from what all of them conclude the same."""
+    encoding, exact = setup.plan.messages.encoding, algorithm.needs.exact
+    if exact and not evaluate(
+        algorithm.needs.exact_if, {**algorithm.parameters(config), "fixed_arms": setup.world.fixed_arms}
+    ):
+        return
+    for kind in dict.fromkeys(size.message for size in algorithm.messages) if exact else ():
+        for name in kind.payload_fields():
+            if {kind.__name__, kind.meaning(name)} & set(exact) and not encoding.of(kind, name).exact:
                 raise UnsupportedScenario(
-                    f"{place} names column {largest}, but {whose} {coordinates} coordinates, numbered from 0; name "
-                    "others, or leave columns out for all of them"
+                    f"messages.encoding: nodes of {algorithm.name} look arms up by {kind.__name__}.{name}, or must "
+                    "conclude the same from it, so that it must arrive as it was sent; give it float64 in "
+                    "messages.encoding.kinds"
                 )
+
+
+def _check_defence(setup: Setup, algorithm: Algorithm, config: BaseModel) -> None:
+    """Refuse a defence where parameters leave it nothing to take the place of."""
+    for condition, why in {} if setup.plan.server.aggregate.sums else algorithm.undefended.items():
+        if evaluate(condition, algorithm.parameters(config)):
+            raise UnsupportedScenario(f"server.aggregate, for {algorithm.name} with {condition}: {why}")
+
+
+def _check_columns(setup: Setup, config: BaseModel) -> None:
+    """Refuse kernels that are restricted to coordinates which there are not."""
+    network, contexts = getattr(config, "network_kernel", None), getattr(setup.world, "contexts", None)
+    held = [
+        ("kernel", getattr(config, "kernel", None), "arms have", setup.world.dimension),
+        ("network_kernel.kernel", getattr(network, "kernel", None), "arms have", setup.world.dimension),
+    ]
+    if contexts is not None:
+        held.append(("network_kernel", network, "network contexts have", contexts.shape[1]))
+    for place, kernel, whose, coordinates in held:
+        largest = getattr(kernel, "largest_column", -1)
+        if largest >= coordinates:
+            raise UnsupportedScenario(
+                f"{place} names column {largest}, but {whose} {coordinates} coordinates, numbered from 0; name "
+                "others, or leave columns out for all of them"
+            )

@@ -1,11 +1,15 @@
-"""Making the parts of a run: accounts, network and turns; nodes and the hosts around them are made by its bases."""
+"""Making the parts of a run other than nodes and hosts: accounts, network and turns.
+
+Parts that few plans have are imported when they are made.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from coband.simulator.core.algorithm import Algorithm
@@ -14,7 +18,7 @@ from coband.simulator.core.clock.schedule import Recorded, Rounds
 from coband.simulator.core.hosts.absence import Absent
 from coband.simulator.core.hosts.cohort import Cohort
 from coband.simulator.core.hosts.turns import Turns
-from coband.simulator.core.making.hosts import HostAssembly
+from coband.simulator.core.making.nodes import Setup
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.network import Network
@@ -28,7 +32,6 @@ from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.records.trace import Trace
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import Down, RunContext
-from coband.simulator.core.world import World
 
 if TYPE_CHECKING:
     from coband.simulator.core.hosts.batteries import Batteries
@@ -37,143 +40,145 @@ if TYPE_CHECKING:
     from coband.simulator.core.wire.wire import Watch, Wire
 
 
-class Assembly(HostAssembly):
-    """Builds what a plan describes; parts that few plans have are imported when they are built."""
+def make_run_context(setup: Setup, sink: tr.Sink | None, last: Callable[[], float]) -> RunContext:
+    """The clock and empty accounts.
 
-    def run_context(self, sink: tr.Sink | None, last: Callable[[], float]) -> RunContext:
-        """The clock and empty accounts.
+    Args:
+        sink: where trace batches go, if the plan keeps a trace.
+        last: when the last thing has happened so far, which batteries ask.
+    """
+    plan, network, clock = setup.plan, setup.plan.network, Clock()
+    down = Absent(clock, plan.agents.count, setup.gone) if plan.agents.intermittent else Down(setup.gone)
+    audit = Audit(network.transport == "reliable", down)
+    ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
+    trace = Trace(sink if plan.trace != tr.OFF else None)
+    return RunContext(clock, trace, ledger, audit, down, _batteries(setup, clock, last))
 
-        Args:
-            sink: where trace batches go, if the plan keeps a trace.
-            last: when the last thing has happened so far, which batteries ask.
-        """
-        plan, network, clock = self._plan, self._plan.network, Clock()
-        down = Absent(clock, plan.agents.count, self.gone) if plan.agents.intermittent else Down(self.gone)
-        audit = Audit(network.transport == "reliable", down)
-        ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
-        trace = Trace(sink if plan.trace != tr.OFF else None)
-        return RunContext(clock, trace, ledger, audit, down, self._batteries(clock, last))
 
-    def _batteries(self, clock: Clock, last: Callable[[], float]) -> Batteries | None:
-        energy, count = self._plan.agents.energy, self._plan.agents.count
-        if energy is None:
-            return None
-        from coband.simulator.core.hosts.batteries import Batteries
+def _batteries(setup: Setup, clock: Clock, last: Callable[[], float]) -> Batteries | None:
+    energy, count = setup.plan.agents.energy, setup.plan.agents.count
+    if energy is None:
+        return None
+    from coband.simulator.core.hosts.batteries import Batteries
 
-        heals = math.inf if self._plan.network.heals is None else self._plan.network.heals
-        return Batteries(energy, count, self._streams, clock, self._plan.stays, heals, last)
+    heals = math.inf if setup.plan.network.heals is None else setup.plan.network.heals
+    return Batteries(energy, count, setup.streams, clock, setup.plan.stays, heals, last)
 
-    def progress(self, run: RunContext, on_pull: Callable[[int], None] | None) -> Progress:
-        """What takes note of pulls."""
-        realised, full = getattr(self._world, "realised", False), self._plan.trace == tr.FULL
-        spend = None if run.energy is None else run.energy.turns
-        return Progress(run.ledger, self._plan.schedule.duration, on_pull, full, realised, spend)
 
-    def transport(self, run: RunContext, router: Router) -> Transport:
-        """What carries messages over links."""
-        plan = self._plan
-        reliable = plan.network.transport == "reliable"
-        parts = (run, Network(plan.network, self._streams), router, self._describes, reliable, plan.withholds)
-        if not (reliable and plan.faulty):
-            return Transport(*parts)
-        from coband.simulator.core.network.reliable import ReliableTransport
+def make_progress(setup: Setup, run: RunContext, on_pull: Callable[[int], None] | None) -> Progress:
+    """What takes note of pulls."""
+    realised, full = getattr(setup.world, "realised", False), setup.plan.trace == tr.FULL
+    spend = None if run.energy is None else run.energy.turns
+    return Progress(run.ledger, setup.plan.schedule.duration, on_pull, full, realised, spend)
 
-        return ReliableTransport(*parts)
 
-    def veil(self, algorithm: Algorithm, clock: Clock) -> tuple[World, Noising | None]:
-        """The world as agents meet it, lied about or clipped, and the noise of the run; None: there is none."""
-        plan, privacy = self._plan, self._plan.messages.privacy
-        if plan.poisoned:
-            from coband.simulator.core.wire.worlds import PoisonedWorld  # few runs need it
+def make_transport(setup: Setup, run: RunContext, router: Router) -> Transport:
+    """What carries messages over links."""
+    plan = setup.plan
+    reliable, full = plan.network.transport == "reliable", plan.trace == tr.FULL
+    describe: Describe | None = partial(_describe, full) if plan.wired or full else None
+    parts = (run, Network(plan.network, setup.streams), router, describe, reliable, plan.withholds)
+    if not (reliable and plan.faulty):
+        return Transport(*parts)
+    from coband.simulator.core.network.reliable import ReliableTransport
 
-            count = plan.agents.count
-            self._world = PoisonedWorld(self._world, plan.adversaries, count, self._streams, lambda: clock.now)
-        if privacy is None:
-            return self._world, None
-        from coband.simulator.core.wire.worlds import PrivateWorld
+    return ReliableTransport(*parts)
 
-        noising = self._noising(privacy, algorithm, clock)
-        self._world = PrivateWorld(self._world, privacy, noising)
-        return self._world, noising
 
-    def _noising(self, privacy: Privacy, algorithm: Algorithm, clock: Clock) -> Noising:
-        from coband.simulator.core.wire.noising import Noising
+def veiled(setup: Setup, algorithm: Algorithm, clock: Clock) -> tuple[Setup, Noising | None]:
+    """The setup with the world as agents meet it, lied about or clipped, and the noise of the run, if there is any."""
+    plan, world, privacy = setup.plan, setup.world, setup.plan.messages.privacy
+    count = plan.agents.count
+    expect, turns = getattr(world, "expect", None), plan.schedule.total_turns(count)
+    if expect is not None and turns is not None:
+        expect(-(-turns // count))
+    if plan.poisoned:
+        from coband.simulator.core.wire.worlds import PoisonedWorld
 
-        plan = self._plan
-        count, schedule = plan.agents.count, plan.schedule
-        total, least = schedule.total_turns(count), schedule.turns_per_agent(count, self._streams)
-        most = None if total is None else total - (count - 1) * (least or 0)
-        on_graph = self._graph is not None
-        return Noising(privacy, algorithm, self._streams, count, (most, total), on_graph, lambda: clock.now)
+        world = PoisonedWorld(world, plan.adversaries, count, setup.streams, lambda: clock.now)
+    if privacy is None:
+        return replace(setup, world=world), None
+    from coband.simulator.core.wire.worlds import PrivateWorld
 
-    def wire(self, clock: Clock, noising: Noising | None, watch: Watch | None = None) -> Wire | None:
-        """What is done to messages before they are sent; None: nothing."""
-        plan, count = self._plan, self._plan.agents.count
-        if not plan.wired:
-            return None
-        from coband.simulator.core.wire.adversaries import Liars
-        from coband.simulator.core.wire.wire import Wire
+    noising = _noising(setup, privacy, algorithm, clock)
+    return replace(setup, world=PrivateWorld(world, privacy, noising)), noising
 
-        liars = Liars(plan.adversaries, count, self._streams, lambda: clock.now) if plan.adversaries else None
-        total = plan.schedule.total_turns(count)
-        world, own = self._world, count if getattr(self._world, "steady_arms", False) else 0
-        differing = 1 if world.fixed_arms else own  # agents whose arms may be others, of those that stay
-        arms = max((len(world.arms(agent, 1)) for agent in range(differing)), default=None)
-        limits = {"agents": count, "arms": arms, "turns": total, "pulls": total}
-        return Wire(
-            config=plan.messages,
-            limits=limits,
-            scalar_bits=plan.network.scalar_bits,
-            streams=self._streams,
-            agents=count,
-            liars=liars,
-            graph=self._graph,
-            defence=plan.server.aggregate,
-            noising=noising,
-            gone=self.gone,
-            watch=watch,
-        )
 
-    @property
-    def _describes(self) -> Describe | None:
-        """What describes messages for the trace; None where there is nothing to say of any."""
-        return self._describe if self._plan.wired or self._plan.trace == tr.FULL else None
+def _noising(setup: Setup, privacy: Privacy, algorithm: Algorithm, clock: Clock) -> Noising:
+    from coband.simulator.core.wire.noising import Noising
 
-    def _describe(self, message: Message) -> str | None:
-        """What the wire has done to a message, and at level ``full`` its payload, as JSON for the trace."""
-        if message.passage is None and self._plan.trace != tr.FULL:
-            return None
-        done = what_was_done(message)
-        if self._plan.trace != tr.FULL:
-            return json.dumps(done)
+    plan = setup.plan
+    count, schedule = plan.agents.count, plan.schedule
+    total, least = schedule.total_turns(count), schedule.turns_per_agent(count, setup.streams)
+    most = None if total is None else total - (count - 1) * (least or 0)
+    on_graph = setup.graph is not None
+    return Noising(privacy, algorithm, setup.streams, count, (most, total), on_graph, lambda: clock.now)
+
+
+def make_wire(setup: Setup, clock: Clock, noising: Noising | None, watch: Watch | None = None) -> Wire | None:
+    """What is done to messages before they are sent; None: nothing."""
+    plan, count = setup.plan, setup.plan.agents.count
+    if not plan.wired:
+        return None
+    from coband.simulator.core.wire.adversaries import Liars
+    from coband.simulator.core.wire.wire import Wire
+
+    liars = Liars(plan.adversaries, count, setup.streams, lambda: clock.now) if plan.adversaries else None
+    total = plan.schedule.total_turns(count)
+    world, own = setup.world, count if getattr(setup.world, "steady_arms", False) else 0
+    differing = 1 if world.fixed_arms else own  # agents whose arms may be others, of those that stay
+    arms = max((len(world.arms(agent, 1)) for agent in range(differing)), default=None)
+    limits = {"agents": count, "arms": arms, "turns": total, "pulls": total}
+    return Wire(
+        config=plan.messages,
+        limits=limits,
+        scalar_bits=plan.network.scalar_bits,
+        streams=setup.streams,
+        agents=count,
+        liars=liars,
+        graph=setup.graph,
+        defence=plan.server.aggregate,
+        noising=noising,
+        gone=setup.gone,
+        watch=watch,
+    )
+
+
+def _describe(full: bool, message: Message) -> str | None:
+    """What the wire has done to a message, and if ``full`` its payload, as JSON for the trace."""
+    done = what_was_done(message)
+    if full:
         return json.dumps({name: _plain(getattr(message, name)) for name in message.payload_fields()} | done)
+    return json.dumps(done) if done else None
 
-    def local(self, run: RunContext, transport: Transport, router: Router) -> Local | None:
-        """The LOCAL service of a graph; None in a star."""
-        if self._graph is None:
-            return None
-        schedule, config = self._plan.schedule, self._plan.network.local
-        interval = getattr(schedule, "interval", 1.0)
-        trial = interval if config.trial is None else config.trial
-        if self._plan.walks_hops:
-            from coband.simulator.core.network.local import HopByHop
 
-            return HopByHop(self._graph, trial, run, transport, router.hand_over)
-        return Direct(self._graph, trial, run, transport, router.hand_over, router.hear, router.accepts)
+def make_local(setup: Setup, run: RunContext, transport: Transport, router: Router) -> Local | None:
+    """The LOCAL service of a graph; None in a star."""
+    if setup.graph is None:
+        return None
+    schedule, config = setup.plan.schedule, setup.plan.network.local
+    interval = getattr(schedule, "interval", 1.0)
+    trial = interval if config.trial is None else config.trial
+    if setup.plan.walks_hops:
+        from coband.simulator.core.network.local import HopByHop
 
-    def turns(self, run: RunContext, progress: Progress, local: Local | None) -> Turns:
-        """The schedule at work."""
-        plan = self._plan
-        floods = None if plan.wired else local
-        cohort = Cohort(run, progress, floods, plan.share, plan.checks == "full") if self._cohorts else None
-        return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, cohort, plan.stays)
+        return HopByHop(setup.graph, trial, run, transport, router.hand_over)
+    return Direct(setup.graph, trial, run, transport, router.hand_over, router.hear, router.accepts)
 
-    @property
-    def _cohorts(self) -> bool:
-        """Whether all turns of an instant can be taken by one event: nothing comes between them."""
-        plan = self._plan
-        at_once = is_zero(plan.agents.compute) and not (plan.intermittent or plan.late_rewards)
-        return plan.cohorts and at_once and plan.trace != tr.FULL and isinstance(plan.schedule, Rounds | Recorded)
+
+def make_turns(setup: Setup, run: RunContext, progress: Progress, local: Local | None) -> Turns:
+    """The schedule at work."""
+    plan = setup.plan
+    floods = None if plan.wired else local
+    cohort = Cohort(run, progress, floods, plan.share, plan.checks == "full") if _cohorts(setup) else None
+    return Turns(plan.schedule, plan.agents.count, run.clock, setup.streams, progress, cohort, plan.stays)
+
+
+def _cohorts(setup: Setup) -> bool:
+    """Whether all turns of an instant can be taken by one event: nothing comes between them."""
+    plan = setup.plan
+    at_once = is_zero(plan.agents.compute) and not (plan.intermittent or plan.late_rewards)
+    return plan.cohorts and at_once and plan.trace != tr.FULL and isinstance(plan.schedule, Rounds | Recorded)
 
 
 def what_was_done(message: Message) -> dict[str, Any]:

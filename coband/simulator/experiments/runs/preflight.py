@@ -13,7 +13,8 @@ from pathlib import Path
 from coband.simulator.arrays import TooLarge
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.making.parts import Assembly
+from coband.simulator.core.making.nodes import Setup, make_nodes
+from coband.simulator.core.making.parts import make_wire, veiled
 from coband.simulator.core.nodes.graphs import Graph, GraphError
 from coband.simulator.core.nodes.node import Client, UnsupportedScenario
 from coband.simulator.core.plan import settled
@@ -91,10 +92,10 @@ def _refusals(
     streams, algorithm = Streams(scenario.seed, 0), scenario.algorithms[0]
     try:
         graph, world = _drawn(scenario, streams, tried)
-        assembly = Assembly(settled(plan(scenario, algorithm.ties), streams), world, streams, graph)
-        _, noising = assembly.veil(algorithm.algorithm, clock := Clock())
-        agents, server = assembly.nodes(algorithm.algorithm, algorithm.config, made=1)
-        assembly.wire(clock, noising)
+        setup = Setup(settled(plan(scenario, algorithm.ties), streams), world, streams, graph)
+        setup, noising = veiled(setup, algorithm.algorithm, clock := Clock())
+        agents, server = make_nodes(setup, algorithm.algorithm, algorithm.config, made=1)
+        make_wire(setup, clock, noising)
         words = [f"{text}, in the first replication" for text in _cautions(algorithm.algorithm, agents)]
         words += warnings_of([*agents, *([] if server is None else [server])])
         texts = [*getattr(world, "warnings", ()), *(f"{entry}: {text}" for text in words)]
