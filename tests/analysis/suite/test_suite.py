@@ -27,6 +27,7 @@ from coband.simulator.analysis.suite.submission import (
     Runner,
     Submission,
     SubmissionError,
+    eligible,
     origin_of,
     read,
 )
@@ -262,6 +263,19 @@ def test_a_private_search_is_found(ran: tuple[Suite, Submission], tmp_path: Path
         "ideal, fed_lin_ucb: not every number has 8 replications",
         "lossy, fed_lin_ucb: not every setting was tried in 1 replications",
     ]
+
+
+def test_tuning_chooses_nothing_that_makes_fewer_pulls(ran: tuple[Suite, Submission]) -> None:
+    """Who waits has little regret; where the aim is to stop early, few pulls are no reason."""
+    found, submission = ran
+    test = submission.model_copy(deep=True).tests["ideal"]["fed_lin_ucb"]
+    world, (first, second) = found.world("ideal"), test.candidates
+    assert first.pulls == second.pulls == 30
+    first.mean, first.pulls = 0.0, 20.0
+    assert eligible(world, test.candidates) == [second]
+    assert eligible(world.model_copy(update={"error": ("wrong", 0.05)}), test.candidates) == [first, second]
+    first.pulls = None
+    assert eligible(world, test.candidates) == [first, second]
 
 
 def test_tuning_runs_again(ran: tuple[Suite, Submission], tmp_path: Path) -> None:

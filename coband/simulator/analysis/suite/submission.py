@@ -45,24 +45,40 @@ class _Part(BaseModel):
 
 
 class Candidate(_Part):
-    """Settings that were tried on the tuning seeds, with the mean of what is compared; None if it broke off."""
+    """Settings that were tried on the tuning seeds.
+
+    Attributes:
+        mean: of what is compared; None if it broke off.
+        pulls: mean number of pulls; None if it broke off, and in files of earlier versions.
+    """
 
     settings: dict[str, Any]
     mean: float | None
+    pulls: float | None = None
     fingerprints: list[str]
 
     @classmethod
     def of(cls, world: World, settings: dict[str, Any], records: Sequence[Record], count: int) -> Candidate:
         """What came out of so many replications, of which some may have broken off."""
-        mean = float(np.mean([_value(world, one) for one in records])) if len(records) == count else None
-        return cls(settings=settings, mean=mean, fingerprints=[one["fingerprint"] for one in records])
+        found = cls(settings=settings, mean=None, fingerprints=[one["fingerprint"] for one in records])
+        if len(records) == count:
+            found.mean = float(np.mean([_value(world, one) for one in records]))
+            found.pulls = float(np.mean([one["turns"] for one in records]))
+        return found
+
+
+def eligible(world: World, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that tuning may choose: finished, and with no fewer pulls than others, where pulls are not the aim."""
+    finished = [one for one in candidates if one.mean is not None]
+    most = max((one.pulls or 0.0 for one in finished), default=0.0) if world.error is None else 0.0
+    return [one for one in finished if one.pulls is None or one.pulls >= BEHIND * most]
 
 
 class Outcome(_Part):
     """One algorithm in one scenario.
 
     Attributes:
-        chosen: the settings with the best mean in tuning.
+        chosen: the settings with the best mean in tuning, of those that were eligible.
         candidates: all that were tried.
         values: metric -> one number per replication of the test.
         fingerprints: of these replications.
@@ -231,9 +247,8 @@ class Runner:
             candidate = Candidate.of(world, settings, records[variant.number], study.replications)
             tests[label].candidates.append(candidate)
         for label, test in tests.items():
-            finished = [(one.mean, one.settings) for one in test.candidates if one.mean is not None]
-            if finished:
-                test.chosen = min(finished, key=lambda one: one[0])[1]
+            if found := eligible(world, test.candidates):
+                test.chosen = min(found, key=lambda one: one.mean or 0.0).settings
             elif not test.failure:
                 test.failure = next((why for key, why in failures.items() if key.startswith(f"{label}#")), "broke off")
         return tests

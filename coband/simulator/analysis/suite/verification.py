@@ -19,6 +19,7 @@ from coband.simulator.analysis.suite.submission import (
     checked_study,
     code_here,
     driven,
+    eligible,
     measured,
     origin_of,
     records_of,
@@ -90,8 +91,9 @@ def _listed(facts: list[str]) -> str:
 def _contradictions(suite: Suite, submission: Submission, scenario: str, label: str, test: Outcome) -> Iterator[str]:
     """What is wrong with one outcome of an algorithm that is installed."""
     budget, public = suite.definition.sizes[submission.size], _public(suite, submission, scenario, label)
-    means = [one.mean for one in test.candidates if one.mean is not None]
-    chosen = [one.mean for one in test.candidates if one.mean is not None and one.settings == test.chosen]
+    found = eligible(suite.world(scenario), test.candidates)
+    means = [one.mean for one in found if one.mean is not None]
+    chosen = [one.mean for one in found if one.settings == test.chosen]
     if (means or not test.failure) and min(means, default=None) not in chosen:
         yield "the settings that were tested are not those that tuning found best"
     tried = [one.settings for one in test.candidates]
@@ -214,7 +216,7 @@ class _Again:
         records = self._records(study, f"{scenario}-{key}")
         found = Candidate.of(self.suite.world(scenario), stored.settings, records, study.replications)
         before, now = (math.nan if one.mean is None else one.mean for one in (stored, found))
-        same = stored.fingerprints == found.fingerprints and _alike(before, now)
+        same = stored.fingerprints == found.fingerprints and _alike(before, now) and stored.pulls in (None, found.pulls)
         return Checked(scenario, label, f"setting {number} of tuning", same)
 
     def _run(self, study: Sweep, name: str) -> Report:
