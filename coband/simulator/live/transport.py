@@ -238,10 +238,10 @@ class LiveReliable(OverSockets, ReliableTransport):
             self._pending.pop((*packet.pair, packet.number), None)
             self._skipped(packet, False, "gone")
 
-    def _skipped(self, packet: Packet, has: bool, why: str = "max_attempts") -> None:
+    def _skipped(self, packet: Packet, has: bool, why: str = "") -> None:
         if has:
             (packet.first or packet).acknowledged = True
             return
-        seq = self._expire(packet, why)
+        seq = self._expire(packet, why or self._limit(packet))
         packet.expired = True
         self._handler.give_up(packet, seq)

@@ -183,6 +183,21 @@ def test_nothing_has_run() -> None:
     assert (found.count, found.estimate, verdict(found)) == (0, None, "open")
 
 
+@pytest.mark.parametrize(("of", "agents"), [("regret", 1), ("regret_per_agent", 2)])
+def test_regret_is_compared_at_equal_pulls(of: str, agents: int) -> None:
+    """A makes 40 pulls and B 60 with twice the regret per pull of A's; C makes as many with half of it."""
+
+    def find(term: Term) -> list[Sample]:
+        pulls, slope = {"A": (40, 1.0), "B": (60, 2.0), "C": (60, 0.5)}[term.label]
+        curve = [(turn, turn, slope * turn, 0) for turn in range(10, pulls + 1, 10)]
+        record = {"turns": pulls, "regret": slope * pulls, "regret_per_agent": slope * pulls / agents}
+        return [Sample(record, curve, agents)] * 2
+
+    for first, second, expected in (("A", "B", 0.5), ("A", "C", 2.0), ("B", "C", 4.0)):
+        fields = {"kind": "ratio", "of": of, "first": first, "second": second, "at_most": 10}
+        assert finding(condition(**fields), find).estimate == pytest.approx(expected)
+
+
 def test_an_unknown_metric_is_named_with_those_that_exist() -> None:
     with pytest.raises(SampleError, match=r"no metric z; there are y, error\."):
         judged({"kind": "value", "of": "z", "term": "A", "at_most": 1}, A=[1.0])

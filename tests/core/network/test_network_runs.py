@@ -146,11 +146,19 @@ def test_a_lossy_datagram_network_loses_for_good() -> None:
     assert result.audit.lost_for_good
 
 
-def test_transport_gives_up_after_max_attempts_and_goes_on() -> None:
-    network = {"loss": 0.8, "retransmission": {"max_attempts": 2, "timeout": 1.0}}
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ({"retransmission": {"max_attempts": 2, "timeout": 1.0}}, "max_attempts"),
+        ({"retransmission": {"timeout": 1.0}, "recovery": {"patience": 1.5}}, "patience"),
+    ],
+)
+def test_transport_gives_up_says_why_and_goes_on(limit: dict[str, Any], reason: str) -> None:
+    network = {"loss": 0.8} | limit
     result, rows, engine = run(plan(turns=50, network=network), seed=5)
     expired = sum(1 for row in rows if row.event == tr.EXPIRE)
     assert expired == result.audit.given_up > 0
+    assert {row.reason for row in rows if row.event == tr.EXPIRE} == {engine.trace.names[reason]}
     values = [value for _, value in engine.server.order]  # type: ignore[union-attr]
     assert values == sorted(values)
 

@@ -66,16 +66,21 @@ class ReliableTransport(Transport):
 
     def _may_repeat(self, packet: Packet) -> bool:
         """Whether a copy may follow: not too many have been sent, nor for longer than nodes have patience."""
-        config, patience = self._network.config, self._network.config.recovery.patience
+        patience = self._network.config.recovery.patience
         within = patience is None or not packet.own or self._clock.now < packet.sent + patience
-        return within and packet.attempts < config.retransmission.max_attempts and not packet.withheld
+        return within and self._limit(packet) == "patience"
 
-    def _give_up(self, packet: Packet, why: str = "max_attempts") -> None:
+    def _limit(self, packet: Packet) -> str:
+        """What ends its copies: ``max_attempts``, once there have been so many, else the nodes' ``patience``."""
+        most = 1 if packet.withheld else self._network.config.retransmission.max_attempts
+        return "max_attempts" if packet.attempts >= most else "patience"
+
+    def _give_up(self, packet: Packet, why: str = "") -> None:
         receiving, first = self._receiving.setdefault(packet.pair, Receiving()), packet.first or packet
         if packet.number < receiving.expected or packet.number in receiving.held:
             first.acknowledged = True  # it has arrived, though no acknowledgement of it has
         else:
-            seq = self._expire(packet, why)
+            seq = self._expire(packet, why or self._limit(packet))
             receiving.skipped.add(packet.number)
             first.expired = packet.expired = True
             self._handler.give_up(packet, seq)
