@@ -104,6 +104,13 @@ def test_quoted_names_and_cells(tmp_path: Path) -> None:
     assert tables.read_table(file, ("x",), "a,b,c", tables.Form("drop", decimal="comma"))[1].tolist() == [0, 1]
 
 
+def test_a_header_that_is_a_comment_is_refused(tmp_path: Path) -> None:
+    """As `numpy.savetxt` writes it."""
+    np.savetxt(tmp_path / "table.csv", np.eye(2), delimiter=",", header="a note\nx,y")
+    with pytest.raises(DataError, match="table.csv:2: the header is a comment; take the mark before it away"):
+        read_table(tmp_path / "table.csv", ("y", "x"))
+
+
 RING = nx.cycle_graph(5)
 
 
@@ -129,7 +136,16 @@ def test_graphs_as_others_write_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.txt", "0 1 0\n0 0 1\n1 0 0\n", "a.txt: the file is an adjacency matrix that is not symmetric"),
+        (
+            "a.txt",
+            "0 1 0\n0 0 1\n1 0 0\n",
+            "a.txt:1: the file is an adjacency matrix that is not symmetric: 1 from node 0 to",
+        ),
+        (
+            "b.txt",
+            "\n0 2 0 0\n2 0 .5 1\n0 .4 0 1\n0 1 1 0\n",
+            "b.txt:3: the file is an adjacency matrix that is not sym",
+        ),
         (
             "a.mtx",
             "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 2 1\n",

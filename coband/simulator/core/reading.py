@@ -175,7 +175,9 @@ def read_table(path: Path, wanted: Sequence[str] | None = None) -> Table:
 def _csv(path: Path, wanted: Sequence[str] | None) -> Table:
     import pandas as pd
 
-    text = PREFACE.sub(lambda found: "\n" * found[0].count("\n"), text_of(path))
+    text = text_of(path)
+    preface = found[0] if (found := PREFACE.match(text)) else ""
+    text = "\n" * preface.count("\n") + text[len(preface) :]
     header = re.sub(r'"[^"]*"', "", text.lstrip("\n").partition("\n")[0])
     separator = max(",;\t", key=header.count)
     if not header and not text.strip():
@@ -209,7 +211,11 @@ def _csv(path: Path, wanted: Sequence[str] | None) -> Table:
     filled = texts[1:] != ""
     filled[:, : len(names)] = there[1:, : len(names)]
     lengths = texts.shape[1] - np.argmax(filled[:, ::-1], axis=1)
-    places = places_of(path, names, wanted, line=1 if not len(ends) else int(ends[0]))
+    line = 1 if not len(ends) else int(ends[0])
+    marked = [name.strip() for name in re.split("[,;\t]", preface.rstrip("\n").rpartition("\n")[2].lstrip(" \t#%"))]
+    if wanted and not set(wanted) & set(names) and set(wanted) <= set(marked):
+        raise DataError("the header is a comment; take the mark before it away.", path, line - 1)
+    places = places_of(path, names, wanted, line)
     columns = {name: texts[1:, place] for name, place in places.items()}
     return Table(path, names, columns, lengths, ends[1:])
 
@@ -343,12 +349,24 @@ def _matrix(path: Path, lines: Sequence[str]) -> FloatArray | None:
     Raises:
         DataError: it is one, and not symmetric.
     """
-    full = [line for line in lines if line]
-    rows = [re.sub("[,;]", " ", line).split() for line in full if 3 <= len(full) <= len(full[0])]
-    if not rows or any(len(row) != len(rows) for row in rows):
+    full = {number: line for number, line in enumerate(lines, start=1) if line}
+    count = len(full)
+    if not 3 <= count <= max(map(len, full.values())):
         return None
-    matrix = numbers_of([cell for row in rows for cell in row]).reshape(len(rows), len(rows))
-    symmetric = bool((matrix == matrix.T).all())
-    if not symmetric and np.isin(matrix, (0.0, 1.0)).all():
-        raise DataError("the file is an adjacency matrix that is not symmetric; links have no direction here", path)
-    return matrix if symmetric and np.isfinite(matrix).all() else None
+    rows = [re.sub("[,;]", " ", line).split() for line in full.values()]
+    if any(len(row) != count for row in rows):
+        return None
+    matrix = numbers_of([cell for row in rows for cell in row]).reshape(count, count)
+    if not np.isfinite(matrix).all():
+        return None
+    unequal = np.argwhere(matrix != matrix.T).tolist()
+    if not unequal:
+        return matrix
+    if count == 3 and not np.isin(matrix, (0.0, 1.0)).all():
+        return None  # three links with a weight each
+    row, column = unequal[0]
+    text = (
+        f"the file is an adjacency matrix that is not symmetric: {matrix[row, column]:g} from node {row} to {column} "
+        f"and {matrix[column, row]:g} back; links have no direction: make both the same, or write two nodes a line"
+    )
+    raise DataError(text, path, list(full)[row])
