@@ -53,8 +53,8 @@ class NotDefiniteError(BrokenOff, np.linalg.LinAlgError):
 
 def lam_is_lost(lam: float, pivot: int) -> NotDefiniteError:
     """lam I + W is found to be not positive definite at a pivot."""
-    text = f"lam I + W is not positive definite (pivot {pivot}), lam(={lam}); give a larger lam, or smaller features."
-    return NotDefiniteError(text)
+    text = f"lam I + W is not positive definite (pivot {pivot}), lam(={lam})"
+    return NotDefiniteError(f"{text}; give a larger lam, or smaller features (of networks: a smaller lr).")
 
 
 def definite(solver: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
