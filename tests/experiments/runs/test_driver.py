@@ -18,6 +18,7 @@ from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.runs import driver, results, work, workers
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
 from coband.simulator.experiments.runs.job import DriverGone, Job, Outcome, attempt, check_driver
+from coband.simulator.experiments.runs.planner import Tally
 from coband.simulator.experiments.runs.reporting import Report
 from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study, study_of
@@ -44,7 +45,7 @@ def fingerprints(report: Report) -> dict[tuple[str, int], Any]:
 
 
 def tasks(study: Study) -> list[tuple[str, int]]:
-    return [(study.title(task), task.replication) for task in study.planner().begin()]
+    return [(study.title(task), task.replication) for task in next(study.planner(Tally(study.variants, study.entries)))]
 
 
 def test_jobs_are_every_label_on_every_replication() -> None:

@@ -14,13 +14,13 @@ from coband.simulator.experiments.runs import work as work_module
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.job import Outcome
+from coband.simulator.experiments.runs.planner import FIRST_REPLICATION
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.runs.workers import Local
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.sweep import directory as files_module
 from coband.simulator.experiments.sweep import lock
 from coband.simulator.experiments.sweep.directory import ResultCache, read
-from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study

@@ -18,13 +18,13 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.footing import BEHIND, Label, footing, stops_itself
+from coband.simulator.experiments.runs.planner import FIRST_REPLICATION
 from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store.files import SCENARIO, replace_bytes, writing_to
 from coband.simulator.experiments.sweep.address import ForeignCode, address
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
-from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.experiments.sweep.study import Sweep
 from coband.simulator.scenario_errors import RequestError
 

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any
 
 from coband.simulator.experiments.runs.dispatch import Dispatcher
 from coband.simulator.experiments.runs.job import Outcome
-from coband.simulator.experiments.runs.planner import Task
+from coband.simulator.experiments.runs.planner import Tally, Task, sent
 from coband.simulator.experiments.runs.reporting import Commands, JobEnd, Listener, Report
 from coband.simulator.experiments.runs.results import Failure, Record, Results
 from coband.simulator.experiments.runs.status import EntryStatus, Status, now
@@ -111,8 +111,10 @@ class _Driver:
     ) -> None:
         self._study, self._place, self._pool, self._commands = study, place, pool, commands
         self._listener = listener
-        self._planner = study.planner()
-        self._planner.series = place.series
+        self._tally = Tally(study.variants, study.entries)
+        self._tally.series = place.series
+        self._planner = study.planner(self._tally)
+        self._first = next(self._planner, ())
         self._dispatcher = Dispatcher[Hashable](pool, self._work, self._settle, self._tick, self._pulled)
         self._scratch = TemporaryDirectory(prefix="coband-") if pool.children else None
         folder = None if self._scratch is None else Path(self._scratch.name)
@@ -172,9 +174,9 @@ class _Driver:
             facts["not_installed"] = names
         with writing(self._place.path):
             self._place.begin(facts | study.facts())
-        tasks = self._planner.begin()
+        self._tally.add(self._first)
         self._tick(at_once=True)
-        self._enqueue(tasks)
+        self._enqueue(self._first)
 
     def _end(self) -> Report:
         """Keep what jobs that broke off have recorded, and write down how it ended, as far as there is room."""
@@ -192,7 +194,7 @@ class _Driver:
         if self._listener is not None:
             self._listener.changed(status)
         missing = status.total - status.ended
-        remarks = [*place.remarks, *self._planner.remarks()]
+        remarks = [*place.remarks, *self._tally.remarks(self._study.until)]
         return Report(summary, status, self._failures, missing, place.path, remarks)
 
     @contextmanager
@@ -207,7 +209,7 @@ class _Driver:
 
     def _summary(self) -> Results:
         self._failures.sort(key=lambda failure: (failure.replication, failure.label))
-        return self._study.summary(self._planner, self._failures)
+        return self._study.summary(self._tally, self._failures)
 
     def _enqueue(self, tasks: Iterable[Task]) -> None:
         """Take what is done already; let the rest wait, what is the same only once."""
@@ -231,7 +233,7 @@ class _Driver:
     def _added(self, tasks: Iterable[Task]) -> list[Task]:
         added = list(tasks)
         with writing(self._place.path):
-            self._place.add(added, self._planner.chosen)
+            self._place.add(added, self._tally.chosen)
         return added
 
     def _entry(self, task: Task) -> EntryStatus:
@@ -274,9 +276,15 @@ class _Driver:
                 more += self._finished(task, record)
         self._enqueue(more)
 
-    def _finished(self, task: Task, record: Record) -> list[Task]:
+    def _finished(self, task: Task, record: Record) -> Sequence[Task]:
         self._entry(task).done += 1
-        more = self._planner.ended(task, record)
+        return self._ended(task, record)
+
+    def _ended(self, task: Task, record: Record | None) -> Sequence[Task]:
+        """Note that a task has ended; returns what is to be run in consequence."""
+        self._tally.take(task, record)
+        more = sent(self._planner, (task, record))
+        self._tally.add(more)
         self._told(task, record)
         return more
 
@@ -285,13 +293,13 @@ class _Driver:
         if self._listener is None or self._enough:
             return
         variant, key = self._study.variants[task.variant], (task.variant, task.phase)
-        point = None if self._planner.is_open(*key) else self._planner.records(*key)
+        point = None if self._tally.is_open(*key) else self._tally.records(*key)
         parameters = {parameter.name: parameter.text for parameter in variant.displayed}
         label = variant.title(task.phase)
         end = JobEnd(label, task.replication, task.phase, parameters, record, point, self._status)
         self._enough = self._listener.ended(end) or ""
 
-    def _failed(self, task: Task, outcome: Outcome) -> list[Task]:
+    def _failed(self, task: Task, outcome: Outcome) -> Sequence[Task]:
         label, error = self._study.title(task), outcome.error or ""
         failure = Failure(label, task.replication, outcome.status, error, self._replay(task))
         self._failures.append(failure)
@@ -299,9 +307,7 @@ class _Driver:
         self._status.fail(failure)
         if self._listener is not None:
             self._listener.failed(failure)
-        more = self._planner.ended(task, None)
-        self._told(task, None)
-        return more
+        return self._ended(task, None)
 
     def _replay(self, task: Task) -> str:
         variant = self._study.variants[task.variant]
@@ -335,7 +341,7 @@ class _Driver:
         self._status.elapsed = time.monotonic() - self._begun
         self._status.updated = now()
         self._status.under_way = self._under_way.look() if self._status.state == "running" else 0.0
-        for entry, total in self._planner.expected().items():
+        for entry, total in self._tally.expected().items():
             self._status.entries[entry].total = total
 
     def _pulled(self, pulls: int) -> None:

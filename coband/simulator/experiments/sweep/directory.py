@@ -16,11 +16,12 @@ from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.code_version import code_version
 from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
-from coband.simulator.experiments.runs.planner import FRESH, Planner, Task, Variant
+from coband.simulator.experiments.runs.planner import FRESH, TUNING, Choice, Tally, Task, Variant
 from coband.simulator.experiments.runs.results import Best, Entry, Failure, Record, Results, Spread, dump
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.work import JobResult
+from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.store import files, opening, recording, schema
 from coband.simulator.experiments.store.directory import RunDirectory
@@ -36,7 +37,6 @@ from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.recording import CachedResult, decompressed, unpacked
 from coband.simulator.experiments.sweep import lock
 from coband.simulator.experiments.sweep.address import address
-from coband.simulator.experiments.sweep.planner import TUNING, Choice, TuningPlanner
 from coband.simulator.metrics import Metric
 
 
@@ -67,25 +67,28 @@ def read(directory: Path) -> Status:
     return status
 
 
-def summary(study: Study, planner: Planner, failures: Sequence[Failure]) -> Results:
+def summary(study: Study, tuning: Tuning | None, tally: Tally, failures: Sequence[Failure]) -> Results:
     """The object that ``coband sweep --json`` prints and results.json holds.
 
     It is that of a run, with variants for labels; each has its ``parameters`` and ``phase`` beside. With tuning,
     ``best`` has a line for each algorithm in each context.
     """
-    phases = (FRESH, TUNING) if isinstance(planner, TuningPlanner) else (FRESH,)
-    entries = [
-        entry(variant, phase, planner)
-        for phase in phases
-        for variant in study.variants
-        if planner.records(variant.number, phase)
-    ]
-    report = results.report(study.name, entries, failures)
-    if isinstance(planner, TuningPlanner):
+    report = results.report(study.name, entries(study, tally), failures)
+    if tuning is not None:
         order = {context: number for number, context in enumerate(dict.fromkeys(v.context for v in study.variants))}
-        choices = sorted(planner.choices, key=lambda choice: order[choice.context])
-        report["best"] = [_best(study, planner, choice) for choice in choices]
+        choices = sorted(tally.choices, key=lambda choice: order[choice.context])
+        report["best"] = [_best(study, tuning.on, tally, choice) for choice in choices]
     return report
+
+
+def entries(study: Study, tally: Tally) -> list[Entry]:
+    """The results of all variants, with what tells them apart: those that are reported, then those that choose."""
+    return [
+        {**tally.summary(one, phase), "entry": one.entry, "phase": phase, "parameters": parameters(one)}
+        for phase in (FRESH, TUNING)
+        for one in study.variants
+        if tally.records(one.number, phase)
+    ]
 
 
 def parameters(variant: Variant) -> dict[str, str]:
@@ -93,19 +96,12 @@ def parameters(variant: Variant) -> dict[str, str]:
     return {parameter.name: parameter.text for parameter in variant.displayed}
 
 
-def entry(variant: Variant, phase: str, planner: Planner) -> Entry:
-    """The results of a variant in a phase, with what tells it apart."""
-    found = planner.summary(variant, phase)
-    return {**found, "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
-
-
-def _best(study: Study, planner: TuningPlanner, choice: Choice) -> Best:
+def _best(study: Study, key: str, tally: Tally, choice: Choice) -> Best:
     """One line of the table of best parameters; the values are null where no candidate finished."""
-    key = planner.rule.on
     found = choice.variant is not None
     variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
     tuned, fresh = (
-        estimated(results.numbers(key, planner.records(variant.number, phase)), variant.scenario.metrics.get(key))
+        estimated(results.numbers(key, tally.records(variant.number, phase)), variant.scenario.metrics.get(key))
         for phase in (TUNING, FRESH)
     )
     return {

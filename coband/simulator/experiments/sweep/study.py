@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
-from coband.simulator.experiments.runs.planner import Parameter, Variant
+from coband.simulator.experiments.runs.planner import Parameter, Planner, Tally, Variant, tuned
 from coband.simulator.experiments.runs.study import Study, check_known, counted
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
@@ -24,7 +24,6 @@ from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Valu
 from coband.simulator.scenario_errors import InputProblem, ScenarioError, did_you_mean, quoted
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.planner import Planner
     from coband.simulator.experiments.runs.results import Failure, Results
     from coband.simulator.experiments.store.manifest import Manifest
 
@@ -79,18 +78,16 @@ class Sweep(Study):
     def facts(self) -> Manifest:
         return {"points": self.points, "variants": len(self.variants)}
 
-    def planner(self) -> Planner:
+    def planner(self, tally: Tally) -> Planner:
         if self.tuning is None:
-            return super().planner()
-        from coband.simulator.experiments.sweep.planner import TuningPlanner  # not needed to validate
+            return super().planner(tally)
+        return tuned(self.variants, self.tuning, tally, self.numbers, self.until)
 
-        return TuningPlanner(self, self.tuning)
-
-    def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
+    def summary(self, tally: Tally, failures: Sequence[Failure]) -> Results:
         """The object that ``coband sweep --json`` prints and results.json holds."""
         from coband.simulator.experiments.sweep.directory import summary  # not needed to validate
 
-        return summary(self, planner, failures)
+        return summary(self, self.tuning, tally, failures)
 
 
 def load_study(
