@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.attempt import Outcome
 from coband.simulator.experiments.runs.code_version import code_version
 from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
@@ -20,7 +21,6 @@ from coband.simulator.experiments.runs.planner import FRESH, TUNING, Choice, Tal
 from coband.simulator.experiments.runs.results import Best, Entry, Failure, Record, Results, Spread, dump
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.runs.work import JobResult
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.store import files, opening, recording, schema
@@ -268,20 +268,20 @@ class SweepDirectory(RunDirectory):
         self._unused = False
         return done.record
 
-    def take(self, tasks: Sequence[Task], result: JobResult) -> None:
+    def take(self, tasks: Sequence[Task], outcome: Outcome) -> None:
         """Keep what a job has given: in its done-file, where it finished, and in the store."""
         place, job = self.key(tasks[0]), self.job(tasks[0])
-        done = unpacked(result.content) if result.content else None
-        trace = decompressed(result.trace) if result.trace else None
+        done = unpacked(outcome.content) if outcome.content else None
+        trace = decompressed(outcome.trace) if outcome.trace else None
         if done is not None:
             self._unseen.discard(str(done.record["fingerprint"]))
             if trace is not None:
-                self._cache.put(place, result.trace, job.trace)
-            self._cache.put(place, result.content)
+                self._cache.put(place, outcome.trace, job.trace)
+            self._cache.put(place, outcome.content)
         record = None if done is None else done.record
         for task in tasks:
             job = self.job(task)
-            row = recording.job_row(job, result.outcome.status, record, result.outcome.error)
+            row = recording.job_row(job, outcome.status, record, outcome.error)
             self._insert(job, row, done, trace)
 
     def _insert(self, job: Job, row: tuple[object, ...], done: CachedResult | None, trace: bytes | None) -> None:
