@@ -18,8 +18,7 @@ from coband.simulator.experiments.runs.planner import FIRST_REPLICATION
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.sweep import directory as files_module
-from coband.simulator.experiments.sweep import lock
-from coband.simulator.experiments.sweep.directory import ResultCache, read
+from coband.simulator.experiments.sweep.directory import LockedError, ResultCache, read
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
@@ -125,7 +124,7 @@ def test_a_killed_driver_loses_nothing_finished_and_resume_runs_the_rest(tmp_pat
     out, (more, gate) = tmp_path / "out", gated(tmp_path)
     with started(tmp_path, out, more) as process:
         wait_until(lambda: len(result_cache(out)) == 4, process)
-        with pytest.raises(lock.LockedError, match=f"another sweep is running in {out} .process {process.pid} on "):
+        with pytest.raises(LockedError, match=f"another sweep is running in {out} .process {process.pid} on "):
             perform(study(tmp_path, more), out)
     assert read(out).state == "killed"
     gate.unlink()

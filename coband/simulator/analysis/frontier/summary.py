@@ -15,7 +15,7 @@ from coband.simulator.experiments.runs.planner import FRESH, TUNING, Tally, Vari
 from coband.simulator.experiments.runs.results import Failure, Results, Spread
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.statistics.dominance import Standing, standings
-from coband.simulator.experiments.sweep.directory import entries, estimated, parameters
+from coband.simulator.experiments.sweep.study import entries, estimated, parameters
 from coband.simulator.metrics import Metric
 
 

@@ -1,32 +1,35 @@
-"""The directory of a sweep: that of a run, what lets a later driver go on, its status (written by the driver, readable
-after the driver's death), and its summary: means of every variant, and the best parameters of every algorithm.
+"""The directory of a sweep: that of a run, a lock that goes when its process goes, however that ends, what lets a later
+driver go on, and a status, which is written by the driver and readable after the driver's death.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from coband.simulator.experiments.runs import results
+from filelock import FileLock, Timeout
+
 from coband.simulator.experiments.runs.attempt import Outcome
 from coband.simulator.experiments.runs.code_version import code_version
 from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
-from coband.simulator.experiments.runs.planner import FRESH, TUNING, Choice, Tally, Task, Variant
-from coband.simulator.experiments.runs.results import Best, Entry, Failure, Record, Results, Spread, dump
+from coband.simulator.experiments.runs.planner import FRESH, Task
+from coband.simulator.experiments.runs.results import Record, Results, dump
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.scenario.document import Tuning
-from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.store import files, opening, recording, schema
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import (
     DATABASE,
+    LOCK,
+    OWNER,
     OutputError,
     StoreError,
     manifest_of,
@@ -35,9 +38,52 @@ from coband.simulator.experiments.store.files import (
 )
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.recording import CachedResult, decompressed, unpacked
-from coband.simulator.experiments.sweep import lock
 from coband.simulator.experiments.sweep.address import address
-from coband.simulator.metrics import Metric
+from coband.simulator.scenario_errors import RequestError
+
+
+class LockedError(RequestError):
+    """Another driver works in the directory; the text says which."""
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Hold the directory's lock.
+
+    Raises:
+        LockedError: another process holds it.
+    """
+    lock = FileLock(directory / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise LockedError(
+            f"another sweep is running in {directory} ({_owner(directory)}). Wait for it, look at it with "
+            f"`coband sweep --status {directory}`, or choose another --out DIR."
+        ) from None
+    try:
+        (directory / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def is_held(directory: Path) -> bool:
+    """Whether a driver works in the directory; True too where that cannot be found out, as nothing may be written."""
+    if not (directory / LOCK).is_file():
+        return False
+    try:
+        with FileLock(directory / LOCK).acquire(timeout=0):
+            return False
+    except (Timeout, OSError):
+        return True
+
+
+def _owner(directory: Path) -> str:
+    try:
+        return (directory / OWNER).read_text(encoding="utf-8", errors="replace") or "unknown process"
+    except OSError:
+        return "unknown process"
 
 
 def write(directory: Path, status: Status) -> None:
@@ -62,66 +108,9 @@ def read(directory: Path) -> Status:
         raise OutputError(
             f"{file} is damaged ({error}); `coband sweep FILE --resume --out {directory}` writes it again."
         ) from error
-    if status.state == "running" and not lock.is_held(directory):
+    if status.state == "running" and not is_held(directory):
         status.state = "killed"
     return status
-
-
-def summary(study: Study, tuning: Tuning | None, tally: Tally, failures: Sequence[Failure]) -> Results:
-    """The object that ``coband sweep --json`` prints and results.json holds.
-
-    It is that of a run, with variants for labels; each has its ``parameters`` and ``phase`` beside. With tuning,
-    ``best`` has a line for each algorithm in each context.
-    """
-    report = results.report(study.name, entries(study, tally), failures)
-    if tuning is not None:
-        order = {context: number for number, context in enumerate(dict.fromkeys(v.context for v in study.variants))}
-        choices = sorted(tally.choices, key=lambda choice: order[choice.context])
-        report["best"] = [_best(study, tuning.on, tally, choice) for choice in choices]
-    return report
-
-
-def entries(study: Study, tally: Tally) -> list[Entry]:
-    """The results of all variants, with what tells them apart: those that are reported, then those that choose."""
-    return [
-        {**tally.summary(one, phase), "entry": one.entry, "phase": phase, "parameters": parameters(one)}
-        for phase in (FRESH, TUNING)
-        for one in study.variants
-        if tally.records(one.number, phase)
-    ]
-
-
-def parameters(variant: Variant) -> dict[str, str]:
-    """Name -> label of the value."""
-    return {parameter.name: parameter.text for parameter in variant.displayed}
-
-
-def _best(study: Study, key: str, tally: Tally, choice: Choice) -> Best:
-    """One line of the table of best parameters; the values are null where no candidate finished."""
-    found = choice.variant is not None
-    variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
-    tuned, fresh = (
-        estimated(results.numbers(key, tally.records(variant.number, phase)), variant.scenario.metrics.get(key))
-        for phase in (TUNING, FRESH)
-    )
-    return {
-        "entry": choice.context[0],
-        "on": key,
-        "candidates": len(choice.candidates),
-        "context": {p.name: p.text for p in variant.displayed if not p.tuned},
-        "label": variant.label if found else None,
-        "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
-        "tuning": tuned if found else None,
-        "fresh": fresh if found else None,
-    }
-
-
-def estimated(values: Sequence[float], metric: Metric | None) -> Spread:
-    """Number of values, their mean and its interval: Student's, of proportions Wilson's."""
-    if not values:
-        return {"n": 0, "mean": None, "ci95": None}
-    bounds = results.interval(metric, values)
-    return {"n": len(values), "mean": statistics.mean(values), "ci95": None if bounds is None else list(bounds)}
 
 
 DONE = "done"
@@ -211,7 +200,7 @@ class SweepDirectory(RunDirectory):
         Raises:
             LockedError: another process holds it.
         """
-        return lock.held(self.path)
+        return held(self.path)
 
     def open(self, study: Study) -> None:
         """Make the store; an earlier one is replaced.
