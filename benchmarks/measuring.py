@@ -15,7 +15,7 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs.job import few_collections
+from coband.simulator.experiments.runs.attempt import few_collections
 
 _PLAN = TypeAdapter(Plan)
 """Reads plans; made once, outside of what is measured."""

@@ -14,9 +14,10 @@ from typing import Any
 
 from benchmarks.measuring import Figure, Figures, seconds
 from benchmarks.start import cpu_seconds
+from coband.simulator.experiments.runs.attempt import attempt
 from coband.simulator.experiments.runs.driver import drive
-from coband.simulator.experiments.runs.job import Job, attempt
-from coband.simulator.experiments.runs.workers import Local
+from coband.simulator.experiments.runs.executor import Local
+from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep.directory import SweepDirectory
 from coband.simulator.experiments.sweep.study import load_study
@@ -60,7 +61,7 @@ def sweep(jobs: int) -> float:
         out, before, pool = Path(folder) / "out", cpu_seconds(), Local(1)
         out.mkdir()
         drive(study(Path(folder), jobs // 4), SweepDirectory(out), workers=pool)
-        pool.close()
+        pool.shutdown()
         return cpu_seconds() - before
 
 

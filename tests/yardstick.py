@@ -133,7 +133,8 @@ def random_job(document: Document) -> Facts:
 def job_facts(scenario: Any) -> Facts:
     """Fingerprint, results, ledger and curves of the only algorithm of a scenario on the first replication."""
     from coband.simulator.core.records.trace import Row, keep
-    from coband.simulator.experiments.runs.job import Job, attempt
+    from coband.simulator.experiments.runs.attempt import attempt
+    from coband.simulator.experiments.runs.job import Job
 
     (entry,) = scenario.algorithms
     results: list[Any] = []

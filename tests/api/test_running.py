@@ -10,7 +10,7 @@ from rich.console import Console
 import coband
 from coband.simulator.api import driving
 from coband.simulator.api.errors import in_python
-from coband.simulator.experiments.runs.workers import InProcess, Local
+from coband.simulator.experiments.runs.executor import InProcess, Local
 from coband.simulator.terminal import progress
 from coband.simulator.terminal.progress import View
 

@@ -11,7 +11,7 @@ import pytest
 
 from coband.simulator.analysis.claims import pages, reading, results, verification
 from coband.simulator.cli import workers as command
-from coband.simulator.experiments.runs.workers import InProcess
+from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.problems.problem import DataError
 from tests.analysis.claims.test_reproduction import CLAIM, FALSE, SCENARIO, TRUE
 from tests.cli.fake_cli import Program

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli import workers as command
+from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.experiments.runs.status import EntryStatus, Status
-from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.terminal import progress
 from coband.simulator.terminal.progress import duration
 from tests.cli.fake_cli import Program

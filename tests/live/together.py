@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.result import RunResult
-from coband.simulator.experiments.runs.job import Job, attempt
+from coband.simulator.experiments.runs.attempt import attempt
+from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live.config import Terms

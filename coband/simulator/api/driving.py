@@ -14,17 +14,9 @@ from coband.simulator.api.errors import RunError, RunWarning
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
 from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.executor import InProcess, JobExecutor, Local, cores
 from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
 from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.runs.workers import (
-    InProcess,
-    Local,
-    WorkerPool,
-    cores,
-    interrupts_held,
-    processes,
-    stop,
-)
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.terminal import progress
 from coband.simulator.terminal.progress import Bar
@@ -33,7 +25,7 @@ from coband.simulator.terminal.progress import Bar
 def drive_study(
     study: Study,
     place: RunDirectory,
-    pool: WorkerPool,
+    pool: JobExecutor,
     commands: Commands,
     bar: Bar | None,
     callbacks: Iterable[Callback] = (),
@@ -72,18 +64,13 @@ def count_of(workers: int | None, most: int) -> int:
     return max(1, min(most, cores())) if workers is None else int(workers)
 
 
-def pool_of(workers: int | None, most: int) -> WorkerPool:
+def pool_of(workers: int | None, most: int) -> JobExecutor:
     """Workers; a single one is this process, if its BLAS is the one that results are made with."""
     count = count_of(workers, most)
     if multiprocessing.current_process().daemon:  # such a process may have no children
         return InProcess()
     if coband.BLAS_IS_PINNED:
         return InProcess() if count == 1 else Local(count)
-    with interrupts_held(first=True):
-        executor = processes(1)
-        found = executor.submit(kernels)
-    try:
-        jobs_run_on(found.result())
-    finally:
-        stop(executor)
+    with Local(1) as executor:
+        jobs_run_on(executor.submit(kernels).result())
     return Local(count)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import ExitStack
 from itertools import chain
 from operator import attrgetter
 
@@ -12,11 +10,11 @@ import pandas as pd
 
 import coband
 from coband.simulator.api.driving import count_of
+from coband.simulator.experiments.runs.attempt import PickledScenario
+from coband.simulator.experiments.runs.executor import InProcess, Local
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.runs.repeating import PULL
 from coband.simulator.experiments.runs.repeating import pulls as repeated
-from coband.simulator.experiments.runs.work import PickledScenario
-from coband.simulator.experiments.runs.workers import Serial, processes, stop
 from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
 from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
@@ -27,11 +25,7 @@ def pulls(run: StoredRun, label: str | None, replication: int | None, workers: i
     """The pulls of the finished jobs of a label and a replication; None for all."""
     jobs = list(_jobs(run, label, replication))
     count = count_of(workers, len(jobs))
-    with ExitStack() as stack:
-        executor: Executor = Serial()
-        if count > 1 or not coband.BLAS_IS_PINNED:
-            executor = processes(count)
-            stack.callback(stop, executor)
+    with Local(count) if count > 1 or not coband.BLAS_IS_PINNED else InProcess() as executor:
         found = [(job, executor.submit(_pulls, job, scenario, fingerprint)) for job, scenario, fingerprint in jobs]
         rows = chain.from_iterable(((job.label, job.replication, *pull) for pull in one.result()) for job, one in found)
         return pd.DataFrame(rows, columns=["label", "replication", *PULL])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,10 +16,10 @@ from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import RunWarning, one_of, several, translated
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
+from coband.simulator.experiments.runs.executor import JobExecutor, cores
 from coband.simulator.experiments.runs.repeating import Repeated, repeated
 from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.runs.study import Study, load_run
-from coband.simulator.experiments.runs.workers import WorkerPool, cores
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import SCENARIO
@@ -96,7 +95,7 @@ def run(
             labels = labels or (() if algorithms else before.labels)
             numbers = numbers or (() if replications else before.replications)
         study = load_run(asked.source, asked.settings, labels, numbers)
-        with closing(pool_of(workers, study.jobs)) as pool:
+        with pool_of(workers, study.jobs) as pool:
             place = directory.create(study.name, _path(out))
             words = [*_only(labels), *(word for number in numbers for word in ("--replication", str(number)))]
             commands = Commands(_command("run", asked, place), [*_command("run", asked, place), *words])
@@ -176,7 +175,7 @@ class Place:
     out: str | PathLike[str] | None = None
     again: bool = False
 
-    def pool(self) -> WorkerPool:
+    def pool(self) -> JobExecutor:
         """Who runs the jobs."""
         require_one_place(self.workers, self.cluster, self.cluster_options)
         if self.cluster is None:
@@ -205,7 +204,7 @@ def swept(
         progress: show bars.
         callbacks: told of jobs that end.
     """
-    with closing(place.pool()) as pool:
+    with place.pool() as pool:
         where = study.name, _path(place.out)
         goes_on = place.resume or place.again
         folder = sweep_directory.earlier(*where, again=place.again) if goes_on else sweep_directory.new(*where)

@@ -177,7 +177,7 @@ def _explain(error: BaseException) -> int:
         return _complain(f"{error.filename}: {error.strerror}", BAD_INPUT)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         return _complain(f"{error.strerror}; what is finished is kept", BAD_INPUT)
-    from coband.simulator.experiments.runs.job import mistake
+    from coband.simulator.experiments.runs.attempt import mistake
 
     said = mistake(error)
     if isinstance(error, MemoryError) and not said:

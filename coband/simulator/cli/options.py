@@ -240,8 +240,8 @@ class Request:
 
     def execute(self, study: Study, out: Path | None, listener: Listener) -> Report:
         from coband.simulator.experiments.runs.driver import drive
+        from coband.simulator.experiments.runs.executor import check_open_files, cores
         from coband.simulator.experiments.runs.reporting import Commands
-        from coband.simulator.experiments.runs.workers import check_open_files, cores
         from coband.simulator.experiments.store import directory
 
         workers = self.workers or max(1, min(study.jobs, cores()))

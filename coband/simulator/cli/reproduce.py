@@ -17,7 +17,7 @@ from coband.simulator.terminal import progress, tables
 if TYPE_CHECKING:
     from coband.simulator.analysis.claims.claim import PlacedClaim, Size
     from coband.simulator.analysis.claims.outcome import Outcome, Verdict
-    from coband.simulator.experiments.runs.workers import WorkerPool
+    from coband.simulator.experiments.runs.executor import JobExecutor
 
 OUT = Path("runs/reproduce")
 SAMPLE_SEED = 1
@@ -161,7 +161,7 @@ def _run(
     seed: int | None,
     budget: float | None,
     resume: bool,
-    workers: WorkerPool,
+    workers: JobExecutor,
     as_json: bool,
 ) -> int:
     from coband.simulator.analysis.claims import figures, results
@@ -228,7 +228,7 @@ def remark(outcome: Outcome, verdict: Verdict) -> str:
 
 
 def _verify(
-    claims: Sequence[PlacedClaim], where: Path, count: int, seed: int | None, workers: WorkerPool, as_json: bool
+    claims: Sequence[PlacedClaim], where: Path, count: int, seed: int | None, workers: JobExecutor, as_json: bool
 ) -> int:
     from tempfile import TemporaryDirectory
 

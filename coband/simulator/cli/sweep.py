@@ -28,10 +28,10 @@ from coband.simulator.terminal import progress, results, tables
 from coband.simulator.terminal.progress import announce, exit_code, warn_of_end
 
 if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.executor import JobExecutor
     from coband.simulator.experiments.runs.job import Level
     from coband.simulator.experiments.runs.reporting import Report
     from coband.simulator.experiments.runs.study import Study
-    from coband.simulator.experiments.runs.workers import WorkerPool
     from coband.simulator.experiments.sweep.study import Sweep
 
 
@@ -108,7 +108,7 @@ def _load(request: Request, trace: Level) -> Sweep:
 
 
 def driven(
-    request: Request, study: Study, pool: WorkerPool, resume: bool, out: Path | None, *, again: bool = False
+    request: Request, study: Study, pool: JobExecutor, resume: bool, out: Path | None, *, again: bool = False
 ) -> Report:
     """Run a study in a directory of a sweep, a new one or the one to go on with, and show how far it is."""
     from coband.simulator.experiments.runs.driver import drive

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +11,7 @@ import click
 from coband.simulator.cli.options import loud, options, workers
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.workers import WorkerPool
+    from coband.simulator.experiments.runs.executor import JobExecutor
 
 placed = options(
     workers("Processes on this machine; by default one per core."),
@@ -34,22 +34,22 @@ RESUME = click.option("--resume", is_flag=True, help="Go on in a directory with 
 
 
 @contextmanager
-def pool(workers: int | None, cluster: str | None, cluster_options: Sequence[str] = ()) -> Iterator[WorkerPool]:
+def pool(workers: int | None, cluster: str | None, cluster_options: Sequence[str] = ()) -> Iterator[JobExecutor]:
     """Who runs jobs, as long as the block lasts.
 
     Raises:
-        WorkerPoolError: the options contradict each other, or there is no such cluster.
+        ExecutorError: the options contradict each other, or there is no such cluster.
     """
     from coband.simulator.experiments.sweep.job_queue import require_one_place
 
     require_one_place(workers, cluster, cluster_options)
-    with closing(pool_of(workers, cluster, cluster_options)) as found:
+    with pool_of(workers, cluster, cluster_options) as found:
         yield found
 
 
-def pool_of(workers: int | None, cluster: str | None, options: Sequence[str]) -> WorkerPool:
+def pool_of(workers: int | None, cluster: str | None, options: Sequence[str]) -> JobExecutor:
     """The processes, or the workers of the cluster."""
-    from coband.simulator.experiments.runs.workers import Local
+    from coband.simulator.experiments.runs.executor import Local
     from coband.simulator.experiments.sweep.job_queue import cluster_of
 
     if cluster is None:

@@ -10,15 +10,15 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from coband.simulator.core.records.trace import Sink
 from coband.simulator.core.result import RunResult
-from coband.simulator.experiments.runs import workers
 from coband.simulator.experiments.runs.code_version import ONE_THREAD
+from coband.simulator.experiments.runs.executor import InProcess, T
 from coband.simulator.experiments.runs.job import Job, OnPull
 from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.runs.work import JobResult, Work, work
-from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.live.config import LiveError, Terms
@@ -100,8 +100,8 @@ class LivePool(InProcess):
     def __init__(self, terms: Terms, say: Callable[[str], None]) -> None:
         self._terms, self._say = terms, say
 
-    def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
-        return workers.Serial().submit(work, item, on_pull, self._run)
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        return super().submit(partial(fn, run=self._run), *args, **kwargs)
 
     def _run(self, job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:
         return asyncio.run(deploy(job, scenario, self._terms, sink, on_pull, self._say))

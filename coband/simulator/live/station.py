@@ -10,8 +10,9 @@ from pathlib import Path
 
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.records.invariants import InvariantViolation
+from coband.simulator.experiments.runs.attempt import told
 from coband.simulator.experiments.runs.code_version import one_thread, source_digest
-from coband.simulator.experiments.runs.job import Job, told
+from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live import frames, listener, schema
 from coband.simulator.live.codec import WireError

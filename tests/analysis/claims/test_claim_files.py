@@ -13,7 +13,7 @@ from coband.simulator.analysis.claims.reproduction import Reproduction
 from coband.simulator.analysis.claims.samples import StudySamples
 from coband.simulator.analysis.claims.studies import key_of, loaded, needed
 from coband.simulator.experiments.registry.bibliography import library
-from coband.simulator.experiments.runs.workers import InProcess
+from coband.simulator.experiments.runs.executor import InProcess
 from tests.data_files import DATA, data_file
 from tests.every import every
 from tests.everyday import slow

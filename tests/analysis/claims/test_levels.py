@@ -19,7 +19,7 @@ from coband.simulator.analysis.claims.results import OUTCOME
 from coband.simulator.analysis.claims.samples import SampleError
 from coband.simulator.analysis.claims.trials import Point
 from coband.simulator.arrays import FloatArray
-from coband.simulator.experiments.runs.workers import InProcess
+from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.scenario_errors import ScenarioError
 
 FIRST: list[Point] = [(30.0, 20.0, {"D": 3}), (10.0, 100.0, {"D": 1}), (25.0, 60.0, {"D": 9}), (20.0, 50.0, {"D": 2})]

@@ -20,7 +20,7 @@ from coband.simulator.analysis.claims.reproduction import Reproduction
 from coband.simulator.analysis.claims.results import OUTCOME
 from coband.simulator.analysis.claims.samples import SampleError
 from coband.simulator.experiments.runs import driver
-from coband.simulator.experiments.runs.workers import InProcess
+from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.experiments.statistics.evidence import Evidence
 from coband.simulator.experiments.sweep.directory import ResultCache
 from coband.simulator.scenario_errors import ScenarioError
@@ -250,10 +250,9 @@ def test_an_interrupted_reproduction_keeps_what_is_finished(tmp_path: Path, monk
 
 class Broken(driver._Driver):
     def _settle(self, key: Any, result: Any) -> None:
-        from coband.simulator.experiments.runs.job import Outcome as JobOutcome
-        from coband.simulator.experiments.runs.work import JobResult
+        from coband.simulator.experiments.runs.attempt import Outcome as JobOutcome
 
-        super()._settle(key, JobResult(JobOutcome("failed", None, "Traceback\nZeroDivisionError: by zero")))
+        super()._settle(key, JobOutcome("failed", None, "Traceback\nZeroDivisionError: by zero"))
 
 
 def test_a_job_that_breaks_off_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 from coband.simulator.analysis.frontier.study import Request, Search, load_search
 from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.experiments.runs.reporting import Commands, Report
-from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.sweep.directory import SweepDirectory
 
 TEXT = """\

@@ -1,5 +1,6 @@
 """Searches find what an exhaustive grid finds, go on where they were interrupted, and report fresh numbers."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ pytest.importorskip("optuna", reason="pip install 'coband[frontier]'")
 
 from coband.simulator.analysis.frontier.explorer import Everything, Proposed
 from coband.simulator.analysis.frontier.finalists import ChoiceError, choose, compromise, finalists, layers
-from coband.simulator.experiments.runs.planner import Task
+from coband.simulator.analysis.frontier.study import Search
+from coband.simulator.experiments.runs.planner import FIRST_REPLICATION, Tally, Task, sent
 from coband.simulator.experiments.statistics.dominance import non_dominated, standings
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.variants import variants
-from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.experiments.sweep.study import load_study
 from tests.analysis.frontier.searches import GRID, TEXT, perform, search
 from tests.experiments.sweep import sweeps
@@ -57,7 +58,7 @@ def volume(entries: dict[str, Any], labels: set[str], every: dict[str, Any]) -> 
 def test_a_search_that_may_try_everything_finds_the_frontier_of_the_grid(tmp_path: Path) -> None:
     grid = swept(tmp_path, SMALL, 3)
     study = search(tmp_path, SMALL, jobs=55, trials=2)
-    assert all(isinstance(track.explorer, Everything) for track in study._planner._tracks)
+    assert all(isinstance(track.explorer, Everything) for track in study.tracks)
     report = perform(study, tmp_path / "out")
     found = {entry["label"]: entry for entry in report.object["results"] if entry["phase"] == "fresh"}
     assert front(found) == front(grid)
@@ -70,7 +71,7 @@ def test_a_search_that_may_try_everything_finds_the_frontier_of_the_grid(tmp_pat
 def test_a_search_of_half_a_grid_comes_close_to_its_frontier(tmp_path: Path, sampler: str) -> None:
     grid = swept(tmp_path, GRID, 6)
     study = search(tmp_path, GRID, jobs=210, replications=6, sampler=sampler)
-    assert isinstance(study._planner._tracks[0].explorer, Proposed)
+    assert isinstance(study.tracks[0].explorer, Proposed)
     report = perform(study, tmp_path / "out")
     tried = {one["label"] for one in report.object["frontier"]["candidates"]}
     assert len(tried) < 0.7 * len(grid)
@@ -131,30 +132,43 @@ def test_an_interrupted_search_runs_nothing_again(tmp_path: Path, monkeypatch: p
     assert second.object["frontier"] == whole.object["frontier"]
 
 
+class Planned:
+    """What a search has to run, task by task, without a driver."""
+
+    def __init__(self, study: Search) -> None:
+        self._tally = Tally(study.variants, study.entries)
+        self._planner = study.planner(self._tally)
+        self.first = next(self._planner)
+
+    def ended(self, task: Task, record: dict[str, Any] | None) -> Sequence[Task]:
+        self._tally.take(task, record)
+        return sent(self._planner, (task, record))
+
+
 def test_the_order_in_which_jobs_end_does_not_matter(tmp_path: Path) -> None:
     def decided(backwards: bool) -> list[Task]:
-        planner = search(tmp_path, vary=("algorithms.Async.threshold=0.03..10",), jobs=80).planner()
-        waiting, seen = list(planner.begin()), []
+        plan = Planned(search(tmp_path, vary=("algorithms.Async.threshold=0.03..10",), jobs=80))
+        waiting, seen = list(plan.first), []
         while waiting:
             task = waiting.pop(-1 if backwards else 0)
             seen.append(task)
             sent = 1000.0 / (1 + task.variant % 7)
             record = {"replication": task.replication, "regret": float(task.variant % 5), "scalars": sent}
-            waiting += planner.ended(task, record)
+            waiting += plan.ended(task, record)
         return sorted(seen, key=lambda task: (task.variant, task.phase, task.replication))
 
     assert decided(backwards=False) == decided(backwards=True)
 
 
 def test_a_candidate_that_breaks_off_is_no_finalist(tmp_path: Path) -> None:
-    planner = search(tmp_path, SMALL, jobs=80).planner()
-    waiting, fresh = list(planner.begin()), set()
+    plan = Planned(search(tmp_path, SMALL, jobs=80))
+    waiting, fresh = list(plan.first), set()
     while waiting:
         task = waiting.pop()
         if task.phase == "fresh":
             fresh.add(task.variant)
         record = {"replication": task.replication, "regret": 1.0 + task.variant, "scalars": 9.0 - task.variant}
-        waiting += planner.ended(task, None if task.variant == 3 else record)
+        waiting += plan.ended(task, None if task.variant == 3 else record)
     assert fresh == set(range(9)) - {3}
 
 

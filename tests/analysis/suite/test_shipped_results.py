@@ -9,7 +9,7 @@ import pytest
 from coband.simulator.analysis.suite import verification
 from coband.simulator.analysis.suite.submission import read
 from coband.simulator.analysis.suite.suites import suite
-from coband.simulator.experiments.runs.workers import InProcess
+from coband.simulator.experiments.runs.executor import InProcess
 from tests.everyday import slow
 from tests.versions import at_least
 

@@ -38,7 +38,7 @@ from coband.simulator.cli.suite import suite as command
 from coband.simulator.core.nodes.context import UndeclaredKnowledge
 from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs.workers import InProcess
+from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.experiments.store.files import StorageError
 from coband.simulator.experiments.sweep import address
 from coband.simulator.experiments.sweep.directory import SweepDirectory
@@ -86,7 +86,7 @@ def run(found: Suite, names: list[str], place: Path, scenarios: tuple[str, ...] 
     try:
         return Runner(found, names, scenarios or list(found.definition.scenarios), "quick", place, pool).run()
     finally:
-        pool.close()
+        pool.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +207,7 @@ def test_a_submission_is_verified_and_lies_are_found(ran: tuple[Suite, Submissio
         test.fingerprints = [f"{one}, with other numbers" for one in test.fingerprints]
     (checked,) = verification.verify(found, lying, 1, tmp_path / _made(tmp_path, "c"), pool, seed=1)
     assert not checked.same
-    pool.close()
+    pool.shutdown()
     lying.tests["ideal"]["dis_lin_ucb"].chosen = {"threshold": 77.0}
     said = " ".join(verification.contradictions(found, lying))
     assert "are not those that tuning found best" in said

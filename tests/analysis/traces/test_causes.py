@@ -8,6 +8,7 @@ import pytest
 from coband.simulator.analysis.traces.causes import why
 from coband.simulator.analysis.traces.reading import TraceReader, one_job
 from coband.simulator.core.records.trace import CODES, Trace
+from coband.simulator.experiments.runs.planner import Tally
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory
@@ -77,7 +78,7 @@ def test_a_turn_after_waiting_goes_on_to_what_ended_the_wait(tmp_path: Path) -> 
 
 def test_the_trace_of_a_killed_job_is_read_by_place(tmp_path: Path) -> None:
     study = study_of(loads(runs.STAR), only=["One"])
-    (task,) = study.planner().begin()
+    (task,) = next(study.planner(Tally(study.variants, study.entries)))
     unfinished = directory.create("x", tmp_path / "run")
     unfinished.open(study)
     unfinished.begin({})

@@ -11,7 +11,7 @@ from coband.simulator.core.hosts.batteries import Batteries
 from coband.simulator.core.plan import Plan, settled
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import RunResult
-from coband.simulator.experiments.runs.job import Job, _run, plan
+from coband.simulator.experiments.runs.job import Job, built, plan
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.scenario_errors import ScenarioError
 
@@ -40,7 +40,7 @@ def _result(folder: Path, agents: str, network: str, algorithm: str, settings: t
     text = SCENARIO.format(agents=agents, network=network, algorithm=algorithm)
     scenario = loads(text, overrides=settings, base=folder)
     entry = scenario.algorithms[0].label
-    return _run(Job(0, entry, entry, 0, scenario.seed, "off"), scenario, None, None)
+    return built(Job(0, entry, entry, 0, scenario.seed, "off"), scenario).run()
 
 
 def _written_out(folder: Path) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.nodes.message import NodeMistake, mistake
-from coband.simulator.experiments.runs.job import told
+from coband.simulator.experiments.runs.attempt import told
 
 
 def _told(act: Callable[[Any], object]) -> str:

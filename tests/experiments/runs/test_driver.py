@@ -15,14 +15,15 @@ import pytest
 from coband.simulator.conformance.runs import PROBLEM
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire import accounting
-from coband.simulator.experiments.runs import driver, results, work, workers
-from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
-from coband.simulator.experiments.runs.job import DriverGone, Job, Outcome, attempt, check_driver
+from coband.simulator.experiments.runs import attempt as attempts
+from coband.simulator.experiments.runs import driver, executor, results
+from coband.simulator.experiments.runs.attempt import Outcome, attempt
+from coband.simulator.experiments.runs.executor import WORKER_DIED, Dispatcher, Local
+from coband.simulator.experiments.runs.job import DriverGone, Job, check_driver
+from coband.simulator.experiments.runs.planner import Tally
 from coband.simulator.experiments.runs.reporting import Report
 from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study, study_of
-from coband.simulator.experiments.runs.work import JobResult
-from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory, files, store
@@ -44,7 +45,7 @@ def fingerprints(report: Report) -> dict[tuple[str, int], Any]:
 
 
 def tasks(study: Study) -> list[tuple[str, int]]:
-    return [(study.title(task), task.replication) for task in study.planner().begin()]
+    return [(study.title(task), task.replication) for task in next(study.planner(Tally(study.variants, study.entries)))]
 
 
 def test_jobs_are_every_label_on_every_replication() -> None:
@@ -84,13 +85,13 @@ def test_workers_change_nothing(tmp_path: Path) -> None:
 
 def test_there_are_no_more_processes_than_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    processes = workers.processes
+    processes = executor.processes
 
     def noted(count: int) -> Executor:
         asked.append(count)
         return processes(1)
 
-    monkeypatch.setattr(workers, "processes", noted)
+    monkeypatch.setattr(executor, "processes", noted)
     assert len(fingerprints(perform(tmp_path / "few", workers=40, replications=2))) == 4
     assert asked == [4]
 
@@ -129,13 +130,15 @@ def test_a_job_that_kills_its_worker_costs_only_itself(tmp_path: Path) -> None:
 
 def test_jobs_that_had_ended_before_their_pool_broke_count() -> None:
     """And others are tried again alone."""
-    ended, gone, cancelled, running = (Future[JobResult]() for _ in range(4))
-    result, settled = JobResult(Outcome("failed")), list[tuple[str, JobResult]]()
+    ended, gone, cancelled, running = (Future[Outcome]() for _ in range(4))
+    result, settled = Outcome("failed"), list[tuple[str, Outcome]]()
     ended.set_result(result)
     gone.set_exception(BrokenExecutor())
     cancelled.cancel()
-    jobs = Dispatcher[str](InProcess(), lambda job: pytest.fail(job), lambda *pair: settled.append(pair), lambda: None)
-    assert [jobs._came_in_time("a", future) for future in (ended, gone, cancelled, running)] == [True, *[False] * 3]
+    here = Local(1)
+    jobs = Dispatcher[str](here, lambda _, key: pytest.fail(key), lambda *pair: settled.append(pair), lambda: None)
+    ends = [jobs._came_in_time(here, "a", future) for future in (ended, gone, cancelled, running)]
+    assert ends == [True, *[False] * 3]
     assert settled == [("a", result)]
 
 
@@ -222,14 +225,14 @@ def test_replications_that_are_named_are_all_there_are(tmp_path: Path) -> None:
 
 
 def test_bad_input_ends_a_run_and_what_has_finished_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = [work.attempt]
+    usual = [attempts.attempt]
 
     def refuse(*arguments: Any) -> Any:
         if usual:
             return usual.pop()(*arguments)
         raise DataError("the file is gone")
 
-    monkeypatch.setattr(work, "attempt", refuse)
+    monkeypatch.setattr(attempts, "attempt", refuse)
     with pytest.raises(DataError, match="the file is gone"):
         perform(tmp_path / "run")
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "failed"
@@ -275,11 +278,11 @@ def test_a_full_disk_stops_a_run_and_keeps_what_is_finished(tmp_path: Path, monk
 
 def test_a_scenario_that_was_damaged_on_its_way_is_refused() -> None:
     scenario: Any = FakeScenario()
-    good = work.PickledScenario.of(scenario)
+    good = attempts.PickledScenario.of(scenario)
     assert good.load() == scenario
     assert good.load() is good.load()
     with pytest.raises(ValueError, match="damaged on its way"):
-        work.PickledScenario(good.content[:-1] + b"x", "another digest").load()
+        attempts.PickledScenario(good.content[:-1] + b"x", "another digest").load()
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from coband.simulator.analysis.suite.submission import Outcome, Runner
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs.expectations import compare
 from coband.simulator.experiments.runs.footing import Label, choosable, footing
+from coband.simulator.experiments.runs.planner import choose
 from coband.simulator.experiments.runs.timeline import snapshots
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.statistics.dominance import standings
 from coband.simulator.experiments.store.store import Series
-from coband.simulator.experiments.sweep.planner import choose
 from coband.simulator.metrics import by_name
 from tests.experiments.runs.fakes import FakeExpect, FakeScenario
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from coband.simulator.experiments.runs.attempt import Outcome
 from coband.simulator.experiments.runs.driver import finished_first
-from coband.simulator.experiments.runs.work import JobResult
 from coband.simulator.experiments.store.directory import RunDirectory
 from tests.experiments.runs.fake_runs import perform
 
@@ -82,8 +82,8 @@ def test_a_job_whose_result_is_kept_is_counted(tmp_path: Path, monkeypatch: pyte
     """An interrupt between the two would leave a finished job that the report calls missing."""
     take = RunDirectory.take
 
-    def taken(self: RunDirectory, tasks: Sequence[Any], result: JobResult) -> None:
-        take(self, tasks, result)
+    def taken(self: RunDirectory, tasks: Sequence[Any], outcome: Outcome) -> None:
+        take(self, tasks, outcome)
         interrupt()
 
     monkeypatch.setattr(RunDirectory, "take", taken)

@@ -17,7 +17,8 @@ from coband.simulator.cli.main import exit_status
 from coband.simulator.core.making import nodes
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.experiments.runs import job as jobs
-from coband.simulator.experiments.runs.job import Job, Outcome, attempt
+from coband.simulator.experiments.runs.attempt import Outcome, attempt
+from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky

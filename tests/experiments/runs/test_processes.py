@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.runs import workers
+from coband.simulator.experiments.runs import executor
 from tests.experiments.runs.fake_runs import wait_until
 
 PROC = Path("/proc/self/task")
@@ -76,7 +76,7 @@ def test_threads_of_a_pool_that_is_stopped_may_fail(monkeypatch: pytest.MonkeyPa
     told = list[str]()
     monkeypatch.setattr(threading, "excepthook", lambda given: told.append(given.thread.name))
     hook = threading.excepthook
-    workers.stop(Pool())
+    executor.stop(Pool())
     assert (told, threading.excepthook) == (["another"], hook)
 
 
@@ -91,8 +91,8 @@ def test_workers_ignore_ctrl_c_from_their_first_moment(tmp_path: Path) -> None:
 
 IDLE = """
 import os, time
-from coband.simulator.experiments.runs import workers
-print(workers.processes(1).submit(os.getpid).result(), flush=True)
+from coband.simulator.experiments.runs import executor
+print(executor.processes(1).submit(os.getpid).result(), flush=True)
 time.sleep(60)
 """
 

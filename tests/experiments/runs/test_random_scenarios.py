@@ -13,7 +13,8 @@ import pytest
 
 from coband.simulator.conformance.runs import algorithm, problem_of, registry
 from coband.simulator.core.records.trace import keep
-from coband.simulator.experiments.runs.job import Job, attempt
+from coband.simulator.experiments.runs.attempt import attempt
+from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import BAD_INPUT, loads
 from tests.core.wire.test_robustness import BEHAVIOURS, DEFENCES, ENCODINGS, MECHANISMS, SMALL, SMALL_NETWORK
 

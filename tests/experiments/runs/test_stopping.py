@@ -2,9 +2,8 @@
 
 import pytest
 
-from coband.simulator.experiments.runs.planner import more, still_wide
+from coband.simulator.experiments.runs.planner import choose, more, still_wide
 from coband.simulator.experiments.scenario.document import Until
-from coband.simulator.experiments.sweep.planner import choose
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.executor import InProcess, JobExecutor, Local
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.reporting import Commands, Report
-from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPool
 from coband.simulator.experiments.sweep.directory import SweepDirectory
 from coband.simulator.experiments.sweep.study import Sweep, load_study
 from tests.experiments.runs import deadly
@@ -42,14 +42,11 @@ def study(folder: Path, more: str = "", *settings: str, trace: Level = "off") ->
     return load_study(file, settings, trace=trace, registry=registry())
 
 
-def perform(what: Sweep, out: Path, pool: WorkerPool | None = None, listener: Any = None) -> Report:
+def perform(what: Sweep, out: Path, pool: JobExecutor | None = None, listener: Any = None) -> Report:
     out.mkdir(exist_ok=True)
     commands = Commands(["coband", "run", "small.yaml"], ["coband", "sweep", "small.yaml"], "coband sweep --resume")
-    pool = pool or InProcess()
-    try:
-        return drive(what, SweepDirectory(out), workers=pool, commands=commands, listener=listener)
-    finally:
-        pool.close()
+    with pool or InProcess() as workers:
+        return drive(what, SweepDirectory(out), workers=workers, commands=commands, listener=listener)
 
 
 def started(
@@ -74,7 +71,7 @@ def gated(folder: Path) -> tuple[str, Path]:
     return f"grid:\n  algorithms.D.gate: {{open: null, shut: {gate}}}\n", gate
 
 
-def two_workers(cluster: str | None = None) -> WorkerPool:
+def two_workers(cluster: str | None = None) -> JobExecutor:
     from coband.simulator.experiments.sweep.cluster import Cluster
 
     return Local(2) if cluster is None else Cluster(cluster)

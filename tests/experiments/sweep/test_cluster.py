@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.analysis.traces import verification
-from coband.simulator.experiments.runs.dispatch import WORKER_DIED
-from coband.simulator.experiments.runs.workers import WorkerPoolError
+from coband.simulator.experiments.runs.executor import WORKER_DIED, ExecutorError
 from coband.simulator.experiments.store import store
 from coband.simulator.experiments.sweep.cluster import LOST, Cluster
 from tests.experiments.runs.fake_runs import ROOT, wait_until
@@ -101,7 +100,7 @@ def workers(address: str) -> int:
     try:
         return pool.size()
     finally:
-        pool.close()
+        pool.shutdown()
 
 
 def pids(address: str) -> list[int]:
@@ -176,7 +175,7 @@ def test_a_scheduler_lost_in_mid_sweep_keeps_what_is_finished(tmp_path: Path) ->
     "address", ["", "http://x", "tcp://[::1", "tcp://host", "tcp://x:99999", "tcp://:8786", "tcp://a b:1", "x"]
 )
 def test_a_malformed_address_is_refused_at_once(address: str) -> None:
-    with pytest.raises(WorkerPoolError, match=r"is not the address of a Dask scheduler: give .* such as tcp://127"):
+    with pytest.raises(ExecutorError, match=r"is not the address of a Dask scheduler: give .* such as tcp://127"):
         Cluster(address)
 
 
@@ -184,28 +183,28 @@ def test_somebody_else_who_listens_is_one_clear_message(monkeypatch: pytest.Monk
     monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.CONNECT_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(WorkerPoolError, match=rf"no Dask scheduler answers at {address} \(it takes connections"):
+        with pytest.raises(ExecutorError, match=rf"no Dask scheduler answers at {address} \(it takes connections"):
             Cluster(address)
 
 
 def test_no_scheduler_is_one_clear_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.CONNECT_SECONDS", 1.0)
     said = r"no Dask scheduler answers at tcp://127.0.0.1:9 .*Start one with `dask sch"
-    with pytest.raises(WorkerPoolError, match=said):
+    with pytest.raises(ExecutorError, match=said):
         Cluster("tcp://127.0.0.1:9")
 
 
 def test_without_dask_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(WorkerPoolError, match=r"pip install 'coband\[cluster\]'"):
+    with pytest.raises(ExecutorError, match=r"pip install 'coband\[cluster\]'"):
         Cluster("tcp://127.0.0.1:9")
 
 
 def test_workers_of_another_kind_are_refused(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.code_version", lambda: "another")
     said = r"(\d) of \1 workers .* its code or its libraries are of another version"
-    with pytest.raises(WorkerPoolError, match=said):
+    with pytest.raises(ExecutorError, match=said):
         Cluster(cluster)
     monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.kernels", lambda: ("mkl 2025 avx2",))
-    with pytest.raises(WorkerPoolError, match=r"in their last bits. Start it with `dask worker .*-nanny coband`"):
+    with pytest.raises(ExecutorError, match=r"in their last bits. Start it with `dask worker .*-nanny coband`"):
         Cluster(cluster)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import coband
-from coband.simulator.experiments.runs.workers import WorkerPoolError
+from coband.simulator.experiments.runs.executor import ExecutorError
 from coband.simulator.experiments.sweep import job_queue
 from coband.simulator.experiments.sweep.job_queue import JobQueue, cluster_of
 from tests.experiments.runs.fake_runs import ROOT, python, wait_until
@@ -152,26 +152,26 @@ def test_ctrl_c_cancels_the_jobs(tmp_path: Path, slurm: Path) -> None:
     ],
 )
 def test_wrong_options_are_one_clear_message(slurm: Path, options: list[str], message: str) -> None:
-    with pytest.raises(WorkerPoolError, match=message):
+    with pytest.raises(ExecutorError, match=message):
         cluster_of("slurm", options)
     assert not slurm.exists()
 
 
 def test_wrong_systems_are_one_clear_message(monkeypatch: pytest.MonkeyPatch) -> None:
     said = r"--cluster 'slrum' is not a known system; did you mean slurm\? There is slu"
-    with pytest.raises(WorkerPoolError, match=said):
+    with pytest.raises(ExecutorError, match=said):
         cluster_of("slrum")
     said = r"--cluster-option goes with the queue of a cluster: --cluster slurm\|pbs"
-    with pytest.raises(WorkerPoolError, match=said):
+    with pytest.raises(ExecutorError, match=said):
         cluster_of("tcp://127.0.0.1:9", ["cores=4"])
-    with pytest.raises(WorkerPoolError, match="is not the address of a Dask scheduler"):
+    with pytest.raises(ExecutorError, match="is not the address of a Dask scheduler"):
         cluster_of("somewhere")
     monkeypatch.setenv("PATH", "")
     said = r"--cluster pbs submits jobs by `qsub`, which is not here: start the sweep"
-    with pytest.raises(WorkerPoolError, match=said):
+    with pytest.raises(ExecutorError, match=said):
         cluster_of("pbs", ["cores=1", "memory=1GB"])
     monkeypatch.setitem(sys.modules, "dask_jobqueue.lsf", None)
-    with pytest.raises(WorkerPoolError, match=r"--cluster lsf needs dask-jobqueue, .*pip install 'coband\[jobqueue\]'"):
+    with pytest.raises(ExecutorError, match=r"--cluster lsf needs dask-jobqueue, .*pip install 'coband\[jobqueue\]'"):
         cluster_of("lsf")
 
 
@@ -180,7 +180,7 @@ def test_a_queue_that_takes_no_jobs_is_one_clear_message(slurm: Path, tmp_path: 
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ResourceWarning)
         said = r"--cluster slurm: no job could be started: .*invalid partition spec"
-        with pytest.raises(WorkerPoolError, match=said):
+        with pytest.raises(ExecutorError, match=said):
             cluster_of("slurm", [*HERE, "queue=shrt"])
         gc.collect()
     assert [str(one.message) for one in warned if "unclosed cluster" in str(one.message)] == []

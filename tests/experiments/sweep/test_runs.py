@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 
 from coband.simulator.analysis.traces import verification
-from coband.simulator.experiments.runs import work as work_module
-from coband.simulator.experiments.runs.dispatch import WORKER_DIED
+from coband.simulator.experiments.runs import attempt as attempt_module
+from coband.simulator.experiments.runs.attempt import Outcome
 from coband.simulator.experiments.runs.driver import drive
-from coband.simulator.experiments.runs.job import Outcome
+from coband.simulator.experiments.runs.executor import WORKER_DIED, Local
+from coband.simulator.experiments.runs.planner import FIRST_REPLICATION
 from coband.simulator.experiments.runs.study import study_of
-from coband.simulator.experiments.runs.workers import Local
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.sweep import directory as files_module
-from coband.simulator.experiments.sweep import lock
-from coband.simulator.experiments.sweep.directory import ResultCache, read
-from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
+from coband.simulator.experiments.sweep.directory import LockedError, ResultCache, read
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
@@ -88,7 +86,7 @@ def test_what_is_finished_stays_and_new_points_run_alone(tmp_path: Path, monkeyp
     assert {file: after[file] for file in before} == before
     assert [entry.kept for entry in report.status.entries.values()] == [2, 2]
     assert report.status.done == report.status.total == 8
-    monkeypatch.setattr("coband.simulator.experiments.runs.workers.work", pytest.fail)
+    monkeypatch.setattr("coband.simulator.experiments.runs.driver.perform", pytest.fail)
     again = perform(study(tmp_path, "grid: {problem.noise: [0.1, 0.2]}\n"), tmp_path / "out")
     assert fingerprints(again.object) == fingerprints(report.object)
 
@@ -126,7 +124,7 @@ def test_a_killed_driver_loses_nothing_finished_and_resume_runs_the_rest(tmp_pat
     out, (more, gate) = tmp_path / "out", gated(tmp_path)
     with started(tmp_path, out, more) as process:
         wait_until(lambda: len(result_cache(out)) == 4, process)
-        with pytest.raises(lock.LockedError, match=f"another sweep is running in {out} .process {process.pid} on "):
+        with pytest.raises(LockedError, match=f"another sweep is running in {out} .process {process.pid} on "):
             perform(study(tmp_path, more), out)
     assert read(out).state == "killed"
     gate.unlink()
@@ -236,14 +234,14 @@ def test_best_parameters_are_chosen_on_other_seeds(tmp_path: Path) -> None:
 
 def test_bad_input_of_one_job_is_a_failure_of_that_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes = Notes()
-    real = work_module.attempt
+    real = attempt_module.attempt
 
     def refuse(job: Any, scenario: Any, keep: Any, sink: Any, on_pull: Any) -> Outcome:
         if job.label == "D":
             raise DataError("the file is gone")
         return real(job, scenario, keep, sink, on_pull)
 
-    monkeypatch.setattr(work_module, "attempt", refuse)
+    monkeypatch.setattr(attempt_module, "attempt", refuse)
     report = perform(study(tmp_path), tmp_path / "out", listener=notes)
     assert {failure.error for failure in notes.failures} == {"the file is gone"}
     assert {label for label, _ in fingerprints(report.object)} == {"K"}

@@ -8,8 +8,8 @@ from pathlib import Path
 from coband.simulator.analysis.claims.progress import StudyProgress
 from coband.simulator.analysis.claims.trials import ConditionProgress
 from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.executor import JobExecutor
 from coband.simulator.experiments.runs.reporting import Commands, Listener
-from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 
 JOBS = "jobs"
@@ -29,7 +29,7 @@ class Jobs:
         listener: makes something that follows a study, by its name.
     """
 
-    def __init__(self, place: Path, pool: WorkerPool, listener: Callable[[str], Listener] | None) -> None:
+    def __init__(self, place: Path, pool: JobExecutor, listener: Callable[[str], Listener] | None) -> None:
         self._place, self._pool, self._listener = place, pool, listener
         self._cache = ResultCache(place / JOBS)
 

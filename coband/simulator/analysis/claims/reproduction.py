@@ -21,8 +21,8 @@ from coband.simulator.analysis.claims.samples import SampleError
 from coband.simulator.analysis.claims.studies import Key, needed
 from coband.simulator.analysis.claims.trials import ConditionProgress, Trial
 from coband.simulator.experiments.runs.code_version import sha256
+from coband.simulator.experiments.runs.executor import JobExecutor
 from coband.simulator.experiments.runs.reporting import Listener
-from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.statistics.evidence import ENOUGH
 
 HOUR = 3600.0
@@ -55,7 +55,7 @@ class Reproduction:
         self,
         claims: Sequence[PlacedClaim],
         place: Path,
-        pool: WorkerPool,
+        pool: JobExecutor,
         *,
         size: Size = "full",
         budget: float | None = None,

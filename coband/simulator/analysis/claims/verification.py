@@ -17,7 +17,7 @@ from coband.simulator.analysis.claims.progress import StudyProgress
 from coband.simulator.analysis.claims.studies import Needed, needed
 from coband.simulator.analysis.claims.trials import ConditionProgress, settings_of, variants_of
 from coband.simulator.experiments.runs.driver import drive
-from coband.simulator.experiments.runs.workers import WorkerPool
+from coband.simulator.experiments.runs.executor import JobExecutor
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 
 
@@ -147,7 +147,7 @@ def _alike(one: Finding, other: Finding) -> bool:
     return (one.count, one.given) == (other.count, other.given) and bool(np.allclose(first, second, rtol=1e-6))
 
 
-def verify(jobs: Sequence[Job], place: Path, pool: WorkerPool) -> list[Checked]:
+def verify(jobs: Sequence[Job], place: Path, pool: JobExecutor) -> list[Checked]:
     """Run jobs again in an empty directory, and compare fingerprints."""
     found = []
     for number, (study, variant, replication, stored) in enumerate(jobs):

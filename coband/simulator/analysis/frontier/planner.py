@@ -5,7 +5,7 @@ how many jobs each part may cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,9 +13,17 @@ from coband.simulator.analysis.frontier import objectives
 from coband.simulator.analysis.frontier.explorer import Explorer
 from coband.simulator.analysis.frontier.finalists import finalists
 from coband.simulator.analysis.frontier.space import Point, Space
-from coband.simulator.experiments.runs.planner import Planner, Task, Variant
-from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION, TUNING
+from coband.simulator.experiments.runs.planner import (
+    FIRST_REPLICATION,
+    FRESH,
+    TUNING,
+    Planner,
+    Tally,
+    Task,
+    Variant,
+    all_of,
+    together,
+)
 from coband.simulator.metrics import Metric
 from coband.simulator.scenario_errors import RequestError
 
@@ -79,119 +87,66 @@ class Budget:
         return max(1, (self.jobs - used) // self.per_finalist)
 
 
+@dataclass
 class Track:
     """The search in one space.
 
-    Args:
-        allowed: how many points it may try.
-    """
-
-    def __init__(self, space: Space, explorer: Explorer, allowed: int) -> None:
-        self.space, self.explorer, self.left = space, explorer, allowed
-        self.generation: dict[int, Point] = {}
-        self.over = False
-
-
-class FrontierPlanner(Planner):
-    """Decides what runs; the same decisions whatever the order in which jobs end.
-
-    Args:
-        study: what there is to run; the first generation becomes its first variants.
-        chosen: the objectives.
-        new: makes the variant of a point, and adds it to the study; None where the point is no valid scenario.
-
     Attributes:
-        finalists: numbers of the variants that are evaluated again; empty before the search is over.
-        candidates: how many points were tried.
+        left: how many points it may still try.
+        candidates: numbers of the variants that were tried.
     """
 
-    def __init__(
-        self,
-        study: Study,
-        tracks: Sequence[Track],
-        budget: Budget,
-        chosen: Sequence[Metric],
-        new: Callable[[Space, Point], Variant | None],
-    ) -> None:
-        super().__init__(study)
-        self._tracks, self.budget, self._objectives, self._new = tracks, budget, chosen, new
-        self._of_variant: dict[int, Track] = {}
-        self.finalists: list[int] = []
-        self.candidates = 0
-        self._first_tasks = [task for track in tracks for task in self._generation(track)]
+    space: Space
+    explorer: Explorer
+    left: int
+    candidates: list[int] = field(default_factory=list)
 
-    def begin(self) -> list[Task]:
-        """The first generation of every search, whose variants there are already."""
-        return self._first_tasks
 
-    def _generation(self, track: Track) -> list[Task]:
-        """The tasks of the next points; none when the search is over."""
-        track.generation = {}
-        while track.left > 0 and not track.generation:
-            points = track.explorer.ask(track.left)
-            if not points:
-                break
-            track.left -= len(points)
-            for point in points:
-                variant = self._new(track.space, point)
-                if variant is None:
-                    track.explorer.tell(point, None)
-                else:
-                    track.generation[variant.number] = point
-                    self._of_variant[variant.number] = track
-        track.over = not track.generation
-        self.candidates += len(track.generation)
-        numbers = range(FIRST_REPLICATION, FIRST_REPLICATION + self.budget.trials)
-        return self._add(Task(variant, TUNING, number) for number in numbers for variant in track.generation)
+New = Callable[[Space, Point], Variant | None]
+"""Makes the variant of a point, and adds it to the study; None where the point is not a valid scenario."""
 
-    def _next(self, variant: int, phase: str) -> list[Task]:
-        """The next generation when one has ended; when all searches are over, what their winners are to run."""
-        if phase != TUNING:
-            return []
-        if self.finalists:
-            refined = not any(self._open[number, TUNING] for number in self.finalists)
-            return self._first(self.finalists) if refined else []
-        track = self._of_variant[variant]
-        if any(self._open[number, TUNING] for number in track.generation):
-            return []
-        means = self._means(track.generation)
-        for number, point in track.generation.items():
-            track.explorer.tell(point, means.get(number))
-        return self._generation(track) or self._refined()
 
-    def _means(self, variants: Iterable[int]) -> dict[int, list[float]]:
+def searched(tracks: Sequence[Track], budget: Budget, chosen: Sequence[Metric], new: New, tally: Tally) -> Planner:
+    """Candidates generation by generation, then further replications of the best, then fresh ones.
+
+    The user's choice among finalists is made by the replications of the search, so these run as often as fresh ones.
+
+    Args:
+        chosen: the objectives.
+    """
+
+    def means(variants: Iterable[int]) -> dict[int, list[float]]:
         """The means of the objectives, low being better; none of a variant of which a replication broke off."""
-        found = objectives.values(self._objectives, self.sides(variants, TUNING), self.stops_itself)
-        whole = {number: list(one.values()) for number, one in found.items() if len(one) >= self.budget.trials}
+        found = objectives.values(chosen, tally.sides(variants, TUNING), tally.stops_itself)
+        whole = {number: list(one.values()) for number, one in found.items() if len(one) >= budget.trials}
         return {number: np.mean(one, axis=0).tolist() for number, one in whole.items()}
 
-    def _refined(self) -> list[Task]:
-        """Further replications of the winners, by which the user's choice among them is made."""
-        if not all(track.over for track in self._tracks):
-            return []
-        found = self._means(self._of_variant)
-        if not found:
-            return []
-        used = self.candidates * self.budget.trials
-        entries = [self._of_variant[number].space.number for number in found]
-        most = max(self.budget.finalists(used), len(set(entries)))
-        numbers = list(found)
-        self.finalists = [numbers[i] for i in finalists(entries, np.array(list(found.values())), most)]
-        more = range(FIRST_REPLICATION + self.budget.trials, FIRST_REPLICATION + self.budget.fresh)
-        tasks = [Task(variant, TUNING, number) for number in more for variant in self.finalists]
-        return self._add(tasks) if tasks else self._first(self.finalists)
+    def search(track: Track) -> Planner:
+        tally.foreseen[track.space.label] += track.left * budget.trials
+        while track.left > 0 and (points := track.explorer.ask(track.left)):
+            track.left -= len(points)
+            tally.foreseen[track.space.label] -= len(points) * budget.trials
+            made = [(point, new(track.space, point)) for point in points]
+            numbers = [variant.number for _, variant in made if variant is not None]
+            track.candidates += numbers
+            yield from all_of(_tasks(numbers, TUNING, 0, budget.trials))
+            found = means(numbers)
+            for point, variant in made:
+                track.explorer.tell(point, None if variant is None else found.get(variant.number))
+        tally.foreseen[track.space.label] -= track.left * budget.trials
 
-    @property
-    def chosen(self) -> list[int]:
-        """Numbers of the variants that are evaluated again."""
-        return self.finalists
+    yield from together(map(search, tracks))
+    of = {number: track.space.number for track in tracks for number in track.candidates}
+    if not (found := means(of)):
+        return
+    entries, numbers = [of[number] for number in found], list(found)
+    most = max(budget.finalists(len(of) * budget.trials), len(set(entries)))
+    tally.chosen += [numbers[i] for i in finalists(entries, np.array(list(found.values())), most)]
+    yield from all_of(_tasks(tally.chosen, TUNING, budget.trials, budget.fresh))
+    yield from all_of(_tasks(tally.chosen, FRESH, 0, budget.fresh))
 
-    def expected(self) -> dict[str, int]:
-        """Entry -> how many jobs it will have at least, those of the search that are not decided yet included."""
-        total = super().expected()
-        for track in self._tracks:
-            tried = sum(1 for other in self._of_variant.values() if other is track)
-            total[track.space.label] += (tried + (0 if track.over else track.left)) * self.budget.trials
-        for number in self.finalists:
-            total[self._of_variant[number].space.label] += self.budget.fresh - self.budget.trials
-        return total
+
+def _tasks(variants: Sequence[int], phase: str, first: int, end: int) -> list[Task]:
+    """Some replications of some variants, replication by replication."""
+    start = FIRST_REPLICATION if phase == TUNING else 0
+    return [Task(variant, phase, start + number) for number in range(first, end) for variant in variants]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 
 from coband.simulator.analysis.frontier.explorer import Sampler, explorer
@@ -14,13 +13,14 @@ from coband.simulator.analysis.frontier.planner import (
     SEARCH_REPLICATIONS,
     Budget,
     BudgetError,
-    FrontierPlanner,
+    New,
     Track,
+    searched,
 )
 from coband.simulator.analysis.frontier.space import Candidates, Space, spaces
 from coband.simulator.analysis.frontier.summary import summary
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs.planner import Planner
+from coband.simulator.experiments.runs.planner import Planner, Tally
 from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
@@ -54,22 +54,25 @@ class Request:
     limited: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Search(Study):
     """A search for the frontier of a scenario; its variants come into being as it goes on. It is driven once.
 
     Attributes:
-        spaces: the parameters of each algorithm.
+        tracks: the search among the parameters of each algorithm.
+        new: makes the variant of a point.
         chosen: the objectives.
-        scenario_seed: the scenario's seed, and that of the samplers.
     """
 
-    request: Request = Request()
-    spaces: tuple[Space, ...] = ()
-    candidates: Candidates | None = None
-    chosen: tuple[Metric, ...] = ()
-    budget: Budget = field(default_factory=lambda: Budget(0, 1, 1))
-    scenario_seed: int = 0
+    tracks: tuple[Track, ...]
+    new: New
+    chosen: tuple[Metric, ...]
+    budget: Budget
+
+    @property
+    def spaces(self) -> list[Space]:
+        """The parameters of each algorithm."""
+        return [track.space for track in self.tracks]
 
     @property
     def entries(self) -> list[str]:
@@ -83,25 +86,12 @@ class Search(Study):
     def facts(self) -> Manifest:
         return {"objectives": [metric.name for metric in self.chosen], "budget": self.budget.jobs}
 
-    def planner(self) -> Planner:
-        return self._planner
+    def planner(self, tally: Tally) -> Planner:
+        return searched(self.tracks, self.budget, self.chosen, self.new, tally)
 
-    @cached_property
-    def _planner(self) -> FrontierPlanner:
-        assert self.candidates is not None
-        allowed = self.budget.candidates(self.spaces)
-        tracks = [
-            Track(
-                space, explorer(space, most, len(self.chosen), self.request.sampler, self.scenario_seed + number), most
-            )
-            for number, (space, most) in enumerate(zip(self.spaces, allowed, strict=True))
-        ]
-        return FrontierPlanner(self, tracks, self.budget, self.chosen, self.candidates.new)
-
-    def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
+    def summary(self, tally: Tally, failures: Sequence[Failure]) -> Results:
         """The object that ``coband frontier --json`` prints and results.json holds."""
-        assert isinstance(planner, FrontierPlanner)
-        return summary(self, self.chosen, self.spaces, planner, failures)
+        return summary(self, self.chosen, self.spaces, tally, failures)
 
 
 def load_search(
@@ -141,19 +131,22 @@ def load_search(
     fresh = replications or max(LEAST_FRESH, scenario.replications)
     if fresh < 2:
         raise BudgetError("a frontier needs intervals, so at least 2 replications of each finalist: --replications 5")
-    search = Search(
+    metrics = objectives(asked.objectives, aim, scenario.metrics, asked.limited)
+    budget = Budget(asked.jobs, min(asked.trials, fresh), fresh)
+    checked = [candidates.checked(space) for space in found]
+    tracks = tuple(
+        Track(space, explorer(space, most, len(metrics), asked.sampler, scenario.seed + number), most)
+        for number, (space, most) in enumerate(zip(checked, budget.candidates(checked), strict=True))
+    )
+    return Search(
         scenario.name,
         text,
         candidates.made,
         tuple(range(fresh)),
         missing=candidates.files.missing,
         unknown=tuple(candidates.files.code.unknown),
-        request=asked,
-        spaces=tuple(candidates.checked(space) for space in found),
-        candidates=candidates,
-        chosen=objectives(asked.objectives, aim, scenario.metrics, asked.limited),
-        budget=Budget(asked.jobs, min(asked.trials, fresh), fresh),
-        scenario_seed=scenario.seed,
+        tracks=tracks,
+        new=candidates.new,
+        chosen=metrics,
+        budget=budget,
     )
-    search.planner()  # makes the first candidates
-    return search

@@ -9,15 +9,13 @@ import numpy as np
 
 from coband.simulator.analysis.frontier import objectives
 from coband.simulator.analysis.frontier.finalists import choices
-from coband.simulator.analysis.frontier.planner import FrontierPlanner
 from coband.simulator.analysis.frontier.space import Space
 from coband.simulator.experiments.runs import results
-from coband.simulator.experiments.runs.planner import FRESH, Variant
-from coband.simulator.experiments.runs.results import Entry, Failure, Results, Spread
+from coband.simulator.experiments.runs.planner import FRESH, TUNING, Tally, Variant
+from coband.simulator.experiments.runs.results import Failure, Results, Spread
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.statistics.dominance import Standing, standings
-from coband.simulator.experiments.sweep.directory import entry, estimated, parameters
-from coband.simulator.experiments.sweep.planner import TUNING
+from coband.simulator.experiments.sweep.study import entries, estimated, parameters
 from coband.simulator.metrics import Metric
 
 
@@ -25,7 +23,7 @@ def summary(
     search: Study,
     chosen: Sequence[Metric],
     spaces: Sequence[Space],
-    planner: FrontierPlanner,
+    tally: Tally,
     failures: Sequence[Failure],
 ) -> Results:
     """The object that ``coband frontier --json`` prints and results.json holds.
@@ -33,14 +31,8 @@ def summary(
     It is that of a sweep with tuning, and ``frontier`` beside: the objectives, what was searched, all ``candidates``
     with their means in the search, the ``points`` that were evaluated again, and the ``choices`` among these.
     """
-    entries: list[Entry] = [
-        entry(variant, phase, planner)
-        for phase in (FRESH, TUNING)
-        for variant in search.variants
-        if planner.records(variant.number, phase)
-    ]
-    report = results.report(search.name, entries, failures)
-    points = _points(search, chosen, planner)
+    report = results.report(search.name, entries(search, tally), failures)
+    points = _points(search, chosen, tally)
     report["frontier"] = {
         "objectives": [{"name": metric.name, "better": metric.better} for metric in chosen],
         "searched": {
@@ -48,7 +40,7 @@ def summary(
             for space in spaces
         },
         "candidates": [
-            {**_named(variant), "search": _estimates(chosen, planner, variant, TUNING)} for variant in search.variants
+            {**_named(variant), "search": _estimates(chosen, tally, variant, TUNING)} for variant in search.variants
         ],
         "points": points,
         "choices": choices(points, chosen),
@@ -60,19 +52,19 @@ def _named(variant: Variant) -> dict[str, Any]:
     return {"label": variant.label, "entry": variant.entry, "parameters": parameters(variant)}
 
 
-def _estimates(chosen: Sequence[Metric], planner: FrontierPlanner, variant: Variant, phase: str) -> dict[str, Spread]:
+def _estimates(chosen: Sequence[Metric], tally: Tally, variant: Variant, phase: str) -> dict[str, Spread]:
     """Objective -> number of replications, mean and interval."""
-    records = planner.records(variant.number, phase)
+    records = tally.records(variant.number, phase)
     return {metric.name: estimated(results.numbers(metric.name, records), metric) for metric in chosen}
 
 
-def _points(search: Study, chosen: Sequence[Metric], planner: FrontierPlanner) -> list[dict[str, Any]]:
+def _points(search: Study, chosen: Sequence[Metric], tally: Tally) -> list[dict[str, Any]]:
     """The finalists, with as much of their fresh replications as there is."""
-    variants = [search.variants[number] for number in planner.finalists]
-    fresh = list(objectives.values(chosen, planner.sides(planner.finalists, FRESH), planner.stops_itself).values())
+    variants = [search.variants[number] for number in tally.chosen]
+    fresh = list(objectives.values(chosen, tally.sides(tally.chosen, FRESH), tally.stops_itself).values())
     ready = [index for index, values in enumerate(fresh) if values]
-    finalists = planner.sides((variants[i].number for i in ready), TUNING)
-    searched = list(objectives.values(chosen, finalists, planner.stops_itself).values())
+    finalists = tally.sides((variants[i].number for i in ready), TUNING)
+    searched = list(objectives.values(chosen, finalists, tally.stops_itself).values())
     stand = standings([fresh[i] for i in ready], other=searched, coarse=[metric.proportion for metric in chosen])
     known: Mapping[int, Standing] = dict(zip(ready, stand, strict=True))
     found = []
@@ -86,8 +78,8 @@ def _points(search: Study, chosen: Sequence[Metric], planner: FrontierPlanner) -
                 "verdict": None if stands is None else stands.verdict,
                 "best_mean": None if stands is None else stands.best_mean,
                 "beaten_by": None if beater is None else variants[ready[beater]].label,
-                "fresh": _estimates(chosen, planner, variant, FRESH),
-                "search": _estimates(chosen, planner, variant, TUNING),
+                "fresh": _estimates(chosen, tally, variant, FRESH),
+                "search": _estimates(chosen, tally, variant, TUNING),
             }
         )
     first = chosen[0].name

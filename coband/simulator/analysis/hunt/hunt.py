@@ -18,8 +18,9 @@ import numpy as np
 
 from coband.simulator.core.engine import RunResult
 from coband.simulator.core.records.invariants import InvariantViolation
+from coband.simulator.experiments.runs.attempt import told
 from coband.simulator.experiments.runs.code_version import one_thread
-from coband.simulator.experiments.runs.job import engine_of, told
+from coband.simulator.experiments.runs.job import engine_of
 from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_document
 from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.scenario.scenario import Scenario

@@ -17,14 +17,14 @@ from coband.simulator.analysis.suite.suites import CHECKED, REFERENCES, Settings
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.executor import JobExecutor
 from coband.simulator.experiments.runs.footing import BEHIND, Label, footing, stops_itself
+from coband.simulator.experiments.runs.planner import FIRST_REPLICATION
 from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
 from coband.simulator.experiments.runs.results import Record
-from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store.files import SCENARIO, replace_bytes, writing_to
 from coband.simulator.experiments.sweep.address import ForeignCode, address
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
-from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.experiments.sweep.study import Sweep
 from coband.simulator.scenario_errors import RequestError
 
@@ -188,7 +188,7 @@ class Runner:
     scenarios: Sequence[str]
     size: Size
     place: Path
-    pool: WorkerPool
+    pool: JobExecutor
     listener: Callable[[str], Listener] | None = None
 
     def run(self) -> Submission:
@@ -319,7 +319,7 @@ def test_study(found: Suite, scenario: str, entries: Mapping[str, Outcome], size
     return found.study(scenario, settings, size=size, seed=seed)
 
 
-def driven(study: Sweep, place: SweepDirectory, pool: WorkerPool, listener: Listener | None = None) -> Report:
+def driven(study: Sweep, place: SweepDirectory, pool: JobExecutor, listener: Listener | None = None) -> Report:
     """Run a study to its end.
 
     Raises:

@@ -28,9 +28,9 @@ from coband.simulator.analysis.suite.submission import (
 )
 from coband.simulator.analysis.suite.suites import REFERENCES, Suite
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.executor import JobExecutor
 from coband.simulator.experiments.runs.reporting import Report
 from coband.simulator.experiments.runs.results import Record
-from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 from coband.simulator.experiments.sweep.study import Sweep
 
@@ -148,7 +148,9 @@ def _public(suite: Suite, submission: Submission, scenario: str, label: str) -> 
     return suite.candidates(scenario, Registry.installed().algorithms[name], submission.size)
 
 
-def verify(suite: Suite, submission: Submission, count: int, place: Path, pool: WorkerPool, seed: int) -> list[Checked]:
+def verify(
+    suite: Suite, submission: Submission, count: int, place: Path, pool: JobExecutor, seed: int
+) -> list[Checked]:
     """Run so many results again, drawn at random: half are of tests, half are settings of tuning.
 
     Of a test, these are its replications, or that it broke off, which nobody writes to have no score where it is bad.
@@ -184,7 +186,7 @@ class _Again:
     suite: Suite
     submission: Submission
     place: Path
-    pool: WorkerPool
+    pool: JobExecutor
 
     def tested(self, scenario: str, label: str, number: int) -> Checked:
         """A replication of a test."""

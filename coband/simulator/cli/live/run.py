@@ -85,7 +85,7 @@ def run(
     request = Request(**options)
     with extra("live", "msgpack"):
         from coband.simulator.live import deployment  # noqa: F401, needs the extra
-    from coband.simulator.experiments.runs.workers import cores
+    from coband.simulator.experiments.runs.executor import cores
     from coband.simulator.live.config import Terms, refuse
 
     study = request.study()
@@ -102,8 +102,8 @@ def run(
 def _run(request: Request, study: Study, terms: Terms, out: Path | None, *, drawn: bool) -> Report:
     """Run it; a token that was ``drawn`` is told to whom others are to join."""
     from coband.simulator.experiments.runs.driver import drive
+    from coband.simulator.experiments.runs.executor import check_open_files
     from coband.simulator.experiments.runs.reporting import Commands
-    from coband.simulator.experiments.runs.workers import check_open_files
     from coband.simulator.experiments.store import directory
     from coband.simulator.live.config import check_token, is_exposed
     from coband.simulator.live.deployment import LivePool, LiveStudy

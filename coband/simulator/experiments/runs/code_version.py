@@ -53,7 +53,7 @@ ROOT = Path(__file__).resolve().parents[3]
 CODE = ("simulator/core", "simulator/maths", "simulator/problems", "agents", "server")
 """The parts of the program that results depend on, with :data:`MODULES`."""
 LEAVES = ("arms", "arrays", "metrics")
-MODULES = ("runs/job", "runs/results", "store/recording")
+MODULES = ("runs/attempt", "runs/job", "runs/results", "store/recording")
 LIBRARIES = ("numpy", "scipy", "networkx", "simpy")
 CPUINFO = Path("/proc/cpuinfo")
 

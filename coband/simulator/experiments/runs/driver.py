@@ -10,7 +10,8 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +19,13 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
-from coband.simulator.experiments.runs.dispatch import Dispatcher
-from coband.simulator.experiments.runs.job import Outcome
-from coband.simulator.experiments.runs.planner import Task
+from coband.simulator.experiments.runs.attempt import Outcome, PickledScenario, ProgressFile, perform
+from coband.simulator.experiments.runs.executor import Dispatcher, ExecutorError, InProcess, JobExecutor, Local
+from coband.simulator.experiments.runs.planner import Tally, Task, sent
 from coband.simulator.experiments.runs.reporting import Commands, JobEnd, Listener, Report
 from coband.simulator.experiments.runs.results import Failure, Record, Results
-from coband.simulator.experiments.runs.status import EntryStatus, Status, now
+from coband.simulator.experiments.runs.status import EntryStatus, Status, UnderWay, now
 from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.runs.under_way import UnderWay
-from coband.simulator.experiments.runs.work import JobResult, PickledScenario, Work
-from coband.simulator.experiments.runs.workers import WorkerPool, WorkerPoolError, workers_for
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import StorageError, writing
@@ -77,7 +75,7 @@ def drive(
     study: Study,
     place: RunDirectory,
     *,
-    workers: int | WorkerPool = 1,
+    workers: int | JobExecutor = 1,
     commands: Commands | None = None,
     listener: Listener | None = None,
 ) -> Report:
@@ -85,7 +83,7 @@ def drive(
 
     Args:
         place: where results go.
-        workers: number of processes, 1 for this one; or a pool, which its owner closes.
+        workers: number of processes, 1 for this one; or an executor, which its owner shuts down.
 
     Raises:
         LockedError, OutputError: another driver works in the directory.
@@ -96,32 +94,30 @@ def drive(
         return _Driver(study, place, workers, commands or Commands(), listener).run()
     most = len(study.variants) * len(study.possible_replications)
     # All processes of a pool start together, needed or not; whoever asks for several wants jobs out of this one.
-    pool = workers_for(min(workers, max(2, most)))
-    try:
-        return drive(study, place, workers=pool, commands=commands, listener=listener)
-    finally:
-        pool.close()
+    with InProcess() if workers == 1 else Local(min(workers, max(2, most))) as executor:
+        return drive(study, place, workers=executor, commands=commands, listener=listener)
 
 
 class _Driver:
     """Runs a study once."""
 
     def __init__(
-        self, study: Study, place: RunDirectory, pool: WorkerPool, commands: Commands, listener: Listener | None
+        self, study: Study, place: RunDirectory, executor: JobExecutor, commands: Commands, listener: Listener | None
     ) -> None:
-        self._study, self._place, self._pool, self._commands = study, place, pool, commands
+        self._study, self._place, self._executor, self._commands = study, place, executor, commands
         self._listener = listener
-        self._planner = study.planner()
-        self._planner.series = place.series
-        self._dispatcher = Dispatcher[Hashable](pool, self._work, self._settle, self._tick, self._pulled)
-        self._scratch = TemporaryDirectory(prefix="coband-") if pool.children else None
-        folder = None if self._scratch is None else Path(self._scratch.name)
-        self._under_way = UnderWay(study, folder)
+        self._tally = Tally(study.variants, study.entries)
+        self._tally.series = place.series
+        self._planner = study.planner(self._tally)
+        self._first = next(self._planner, ())
+        self._dispatcher = Dispatcher[Hashable](executor, self._submit, self._settle, self._tick)
+        self._scratch = TemporaryDirectory(prefix="coband-") if executor.children else None
+        self._under_way = UnderWay(None if self._scratch is None else Path(self._scratch.name))
         self._status = Status(
             study.name,
             resume=commands.resume,
-            workers=pool.describe(),
-            dashboard=pool.dashboard,
+            workers=executor.describe(),
+            dashboard=executor.dashboard,
             entries={entry: EntryStatus() for entry in study.entries},
         )
         self._begun = self._looked = time.monotonic()
@@ -150,10 +146,10 @@ class _Driver:
             except BAD_INPUT:
                 ended, refused = "failed", True
                 raise
-            except (StorageError, WorkerPoolError) as error:
+            except (StorageError, ExecutorError) as error:
                 status.message = str(error)
             finally:
-                self._pool.abandon()
+                self._executor.abandon()
                 if self._scratch is not None:
                     self._scratch.cleanup()
                 status.state = ended
@@ -165,23 +161,23 @@ class _Driver:
     def _begin(self) -> None:
         study = self._study
         metrics = by_name(*(tuple(variant.scenario.metrics.values()) for variant in study.variants)).values()
-        facts = manifest(study.name, study.seed, self._commands.given, study.jobs, self._pool.size(), metrics)
-        if self._pool.cluster is not None:
-            facts["cluster"] = self._pool.cluster
+        facts = manifest(study.name, study.seed, self._commands.given, study.jobs, self._executor.size(), metrics)
+        if self._executor.cluster is not None:
+            facts["cluster"] = self._executor.cluster
         if names := not_installed(variant.scenario.resolved() for variant in study.variants):
             facts["not_installed"] = names
         with writing(self._place.path):
             self._place.begin(facts | study.facts())
-        tasks = self._planner.begin()
+        self._tally.add(self._first)
         self._tick(at_once=True)
-        self._enqueue(tasks)
+        self._enqueue(self._first)
 
     def _end(self) -> Report:
         """Keep what jobs that broke off have recorded, and write down how it ended, as far as there is room."""
         status, place = self._status, self._place
         with self._noting_trouble():
             for task, outcome in place.left_behind():
-                place.take([task], JobResult(outcome))
+                place.take([task], outcome)
                 if outcome.record is not None:
                     self._finished(task, outcome.record)
         self._refresh()
@@ -192,7 +188,7 @@ class _Driver:
         if self._listener is not None:
             self._listener.changed(status)
         missing = status.total - status.ended
-        remarks = [*place.remarks, *self._planner.remarks()]
+        remarks = [*place.remarks, *self._tally.remarks(self._study.until)]
         return Report(summary, status, self._failures, missing, place.path, remarks)
 
     @contextmanager
@@ -207,7 +203,7 @@ class _Driver:
 
     def _summary(self) -> Results:
         self._failures.sort(key=lambda failure: (failure.replication, failure.label))
-        return self._study.summary(self._planner, self._failures)
+        return self._study.summary(self._tally, self._failures)
 
     def _enqueue(self, tasks: Iterable[Task]) -> None:
         """Take what is done already; let the rest wait, what is the same only once."""
@@ -231,41 +227,43 @@ class _Driver:
     def _added(self, tasks: Iterable[Task]) -> list[Task]:
         added = list(tasks)
         with writing(self._place.path):
-            self._place.add(added, self._planner.chosen)
+            self._place.add(added, self._tally.chosen)
         return added
 
     def _entry(self, task: Task) -> EntryStatus:
         return self._status.entries[self._study.variants[task.variant].entry]
 
-    def _work(self, key: Hashable) -> Work:
-        """What a worker needs to run a job."""
+    def _submit(self, executor: JobExecutor, key: Hashable) -> Future[Outcome]:
+        """Hand out a job."""
         task = self._pending[key][0]
         job, scenario = self._place.job(task), self._study.variants[task.variant].scenario
-        progress = self._under_way.begins(key, task.variant)
-        if self._pool.in_process:
+        where = self._place.job_file(task), self._place.code
+        progress = self._under_way.begins(key, scenario.schedule.total_turns(scenario.agents.count))
+        if executor.in_process:
             self._current = key
-            return Work(job, scenario, self._place.job_file(task), self._place.code)
+            return executor.submit(perform, job, scenario, *where, self._pulled)
         if task.variant not in self._pickled:
             self._pickled[task.variant] = PickledScenario.of(scenario)
-        job = replace(job, driver=os.getpid() if self._pool.children else None)
-        return Work(job, self._pickled[task.variant], self._place.job_file(task), self._place.code, progress)
+        job = replace(job, driver=os.getpid() if executor.children else None)
+        on_pull = None if progress is None else ProgressFile(progress)
+        return executor.submit(perform, job, self._pickled[task.variant], *where, on_pull)
 
-    def _settle(self, key: Hashable, result: JobResult) -> None:
+    def _settle(self, key: Hashable, outcome: Outcome) -> None:
         """Keep what a job has given, for all that it was the job of, and count it."""
-        if result.refusal is not None and self._study.bad_input_ends:
-            raise result.refusal
+        if outcome.refusal is not None and self._study.bad_input_ends:
+            raise outcome.refusal
         with finished_first():
-            self._keep(key, result)
+            self._keep(key, outcome)
 
-    def _keep(self, key: Hashable, result: JobResult) -> None:
+    def _keep(self, key: Hashable, outcome: Outcome) -> None:
         first, *others = tasks = self._pending.pop(key)
         with writing(self._place.path):
-            self._place.take(tasks, result)
-        record, more = result.outcome.record, list[Task]()
+            self._place.take(tasks, outcome)
+        record, more = outcome.record, list[Task]()
         self._under_way.ends(key)
         if record is None:
             for task in tasks:
-                more += self._failed(task, result.outcome)
+                more += self._failed(task, outcome)
         else:
             self._entry(first).seconds += float(record["wall_seconds"] or 0.0)
             for task in others:
@@ -274,9 +272,15 @@ class _Driver:
                 more += self._finished(task, record)
         self._enqueue(more)
 
-    def _finished(self, task: Task, record: Record) -> list[Task]:
+    def _finished(self, task: Task, record: Record) -> Sequence[Task]:
         self._entry(task).done += 1
-        more = self._planner.ended(task, record)
+        return self._ended(task, record)
+
+    def _ended(self, task: Task, record: Record | None) -> Sequence[Task]:
+        """Note that a task has ended; returns what is to be run in consequence."""
+        self._tally.take(task, record)
+        more = sent(self._planner, (task, record))
+        self._tally.add(more)
         self._told(task, record)
         return more
 
@@ -285,13 +289,13 @@ class _Driver:
         if self._listener is None or self._enough:
             return
         variant, key = self._study.variants[task.variant], (task.variant, task.phase)
-        point = None if self._planner.is_open(*key) else self._planner.records(*key)
+        point = None if self._tally.is_open(*key) else self._tally.records(*key)
         parameters = {parameter.name: parameter.text for parameter in variant.displayed}
         label = variant.title(task.phase)
         end = JobEnd(label, task.replication, task.phase, parameters, record, point, self._status)
         self._enough = self._listener.ended(end) or ""
 
-    def _failed(self, task: Task, outcome: Outcome) -> list[Task]:
+    def _failed(self, task: Task, outcome: Outcome) -> Sequence[Task]:
         label, error = self._study.title(task), outcome.error or ""
         failure = Failure(label, task.replication, outcome.status, error, self._replay(task))
         self._failures.append(failure)
@@ -299,9 +303,7 @@ class _Driver:
         self._status.fail(failure)
         if self._listener is not None:
             self._listener.failed(failure)
-        more = self._planner.ended(task, None)
-        self._told(task, None)
-        return more
+        return self._ended(task, None)
 
     def _replay(self, task: Task) -> str:
         variant = self._study.variants[task.variant]
@@ -325,7 +327,7 @@ class _Driver:
     def _pause(self) -> float:
         """Seconds until the next tick, as far as is known: while a job runs in this process, there is none."""
         waiting = self._dispatcher.waiting
-        if not self._pool.in_process or not waiting:
+        if not self._executor.in_process or not waiting:
             return 0.0
         seconds = self._entry(self._pending[waiting[0]][0]).mean_seconds
         return math.inf if seconds is None else seconds
@@ -335,7 +337,7 @@ class _Driver:
         self._status.elapsed = time.monotonic() - self._begun
         self._status.updated = now()
         self._status.under_way = self._under_way.look() if self._status.state == "running" else 0.0
-        for entry, total in self._planner.expected().items():
+        for entry, total in self._tally.expected().items():
             self._status.entries[entry].total = total
 
     def _pulled(self, pulls: int) -> None:

@@ -1,25 +1,28 @@
-"""Which jobs there are to run: the replications of every variant, and more of them while an interval is too wide."""
+"""What runs next: planners of replications, of more of them while an interval is too wide, and of tuning."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from coband.simulator.experiments.runs import results
-from coband.simulator.experiments.runs.footing import Label, stops_itself
+from coband.simulator.experiments.runs.footing import Label, choosable, stops_itself
 from coband.simulator.experiments.runs.results import Entry, Record
-from coband.simulator.experiments.scenario.document import Until
+from coband.simulator.experiments.scenario.document import Tuning, Until
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
+from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.evidence import confidence_sequence, share_sequence
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import Series
 
-FRESH = "fresh"
-"""The phase of replications that are reported."""
+FRESH, TUNING = "fresh", "tuning"
+"""The phases of replications that are reported, and of those that choose."""
+FIRST_REPLICATION = 1_000_000
+"""Number of the first replication for tuning; those that are reported have smaller numbers, so no seed is met twice."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,11 @@ class Variant:
         """What it shares with the candidates that tuning compares it with."""
         return (self.entry, *(str(parameter) for parameter in self.displayed if not parameter.tuned))
 
+    def is_share(self, metric: str) -> bool:
+        """Whether a metric is 0 or 1 in every replication."""
+        found = self.scenario.metrics.get(metric)
+        return found is not None and found.proportion
+
     def title(self, phase: str) -> str:
         """How results call it in a phase."""
         return self.label if phase == FRESH else f"{self.label} ({phase})"
@@ -154,86 +162,160 @@ class Task:
     replication: int
 
 
-class Planned(Protocol):
-    """What a planner needs of a study (`experiments.runs.study.Study`)."""
-
-    @property
-    def variants(self) -> Sequence[Variant]: ...
-    @property
-    def numbers(self) -> Sequence[int]: ...
-    @property
-    def replications(self) -> int: ...
-    @property
-    def entries(self) -> Sequence[str]: ...
-    @property
-    def until(self) -> Until | None: ...
+Ended = tuple[Task, Record | None]
+"""A task that has ended, and its record; None if it broke off."""
+Planner = Generator[Sequence[Task], Ended, None]
+"""Decides what runs: it yields tasks, and is sent each of them when it has ended; what it yields then runs too."""
 
 
-class Planner:
-    """Decides what runs; the same decisions whatever the order in which jobs end.
+def all_of(tasks: Sequence[Task]) -> Generator[Sequence[Task], Ended, list[Record]]:
+    """Have some tasks run; returns the records of those that finished, in the order of the tasks, when all have ended.
+
+    Whoever decides after that decides the same whatever the order in which jobs end.
+    """
+    records: dict[Task, Record | None] = {}
+    new = tasks
+    while len(records) < len(tasks):
+        task, records[task] = yield new
+        new = ()
+    return [record for task in tasks if (record := records[task]) is not None]
+
+
+def together(planners: Iterable[Planner]) -> Planner:
+    """Several planners side by side, each of which is sent its own tasks; all begin replication by replication."""
+    owners: dict[Task, Planner] = {}
+    for planner in planners:
+        owners.update(dict.fromkeys(next(planner, ()), planner))
+    new: Sequence[Task] = sorted(owners, key=lambda task: (task.replication, task.variant))
+    while owners:
+        ended = yield new
+        planner = owners.pop(ended[0])
+        new = sent(planner, ended)
+        owners.update(dict.fromkeys(new, planner))
+
+
+def sent(planner: Planner, ended: Ended) -> Sequence[Task]:
+    """What a planner yields when it is sent a task that has ended; nothing if it has come to its end."""
+    try:
+        return planner.send(ended)
+    except StopIteration:
+        return ()
+
+
+def replicated(variant: Variant, numbers: Sequence[int], until: Until | None = None) -> Planner:
+    """The replications that are reported, and more of them while the mean is not known well enough."""
+    records = yield from all_of([Task(variant.number, FRESH, number) for number in numbers])
+    made = len(numbers)
+    while until is not None:
+        values = results.numbers(until.on, records)
+        further = more(until, values, made, proportion=variant.is_share(until.on))
+        if not further:
+            break
+        records += yield from all_of([Task(variant.number, FRESH, made + index) for index in range(further)])
+        made += further
+
+
+def tuned(
+    variants: Sequence[Variant], rule: Tuning, tally: Tally, numbers: Sequence[int], until: Until | None = None
+) -> Planner:
+    """Candidates on replications of their own, then the best of each context on those that are reported."""
+    groups: dict[tuple[str, ...], list[Variant]] = defaultdict(list)
+    for variant in variants:
+        groups[variant.context].append(variant)
+
+    def best_of(context: tuple[str, ...], group: Sequence[Variant]) -> Planner:
+        tally.foreseen[context[0]] += len(numbers)
+        trials = range(FIRST_REPLICATION, FIRST_REPLICATION + rule.replications)
+        yield from all_of([Task(variant.number, TUNING, number) for number in trials for variant in group])
+        candidates = [variant.number for variant in group]
+        values = choosable(rule.on, tally.sides(candidates, TUNING), tally.stops_itself)
+        choice = choose(rule, context, {number: list(values.get(number, {}).values()) for number in candidates})
+        tally.choices.append(choice)
+        tally.foreseen[context[0]] -= len(numbers)
+        if choice.variant is not None:
+            tally.chosen.append(choice.variant)
+            yield from replicated(variants[choice.variant], numbers, until)
+
+    return together(best_of(*group) for group in groups.items())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What tuning found for one algorithm in one context.
 
     Attributes:
+        variant: number of the best variant; None when no candidate finished all its replications.
+        candidates: numbers of all.
+    """
+
+    context: tuple[str, ...]
+    variant: int | None
+    candidates: tuple[int, ...]
+
+
+def choose(tuning: Tuning, context: tuple[str, ...], found: Mapping[int, Sequence[float]]) -> Choice:
+    """The variant with the best mean; of equal ones, the first.
+
+    Args:
+        context: what the candidates share.
+        found: number of a variant -> what its replications for tuning gave (`runs.footing.choosable`). One with fewer
+            than wanted is not a candidate, as it would be compared on other worlds.
+    """
+    sign = 1.0 if tuning.best == "lowest" else -1.0
+    means = {
+        variant: sign * statistics.mean(numbers)
+        for variant, numbers in found.items()
+        if len(numbers) == tuning.replications
+    }
+    return Choice(context, min(means, key=lambda variant: means[variant], default=None), tuple(found))
+
+
+Key = tuple[int, str]
+"""Number of a variant, and a phase."""
+
+
+class Tally:
+    """What the tasks of a study have given so far.
+
+    Args:
+        variants: of the study; a search adds to them.
+        entries: labels of its algorithms.
+
+    Attributes:
+        foreseen: entry -> how many jobs it will have beside those that are planned.
+        choices: what tuning has found.
+        chosen: numbers of the variants that were chosen to be reported.
         series: gives the curves of a finished task; None where nobody keeps them.
     """
 
-    def __init__(self, study: Planned) -> None:
-        self._study = study
-        self._open: dict[tuple[int, str], int] = defaultdict(int)
-        self._records: dict[tuple[int, str], list[Record]] = defaultdict(list)
-        self._made: dict[int, int] = {}
-        self._summaries: dict[tuple[int, str], Entry] = {}
+    def __init__(self, variants: Sequence[Variant], entries: Sequence[str]) -> None:
+        self._variants = variants
+        self._planned = Counter(dict.fromkeys(entries, 0))
+        self._open = Counter[Key]()
+        self._records: dict[Key, list[Record]] = defaultdict(list)
+        self._summaries: dict[Key, Entry] = {}
+        self.foreseen = Counter[str]()
+        self.choices: list[Choice] = []
+        self.chosen: list[int] = []
         self.series: Callable[[Task], Series] | None = None
 
-    def begin(self) -> list[Task]:
-        """The first tasks, replication by replication, so that all variants advance together."""
-        return self._first([variant.number for variant in self._study.variants])
-
-    def _first(self, variants: Iterable[int]) -> list[Task]:
-        """The replications that variants begin with."""
-        chosen, numbers = list(variants), self._study.numbers
-        self._made.update(dict.fromkeys(chosen, len(numbers)))
-        return self._add(Task(variant, FRESH, number) for number in numbers for variant in chosen)
-
-    def _add(self, tasks: Iterable[Task]) -> list[Task]:
-        added = list(tasks)
-        for task in added:
+    def add(self, tasks: Iterable[Task]) -> None:
+        """Some tasks are planned."""
+        for task in tasks:
             self._open[task.variant, task.phase] += 1
-        return added
+            self._planned[self._variants[task.variant].entry] += 1
 
-    def ended(self, task: Task, record: Record | None) -> list[Task]:
-        """Note that a task has ended, with a record or without; returns what is to be run in consequence."""
+    def take(self, task: Task, record: Record | None) -> None:
+        """A task has ended, with a record or without."""
         key = task.variant, task.phase
         self._open[key] -= 1
         if record is not None:
             self._records[key].append(record)
             self._summaries.pop(key, None)
-        return [] if self._open[key] else self._next(*key)
-
-    def _next(self, variant: int, phase: str) -> list[Task]:
-        """What follows when all tasks of a variant in a phase have ended."""
-        until = self._study.until
-        if until is None:
-            return []
-        made = self._made[variant]
-        values = results.numbers(until.on, self.records(variant, phase))
-        further = more(until, values, made, proportion=self._is_share(variant))
-        self._made[variant] += further
-        return self._add(Task(variant, phase, made + index) for index in range(further))
-
-    def _is_share(self, variant: int) -> bool:
-        """Whether what has to be known is 0 or 1 in every replication."""
-        assert self._study.until is not None
-        metric = self._study.variants[variant].scenario.metrics.get(self._study.until.on)
-        return metric is not None and metric.proportion
 
     def is_open(self, variant: int, phase: str) -> bool:
         """Whether a variant has tasks in a phase that have not ended."""
         return self._open[variant, phase] > 0
-
-    @property
-    def chosen(self) -> list[int]:
-        """Numbers of the variants that tuning has chosen so far."""
-        return []
 
     def records(self, variant: int, phase: str) -> list[Record]:
         """The records of a variant so far, in order of replication."""
@@ -243,14 +325,14 @@ class Planner:
         """Variants as those who choose among them compare them; a curve is read where it is needed."""
         return {number: self._side(number, phase) for number in variants}
 
-    def stops_itself(self) -> bool:
-        """Whether algorithms decide themselves when to stop."""
-        return stops_itself(self._study.variants[0].scenario.problem)
-
     def _side(self, variant: int, phase: str) -> Label:
         records, series = self.records(variant, phase), self.series
         tasks = [Task(variant, phase, int(one["replication"])) for one in records]
         return Label(records, lambda: () if series is None else map(series, tasks))
+
+    def stops_itself(self) -> bool:
+        """Whether algorithms decide themselves when to stop."""
+        return stops_itself(self._variants[0].scenario.problem)
 
     def summary(self, variant: Variant, phase: str) -> Entry:
         """The records of a variant so far, their means and intervals."""
@@ -260,20 +342,17 @@ class Planner:
             self._summaries[key] = results.summarise(variant.title(phase), variant.algorithm, records, metrics)
         return self._summaries[key]
 
-    def remarks(self) -> list[str]:
+    def remarks(self, until: Until | None) -> list[str]:
         """Which means are not known as well as was asked, though no replication follows."""
-        until, found = self._study.until, list[str]()
         if until is None:
-            return found
-        for variant in self._study.variants:
+            return []
+        found = list[str]()
+        for variant in self._variants:
             values = results.numbers(until.on, self.records(variant.number, FRESH))
-            if why := still_wide(until, values, proportion=self._is_share(variant.number)):
+            if why := still_wide(until, values, proportion=variant.is_share(until.on)):
                 found.append(f"{variant.title(FRESH)}: {why}")
         return found
 
     def expected(self) -> dict[str, int]:
         """Entry -> how many jobs it will have at least, those not decided yet included."""
-        total: dict[str, int] = dict.fromkeys(self._study.entries, 0)
-        for variant in self._study.variants:
-            total[variant.entry] += self._made.get(variant.number, 0)
-        return total
+        return {entry: number + self.foreseen[entry] for entry, number in self._planned.items()}

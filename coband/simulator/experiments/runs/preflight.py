@@ -22,7 +22,8 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import warnings_of
 from coband.simulator.core.world import World
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs.job import TOPOLOGY, graph_and_world, graph_mistake, mistake, plan
+from coband.simulator.experiments.runs.attempt import mistake
+from coband.simulator.experiments.runs.job import TOPOLOGY, graph_and_world, graph_mistake, plan
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.loading import read_document

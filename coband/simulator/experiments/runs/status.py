@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from coband.simulator.experiments.runs.results import Broken, Failure
 
@@ -128,3 +131,43 @@ class Status:
         """Note a failure; the store has them all."""
         if len(self.failures) < FAILURES_KEPT:
             self.failures.append(failure.plain)
+
+
+class UnderWay:
+    """The jobs under way, and the pulls that each has made and will make.
+
+    Args:
+        folder: where worker processes write their `runs.attempt.ProgressFile`; None where jobs run in this process.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._files: dict[Hashable, Path | None] = {}
+        self._to_make: dict[Hashable, int] = {}
+        self._made: dict[Hashable, int] = {}
+        self._begun = 0
+
+    def begins(self, key: Hashable, pulls: int | None) -> Path | None:
+        """A job is handed out, which makes so many pulls, if that is known; where it is to write how far it is."""
+        self._begun += 1
+        self._files[key] = None if self._folder is None else self._folder / str(self._begun)
+        self._to_make[key] = pulls or 0
+        return self._files[key]
+
+    def advances(self, key: Hashable, pulls: int) -> None:
+        """A job has made so many pulls."""
+        self._made[key] = pulls
+
+    def ends(self, key: Hashable) -> None:
+        """A job has ended."""
+        if (file := self._files.pop(key)) is not None:
+            file.unlink(missing_ok=True)
+        self._made.pop(key, None)
+
+    def look(self) -> float:
+        """How much of the jobs under way is done, in jobs; of those without a known number of pulls nothing."""
+        for key, file in self._files.items():
+            if file is not None:
+                with suppress(OSError, ValueError):  # there is none yet
+                    self._made[key] = int(file.read_text(encoding="ascii"))
+        return sum(min(1.0, made / most) for key, made in self._made.items() if (most := self._to_make[key]))

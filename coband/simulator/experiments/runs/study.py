@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs import results
-from coband.simulator.experiments.runs.planner import FRESH, Planner, Task, Variant
+from coband.simulator.experiments.runs.planner import FRESH, Planner, Tally, Task, Variant, replicated, together
 from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.files import ScenarioText
@@ -105,12 +105,17 @@ class Study:
         """What the manifest says beside."""
         return {}
 
-    def planner(self) -> Planner:
-        return Planner(self)
+    def planner(self, tally: Tally) -> Planner:
+        """Decides what runs.
 
-    def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
+        Args:
+            tally: what has run so far; whoever drives the planner keeps it.
+        """
+        return together(replicated(variant, self.numbers, self.until) for variant in self.variants)
+
+    def summary(self, tally: Tally, failures: Sequence[Failure]) -> Results:
         """The object that ``--json`` prints and results.json holds."""
-        entries = [planner.summary(variant, FRESH) for variant in self.variants]
+        entries = [tally.summary(variant, FRESH) for variant in self.variants]
         return results.report(self.name, entries, failures)
 
     def title(self, task: Task) -> str:

@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coband.simulator.experiments.runs.job import Job, Outcome
+from coband.simulator.experiments.runs.attempt import Outcome
+from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record, Results, dump
 from coband.simulator.experiments.runs.status import Status, now
@@ -34,7 +35,6 @@ from coband.simulator.experiments.store.store import Series, read_series
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
-    from coband.simulator.experiments.runs.work import JobResult
 
 OFTEN, SELDOM = 20, 10
 """results.json is written again, with all records, after ``OFTEN`` times the seconds that the last write took, or when
@@ -161,15 +161,15 @@ class RunDirectory:
         """Where a job records itself while it runs; None when its results travel."""
         return self._parts / f"{self._jobs[task].id:05d}.sqlite"
 
-    def take(self, tasks: Sequence[Task], result: JobResult) -> None:
+    def take(self, tasks: Sequence[Task], outcome: Outcome) -> None:
         """Keep what a job has given.
 
         Args:
             tasks: all that it was the job of.
-            result: what it has given; the rest is in its file.
+            outcome: what it has given; the rest is in its file.
         """
         for task in tasks:
-            self._collect(task, result.outcome)
+            self._collect(task, outcome)
 
     def _collect(self, task: Task, outcome: Outcome) -> None:
         """Take a job's recording into the run's store and remove its own file."""

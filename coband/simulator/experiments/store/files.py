@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
 STATUS, LOCK = OF_SWEEPS = "status.json", "lock"
+OWNER = "lock.owner"
+"""Who holds the lock, in words; the locked file itself cannot be read by others on Windows."""
 VERSION = 2
 """Of the tables in stores."""
 LONGEST = 480

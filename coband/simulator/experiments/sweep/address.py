@@ -25,14 +25,13 @@ from coband.simulator.experiments.registry.registry import CLASSES, has_field
 from coband.simulator.experiments.runs.code_version import code_version, file_sha256, sha256
 from coband.simulator.experiments.scenario.files import is_file_key
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.experiments.store.files import DATABASE, LOCK, MANIFEST
-from coband.simulator.experiments.sweep import lock
+from coband.simulator.experiments.store.files import DATABASE, LOCK, MANIFEST, OWNER
 from coband.simulator.plugins.entry_points import distributions, foreign
 from coband.simulator.plugins.functions import SESSION
 from coband.simulator.problems.problem import DataError
 
 MOST_BYTES, MOST_FILES = 50_000_000, 10_000
-NOT_CODE = {MANIFEST, DATABASE}, {LOCK, lock.OWNER}, {"pyvenv.cfg"}
+NOT_CODE = {MANIFEST, DATABASE}, {LOCK, OWNER}, {"pyvenv.cfg"}
 """What runs, sweeps and virtual environments have, which are left out."""
 IMPORT = re.compile(r"(?:^|[;:])[ \t]*(?:from[ \t]+(\w+)[\w.]*[ \t]+import|import[ \t]+([\w., \t]+))", re.MULTILINE)
 

@@ -6,15 +6,14 @@ import queue
 import socket
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
 from coband.simulator.experiments.runs.code_version import arithmetic, code_version, kernels
-from coband.simulator.experiments.runs.job import OnPull
-from coband.simulator.experiments.runs.work import JobResult, Work, work
-from coband.simulator.experiments.runs.workers import WorkerPool, WorkerPoolError
+from coband.simulator.experiments.runs.executor import ExecutorError, JobExecutor, P, T
 
 CONNECT_SECONDS = 10.0
 RETRY_SECONDS = 0.25
@@ -34,7 +33,7 @@ def identity() -> tuple[str, tuple[str, ...]]:
     return code_version(), (*kernels(), *arithmetic())
 
 
-class Cluster(WorkerPool):
+class Cluster(JobExecutor):
     """The workers of a Dask cluster that already runs.
 
     Args:
@@ -44,7 +43,7 @@ class Cluster(WorkerPool):
         cluster: what the manifest calls it.
 
     Raises:
-        WorkerPoolError: no Dask here, no scheduler there, or its workers run another coband.
+        ExecutorError: no Dask here, no scheduler there, or its workers run another coband.
     """
 
     def __init__(self, address: str) -> None:
@@ -67,7 +66,7 @@ class Cluster(WorkerPool):
         try:
             found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
         except (OSError, RuntimeError) as error:
-            raise WorkerPoolError(LOST) from error
+            raise ExecutorError(LOST) from error
         return found
 
     def _check_code(self) -> None:
@@ -75,11 +74,11 @@ class Cluster(WorkerPool):
         try:
             found = self._client.run(identity, on_error="return")
         except OSError as error:
-            raise WorkerPoolError(f"the workers of {self._address} do not answer: {error}") from error
+            raise ExecutorError(f"the workers of {self._address} do not answer: {error}") from error
         ours, wrong = identity(), [worker for worker, theirs in found.items() if theirs != identity()]
         if wrong:
             head = f"{len(wrong)} of {len(found)} workers of {self._address} differ from this coband, first {wrong[0]}"
-            raise WorkerPoolError(f"{head}: {_difference(ours, found[wrong[0]])}")
+            raise ExecutorError(f"{head}: {_difference(ours, found[wrong[0]])}")
 
     def size(self) -> int:
         """One job for each thread of each worker; looked up now and then."""
@@ -89,18 +88,18 @@ class Cluster(WorkerPool):
             self._size = sum(int(worker["nthreads"]) for worker in self._workers().values())
         return self._size
 
-    def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Give a job to the scheduler.
 
         Raises:
-            WorkerPoolError: it does not answer.
+            ExecutorError: it does not answer.
         """
         try:
             if self._executor is None:
                 self._executor = self._client.get_executor(pure=False)
-            return self._executor.submit(work, item)
+            return self._executor.submit(fn, *args, **kwargs)
         except (OSError, RuntimeError) as error:
-            raise WorkerPoolError(f"the workers cannot be reached any more: {error}") from error
+            raise ExecutorError(f"the workers cannot be reached any more: {error}") from error
 
     def abandon(self) -> None:
         """Take back the jobs that have not begun, and forget about the others."""
@@ -108,7 +107,7 @@ class Cluster(WorkerPool):
             self._executor.shutdown(wait=False)
             self._executor = None
 
-    def close(self) -> None:
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take leave of the scheduler."""
         self.abandon()
         self._client.close(timeout=5)
@@ -148,14 +147,14 @@ def _connected(address: str) -> Any:
     try:
         from distributed import Client
     except ModuleNotFoundError:
-        raise WorkerPoolError(NO_DASK) from None
+        raise ExecutorError(NO_DASK) from None
     end = time.monotonic() + CONNECT_SECONDS
     try:
         _wait_for_listener(host, port, end)  # by itself, as a client of Dask tries for half a minute
         return _client(Client, address, max(1.0, end - time.monotonic()))
     except (OSError, ValueError) as error:
         reason = str(error) or "it takes connections, but says nothing that a scheduler says"
-        raise WorkerPoolError(
+        raise ExecutorError(
             f"no Dask scheduler answers at {address} ({reason}). Start one with `dask scheduler`, which prints its "
             f"address, and workers with `{WORKER}`."
         ) from error
@@ -165,7 +164,7 @@ def parsed(address: str) -> tuple[str, int]:
     """Host and port of an address of a scheduler.
 
     Raises:
-        WorkerPoolError: it is none.
+        ExecutorError: it is none.
     """
     try:
         parts = urlsplit(address if "://" in address else f"tcp://{address}")
@@ -173,7 +172,7 @@ def parsed(address: str) -> tuple[str, int]:
     except ValueError:
         host, port, scheme = None, None, ""
     if not host or not port or scheme not in SCHEMES or parts.path.strip("/") or any(map(str.isspace, address)):
-        raise WorkerPoolError(
+        raise ExecutorError(
             f"--cluster {address!r} is not the address of a Dask scheduler: give {' or '.join(SCHEMES)}, a host and a "
             "port, such as tcp://127.0.0.1:8786 or tcp://[::1]:8786; `dask scheduler` prints its address."
         )

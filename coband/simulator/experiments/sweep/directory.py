@@ -1,31 +1,35 @@
-"""The directory of a sweep: that of a run, what lets a later driver go on, its status (written by the driver, readable
-after the driver's death), and its summary: means of every variant, and the best parameters of every algorithm.
+"""The directory of a sweep: that of a run, a lock that goes when its process goes, however that ends, what lets a later
+driver go on, and a status, which is written by the driver and readable after the driver's death.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from coband.simulator.experiments.runs import results
+from filelock import FileLock, Timeout
+
+from coband.simulator.experiments.runs.attempt import Outcome
 from coband.simulator.experiments.runs.code_version import code_version
 from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
-from coband.simulator.experiments.runs.planner import FRESH, Planner, Task, Variant
-from coband.simulator.experiments.runs.results import Best, Entry, Failure, Record, Results, Spread, dump
+from coband.simulator.experiments.runs.planner import FRESH, Task
+from coband.simulator.experiments.runs.results import Record, Results, dump
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.runs.work import JobResult
-from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.store import files, opening, recording, schema
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import (
     DATABASE,
+    LOCK,
+    OWNER,
     OutputError,
     StoreError,
     manifest_of,
@@ -34,10 +38,52 @@ from coband.simulator.experiments.store.files import (
 )
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.recording import CachedResult, decompressed, unpacked
-from coband.simulator.experiments.sweep import lock
 from coband.simulator.experiments.sweep.address import address
-from coband.simulator.experiments.sweep.planner import TUNING, Choice, TuningPlanner
-from coband.simulator.metrics import Metric
+from coband.simulator.scenario_errors import RequestError
+
+
+class LockedError(RequestError):
+    """Another driver works in the directory; the text says which."""
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Hold the directory's lock.
+
+    Raises:
+        LockedError: another process holds it.
+    """
+    lock = FileLock(directory / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise LockedError(
+            f"another sweep is running in {directory} ({_owner(directory)}). Wait for it, look at it with "
+            f"`coband sweep --status {directory}`, or choose another --out DIR."
+        ) from None
+    try:
+        (directory / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def is_held(directory: Path) -> bool:
+    """Whether a driver works in the directory; True too where that cannot be found out, as nothing may be written."""
+    if not (directory / LOCK).is_file():
+        return False
+    try:
+        with FileLock(directory / LOCK).acquire(timeout=0):
+            return False
+    except (Timeout, OSError):
+        return True
+
+
+def _owner(directory: Path) -> str:
+    try:
+        return (directory / OWNER).read_text(encoding="utf-8", errors="replace") or "unknown process"
+    except OSError:
+        return "unknown process"
 
 
 def write(directory: Path, status: Status) -> None:
@@ -62,70 +108,9 @@ def read(directory: Path) -> Status:
         raise OutputError(
             f"{file} is damaged ({error}); `coband sweep FILE --resume --out {directory}` writes it again."
         ) from error
-    if status.state == "running" and not lock.is_held(directory):
+    if status.state == "running" and not is_held(directory):
         status.state = "killed"
     return status
-
-
-def summary(study: Study, planner: Planner, failures: Sequence[Failure]) -> Results:
-    """The object that ``coband sweep --json`` prints and results.json holds.
-
-    It is that of a run, with variants for labels; each has its ``parameters`` and ``phase`` beside. With tuning,
-    ``best`` has a line for each algorithm in each context.
-    """
-    phases = (FRESH, TUNING) if isinstance(planner, TuningPlanner) else (FRESH,)
-    entries = [
-        entry(variant, phase, planner)
-        for phase in phases
-        for variant in study.variants
-        if planner.records(variant.number, phase)
-    ]
-    report = results.report(study.name, entries, failures)
-    if isinstance(planner, TuningPlanner):
-        order = {context: number for number, context in enumerate(dict.fromkeys(v.context for v in study.variants))}
-        choices = sorted(planner.choices, key=lambda choice: order[choice.context])
-        report["best"] = [_best(study, planner, choice) for choice in choices]
-    return report
-
-
-def parameters(variant: Variant) -> dict[str, str]:
-    """Name -> label of the value."""
-    return {parameter.name: parameter.text for parameter in variant.displayed}
-
-
-def entry(variant: Variant, phase: str, planner: Planner) -> Entry:
-    """The results of a variant in a phase, with what tells it apart."""
-    found = planner.summary(variant, phase)
-    return {**found, "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
-
-
-def _best(study: Study, planner: TuningPlanner, choice: Choice) -> Best:
-    """One line of the table of best parameters; the values are null where no candidate finished."""
-    key = planner.rule.on
-    found = choice.variant is not None
-    variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
-    tuned, fresh = (
-        estimated(results.numbers(key, planner.records(variant.number, phase)), variant.scenario.metrics.get(key))
-        for phase in (TUNING, FRESH)
-    )
-    return {
-        "entry": choice.context[0],
-        "on": key,
-        "candidates": len(choice.candidates),
-        "context": {p.name: p.text for p in variant.displayed if not p.tuned},
-        "label": variant.label if found else None,
-        "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
-        "tuning": tuned if found else None,
-        "fresh": fresh if found else None,
-    }
-
-
-def estimated(values: Sequence[float], metric: Metric | None) -> Spread:
-    """Number of values, their mean and its interval: Student's, of proportions Wilson's."""
-    if not values:
-        return {"n": 0, "mean": None, "ci95": None}
-    bounds = results.interval(metric, values)
-    return {"n": len(values), "mean": statistics.mean(values), "ci95": None if bounds is None else list(bounds)}
 
 
 DONE = "done"
@@ -215,7 +200,7 @@ class SweepDirectory(RunDirectory):
         Raises:
             LockedError: another process holds it.
         """
-        return lock.held(self.path)
+        return held(self.path)
 
     def open(self, study: Study) -> None:
         """Make the store; an earlier one is replaced.
@@ -272,20 +257,20 @@ class SweepDirectory(RunDirectory):
         self._unused = False
         return done.record
 
-    def take(self, tasks: Sequence[Task], result: JobResult) -> None:
+    def take(self, tasks: Sequence[Task], outcome: Outcome) -> None:
         """Keep what a job has given: in its done-file, where it finished, and in the store."""
         place, job = self.key(tasks[0]), self.job(tasks[0])
-        done = unpacked(result.content) if result.content else None
-        trace = decompressed(result.trace) if result.trace else None
+        done = unpacked(outcome.content) if outcome.content else None
+        trace = decompressed(outcome.trace) if outcome.trace else None
         if done is not None:
             self._unseen.discard(str(done.record["fingerprint"]))
             if trace is not None:
-                self._cache.put(place, result.trace, job.trace)
-            self._cache.put(place, result.content)
+                self._cache.put(place, outcome.trace, job.trace)
+            self._cache.put(place, outcome.content)
         record = None if done is None else done.record
         for task in tasks:
             job = self.job(task)
-            row = recording.job_row(job, result.outcome.status, record, result.outcome.error)
+            row = recording.job_row(job, outcome.status, record, outcome.error)
             self._insert(job, row, done, trace)
 
     def _insert(self, job: Job, row: tuple[object, ...], done: CachedResult | None, trace: bytes | None) -> None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from coband.simulator.experiments.runs.workers import WorkerPoolError
+from coband.simulator.experiments.runs.executor import ExecutorError
 from coband.simulator.experiments.sweep.cluster import Cluster
 from coband.simulator.scenario_errors import did_you_mean, quoted
 
@@ -65,7 +65,7 @@ class JobQueue(Cluster):
             is read from Dask's own configuration, ``jobqueue.yaml``.
 
     Raises:
-        WorkerPoolError: no dask-jobqueue, an unknown option, or the system takes no jobs.
+        ExecutorError: no dask-jobqueue, an unknown option, or the system takes no jobs.
     """
 
     def __init__(self, system: str, options: Options = ()) -> None:
@@ -83,10 +83,10 @@ class JobQueue(Cluster):
         self.cluster = f"{system} ({shown})"
         self._jobs = jobs
 
-    def close(self) -> None:
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take leave of the scheduler, cancel the jobs, and end the scheduler."""
         try:
-            super().close()
+            super().shutdown()
         finally:
             self._end_jobs()
 
@@ -111,15 +111,15 @@ def cluster_of(name: str, options: Options = ()) -> Cluster:
         options: of jobs in a queue.
 
     Raises:
-        WorkerPoolError: there is no such cluster, or it cannot be used.
+        ExecutorError: there is no such cluster, or it cannot be used.
     """
     if name in SYSTEMS:
         return JobQueue(name, options)
     near = did_you_mean(name, list(SYSTEMS))
     if near:
-        raise WorkerPoolError(f"--cluster {quoted(name)} is not a known system{near} There is {', '.join(SYSTEMS)}.")
+        raise ExecutorError(f"--cluster {quoted(name)} is not a known system{near} There is {', '.join(SYSTEMS)}.")
     if list(options):
-        raise WorkerPoolError(f"--cluster-option goes with the queue of a cluster: --cluster {'|'.join(SYSTEMS)}.")
+        raise ExecutorError(f"--cluster-option goes with the queue of a cluster: --cluster {'|'.join(SYSTEMS)}.")
     return Cluster(name)
 
 
@@ -127,19 +127,19 @@ def require_one_place(workers: int | None, cluster: str | None, options: object)
     """Refuse processes of this machine together with a cluster, and options of a cluster without one.
 
     Raises:
-        WorkerPoolError: they contradict each other.
+        ExecutorError: they contradict each other.
     """
     if workers is not None and cluster is not None:
-        raise WorkerPoolError("give --workers or --cluster, not both.")
+        raise ExecutorError("give --workers or --cluster, not both.")
     if options and cluster is None:
-        raise WorkerPoolError("--cluster-option goes with --cluster.")
+        raise ExecutorError("--cluster-option goes with --cluster.")
 
 
 def parsed_options(system: str, options: Options, allowed: Sequence[str]) -> dict[str, Any]:
     """Options by name, with values of the types that dask-jobqueue wants.
 
     Raises:
-        WorkerPoolError: an unknown name, or no value.
+        ExecutorError: an unknown name, or no value.
     """
     pairs = list(options.items()) if isinstance(options, Mapping) else [_pair(text) for text in options]
     found: dict[str, Any] = {}
@@ -147,14 +147,14 @@ def parsed_options(system: str, options: Options, allowed: Sequence[str]) -> dic
         key = given.replace("-", "_")
         if key not in allowed:
             near = did_you_mean(key, allowed)
-            raise WorkerPoolError(
+            raise ExecutorError(
                 f"--cluster-option {quoted(given)} is no option of {system}{near or '.'} "
                 f"There is {', '.join(sorted(allowed))}."
             )
         if key in LISTS:
             found.setdefault(key, []).extend([value] if isinstance(value, str) else value)
         elif key in found:
-            raise WorkerPoolError(f"--cluster-option {key} is given twice; only {', '.join(LISTS)} may be repeated.")
+            raise ExecutorError(f"--cluster-option {key} is given twice; only {', '.join(LISTS)} may be repeated.")
         else:
             found[key] = _whole(key, value) if key in WHOLE else value
     return found
@@ -163,7 +163,7 @@ def parsed_options(system: str, options: Options, allowed: Sequence[str]) -> dic
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals or not value:
-        raise WorkerPoolError(f"--cluster-option {quoted(text)} must be KEY=VALUE, such as cores=4 or memory=8GB.")
+        raise ExecutorError(f"--cluster-option {quoted(text)} must be KEY=VALUE, such as cores=4 or memory=8GB.")
     return key, value
 
 
@@ -173,7 +173,7 @@ def _whole(key: str, value: Any) -> int:
     except (TypeError, ValueError):
         number = 0
     if number < 1:
-        raise WorkerPoolError(f"--cluster-option {key}={value}: must be a whole number, at least 1.")
+        raise ExecutorError(f"--cluster-option {key}={value}: must be a whole number, at least 1.")
     return number
 
 
@@ -184,7 +184,7 @@ def _kind(system: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError:
-        raise WorkerPoolError(NO_JOBQUEUE.format(system)) from None
+        raise ExecutorError(NO_JOBQUEUE.format(system)) from None
     finally:
         for number, handler in handlers.items():
             if handler is not None and signal.getsignal(number) != handler:
@@ -202,7 +202,7 @@ def _divided(system: str, kind: Any, given: dict[str, Any]) -> tuple[int, dict[s
     """How many jobs; the options of the scheduler; the options of a job.
 
     Raises:
-        WorkerPoolError: cores or memory are said nowhere.
+        ExecutorError: cores or memory are said nowhere.
     """
     import dask
     import dask.utils
@@ -212,14 +212,14 @@ def _divided(system: str, kind: Any, given: dict[str, Any]) -> tuple[int, dict[s
     known = {key: job.get(key, dask.config.get(f"{section}.{key}", None)) for key in ("cores", "memory", "processes")}
     missing = [key for key in ("cores", "memory") if known[key] is None]
     if missing:
-        raise WorkerPoolError(
+        raise ExecutorError(
             f"--cluster {system} must know {' and '.join(missing)} of a job: --cluster-option cores=4 --cluster-option "
             f"memory=8GB, or {section} in Dask's configuration."
         )
     try:
         dask.utils.parse_bytes(known["memory"])
     except (ValueError, TypeError):
-        raise WorkerPoolError(f"--cluster-option memory={known['memory']}: must be a size such as 8GB.") from None
+        raise ExecutorError(f"--cluster-option memory={known['memory']}: must be a size such as 8GB.") from None
     job["processes"] = known["processes"] or known["cores"]  # as a job of coband uses one core
     extra = job.get("worker_extra_args", dask.config.get(f"{section}.worker-extra-args", None) or [])
     job["worker_extra_args"] = [*extra, *PRELOAD]
@@ -233,11 +233,11 @@ def _started(system: str, kind: Any, scheduler: dict[str, Any], job: dict[str, A
     """A scheduler in this process, and jobs that have been submitted.
 
     Raises:
-        WorkerPoolError: the options do not fit, or the system does not take the jobs.
+        ExecutorError: the options do not fit, or the system does not take the jobs.
     """
     command = kind.job_cls.submit_command
     if command is not None and shutil.which(shlex.split(command)[0]) is None:
-        raise WorkerPoolError(
+        raise ExecutorError(
             f"--cluster {system} submits jobs by `{command}`, which is not here: start the sweep where it is."
         )
     with warnings.catch_warnings():
@@ -245,7 +245,7 @@ def _started(system: str, kind: Any, scheduler: dict[str, Any], job: dict[str, A
         try:
             queue = kind(scheduler_options=scheduler, **job) if scheduler else kind(**job)
         except (ValueError, TypeError, KeyError, OSError) as error:
-            raise WorkerPoolError(f"--cluster {system}: {_first_lines(error)}") from error
+            raise ExecutorError(f"--cluster {system}: {_first_lines(error)}") from error
 
     async def submitted() -> None:
         await queue  # which starts what its specification asks for, and raises what goes wrong, unlike its `scale`
@@ -257,7 +257,7 @@ def _started(system: str, kind: Any, scheduler: dict[str, Any], job: dict[str, A
     except BaseException as error:
         _end(queue)
         if isinstance(error, Exception):
-            raise WorkerPoolError(f"--cluster {system}: no job could be started: {_first_lines(error)}") from error
+            raise ExecutorError(f"--cluster {system}: no job could be started: {_first_lines(error)}") from error
         raise
     return queue
 

@@ -10,8 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.job import Level
-from coband.simulator.experiments.runs.planner import Parameter, Variant
+from coband.simulator.experiments.runs.planner import (
+    FRESH,
+    TUNING,
+    Choice,
+    Parameter,
+    Planner,
+    Tally,
+    Variant,
+    tuned,
+)
+from coband.simulator.experiments.runs.results import Best, Entry, Failure, Results, Spread
 from coband.simulator.experiments.runs.study import Study, check_known, counted
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
@@ -19,13 +30,13 @@ from coband.simulator.experiments.scenario.loading import Validation, read_docum
 from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, ScalarNode, descend, resolve
+from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
+from coband.simulator.metrics import Metric
 from coband.simulator.scenario_errors import InputProblem, ScenarioError, did_you_mean, quoted
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.planner import Planner
-    from coband.simulator.experiments.runs.results import Failure, Results
     from coband.simulator.experiments.store.manifest import Manifest
 
 _PLAIN = re.compile(r"[\w./-]+")
@@ -79,18 +90,66 @@ class Sweep(Study):
     def facts(self) -> Manifest:
         return {"points": self.points, "variants": len(self.variants)}
 
-    def planner(self) -> Planner:
+    def planner(self, tally: Tally) -> Planner:
         if self.tuning is None:
-            return super().planner()
-        from coband.simulator.experiments.sweep.planner import TuningPlanner  # not needed to validate
+            return super().planner(tally)
+        return tuned(self.variants, self.tuning, tally, self.numbers, self.until)
 
-        return TuningPlanner(self, self.tuning)
+    def summary(self, tally: Tally, failures: Sequence[Failure]) -> Results:
+        """The object that ``coband sweep --json`` prints and results.json holds.
 
-    def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
-        """The object that ``coband sweep --json`` prints and results.json holds."""
-        from coband.simulator.experiments.sweep.directory import summary  # not needed to validate
+        It is that of a run, with variants for labels; each has its ``parameters`` and ``phase`` beside. With tuning,
+        ``best`` has a line for each algorithm in each context.
+        """
+        report = results.report(self.name, entries(self, tally), failures)
+        if self.tuning is not None:
+            order = list(dict.fromkeys(variant.context for variant in self.variants))
+            choices = sorted(tally.choices, key=lambda choice: order.index(choice.context))
+            report["best"] = [_best(self, self.tuning.on, tally, choice) for choice in choices]
+        return report
 
-        return summary(self, planner, failures)
+
+def entries(study: Study, tally: Tally) -> list[Entry]:
+    """The results of all variants, with what tells them apart: those that are reported, then those that choose."""
+    return [
+        {**tally.summary(one, phase), "entry": one.entry, "phase": phase, "parameters": parameters(one)}
+        for phase in (FRESH, TUNING)
+        for one in study.variants
+        if tally.records(one.number, phase)
+    ]
+
+
+def parameters(variant: Variant) -> dict[str, str]:
+    """Name -> label of the value."""
+    return {parameter.name: parameter.text for parameter in variant.displayed}
+
+
+def _best(study: Study, key: str, tally: Tally, choice: Choice) -> Best:
+    """One line of the table of best parameters; the values are null where no candidate finished."""
+    found = choice.variant is not None
+    variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
+    tuned, fresh = (
+        estimated(results.numbers(key, tally.records(variant.number, phase)), variant.scenario.metrics.get(key))
+        for phase in (TUNING, FRESH)
+    )
+    return {
+        "entry": choice.context[0],
+        "on": key,
+        "candidates": len(choice.candidates),
+        "context": {p.name: p.text for p in variant.displayed if not p.tuned},
+        "label": variant.label if found else None,
+        "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
+        "tuning": tuned if found else None,
+        "fresh": fresh if found else None,
+    }
+
+
+def estimated(values: Sequence[float], metric: Metric | None) -> Spread:
+    """Number of values, their mean and its interval: Student's, of proportions Wilson's."""
+    if not values:
+        return {"n": 0, "mean": None, "ci95": None}
+    bounds = results.interval(metric, values)
+    return {"n": len(values), "mean": statistics.mean(values), "ci95": None if bounds is None else list(bounds)}
 
 
 def load_study(
