@@ -71,9 +71,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
 
 @click.group(
     cls=LazyGroup,
-    package="coband.simulator.cli",
-    helps=COMMANDS,
-    groups={title: list(group) for title, group in GROUPED.items()},
+    lists=GROUPED,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
