@@ -40,7 +40,7 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
     "Study": {
         "sweep": "Run a scenario at every point of its grid, here or on a cluster.",
         "frontier": "Search for the Pareto front of regret and communication.",
-        "check": "Check the expectations of a scenario, or counts in a lock file.",
+        "check": "Check what a scenario expects or promises, or a lock file.",
         "counts": "Keep communication counts in a lock file.",
         "plot": "Draw the figures of a report as PDF, SVG or PNG.",
         "list": "List algorithms, problems, datasets and scenarios.",
@@ -51,7 +51,6 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
         "suite": "Compare algorithms on frozen scenarios, tuned alike.",
         "reproduce": "Try what papers claim, with intervals and verdicts.",
         "hunt": "Search for faults that make the algorithms of a scenario fail.",
-        "audit": "Attack the privacy that a scenario promises.",
         "live": "Run a scenario with processes that talk over sockets.",
         "ui": "Browse all runs on a page that only this machine can open.",
         "data": "Fetch public datasets and list them.",
