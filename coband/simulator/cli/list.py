@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from coband.simulator.cli.options import JSON
-from coband.simulator.experiments.registry.remembered import remembered
 from coband.simulator.terminal import tables
 from coband.simulator.terminal.output import warn_of_plugins
 
@@ -33,7 +32,11 @@ def list_(kind: str | None, as_json: bool) -> None:
 
     Every command that takes a scenario FILE takes the name of a shipped scenario too.
     """
-    everything = remembered("list", _everything)
+    from coband.simulator.experiments.registry.registry import Registry
+    from coband.simulator.reference.items import catalogue
+
+    warn_of_plugins()
+    everything = catalogue(Registry.installed())
     chosen = everything if kind is None else {kind: everything[kind]}
     if as_json:
         click.echo(json.dumps(chosen, indent=2, ensure_ascii=False))
@@ -41,14 +44,6 @@ def list_(kind: str | None, as_json: bool) -> None:
         shown = [(title, items) for title, items in chosen.items() if items or kind is not None]
         for number, (title, items) in enumerate(shown):
             _show(title, items, blank=number > 0)
-
-
-def _everything() -> dict[str, list[dict[str, Any]]]:
-    from coband.simulator.experiments.registry.catalogue import catalogue
-    from coband.simulator.experiments.registry.registry import Registry
-
-    warn_of_plugins()
-    return catalogue(Registry.installed())
 
 
 def _show(title: str, items: list[dict[str, Any]], blank: bool) -> None:
