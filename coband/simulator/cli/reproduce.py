@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.options import FOLDER, JSON, AtLeast, BadInput, Hours, out_directory
-from coband.simulator.cli.workers import RESUME, placed, pool
+from coband.simulator.cli.options import FOLDER, JSON, RESUME, AtLeast, BadInput, Hours, out_directory, placed, pool
 from coband.simulator.terminal import progress, tables
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.options import FORCE, JSON, AtLeast, BadInput, Place, out_directory, out_file
-from coband.simulator.cli.workers import placed, pool
+from coband.simulator.cli.options import FORCE, JSON, AtLeast, BadInput, Place, out_directory, out_file, placed, pool
 from coband.simulator.terminal import progress, tables
 from coband.simulator.terminal.output import warn_of_plugins
 

@@ -13,17 +13,19 @@ from coband.simulator.cli.options import (
     JSON,
     ONLY,
     REPLICATIONS,
+    RESUME,
     SEED,
     SHIPPED,
     BadInput,
     Place,
     Request,
     out_directory,
+    placed,
+    pool,
     settings,
     trace,
 )
 from coband.simulator.cli.runs import RunPath
-from coband.simulator.cli.workers import RESUME, placed, pool
 from coband.simulator.terminal import progress, results, tables
 from coband.simulator.terminal.progress import announce, exit_code, warn_of_end
 
