@@ -49,11 +49,6 @@ class PublicDataset:
         """The contents of a row, in a few words."""
         raise NotImplementedError
 
-    @property
-    def contents(self) -> str:
-        """It in one sentence."""
-        return f"{self.title}: {self.rows:,} rows, {self.columns}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class ClassificationDataset(PublicDataset):

@@ -58,7 +58,7 @@ def catalogue(registry: Registry) -> dict[str, list[Item]]:
     return {
         **{key: [_line(one.name, one.summary, one.reference) for one in all_.values()] for key, all_ in described},
         **{one.name: [_line(kind, summary_of(found)) for kind, found in one.items()] for one in CLASSES},
-        "datasets": [_line(data.name, data.contents, data.citation) for data in SOURCES.values()],
+        "datasets": [_dataset(name) for name in SOURCES],
         "metrics": [_line(metric.name, metric.meaning) for metric in registry.metrics.values()],
         "scenarios": [{"name": one.name, "summary": one.summary, "data": one.data} for one in shipped_scenarios()],
     }
@@ -66,6 +66,11 @@ def catalogue(registry: Registry) -> dict[str, list[Item]]:
 
 def _line(name: str, summary: str, reference: str = "") -> Item:
     return {"name": name, "summary": summary, "reference": reference}
+
+
+def _dataset(name: str) -> Item:
+    source = SOURCES[name]
+    return _line(name, f"{source.title}: {source.rows:,} rows, {source.columns}", source.citation)
 
 
 def parameter(wording: Wording, name: str, schema: Schema, required: bool) -> Item:
@@ -186,9 +191,7 @@ def _named(name: str, registry: Registry) -> Item | None:
     if name in registry.algorithms:
         return algorithm_item(registry.algorithms[name])
     if name in SOURCES:
-        source = SOURCES[name]
-        line = _line(name, source.contents, source.citation)
-        return {"kind": "dataset", **line, "url": source.url, "licence": source.licence}
+        return {"kind": "dataset", **_dataset(name), "url": SOURCES[name].url, "licence": SOURCES[name].licence}
     if name in paths():
         scenario = shipped_scenario(name)
         text = {"summary": scenario.summary, "text": "\n".join(scenario.header)}

@@ -212,7 +212,7 @@ def liars(analysis: Analysis) -> ReportTable:
 
 def privacy(analysis: Analysis) -> ReportTable:
     """What each replication has spent by each quarter of its time, and what is not private."""
-    rows, remarks = [], []
+    rows, remarks, registry = [], [], Registry.installed()
     for one in analysis.contenders:
         asked = (analysis.comparison.scenario_of(one).get("messages") or {}).get("privacy")
         for replication, record in sorted(one.records.items()):
@@ -222,8 +222,7 @@ def privacy(analysis: Analysis) -> ReportTable:
                 spent = [number(round(value, 3)) for value in most]
                 rows.append((one.label, str(replication), *spent, number(record.get("clipped") or 0)))
         if asked:
-            seen = Registry.installed().unprotected(one.algorithm, asked)
-            remarks.append(f"{one.label}: {'; '.join(seen) or 'nothing'}.")
+            remarks.append(f"{one.label}: {'; '.join(registry.unprotected(one.algorithm, asked)) or 'nothing'}.")
     header = ("label", "replication", "epsilon by 25 %", "50 %", "75 %", "the end", "pulls clipped")
     caption = f"Of the agent that has spent most. What is sent without noise: {' '.join(remarks)}"
     return ReportTable(caption, header, tuple(rows), texts=2)
