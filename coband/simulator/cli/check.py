@@ -74,7 +74,7 @@ def _differ_from_lock(
     from coband.simulator.cli import counts
 
     _refuse({"out": out, **others}, f"{file} is a lock file of counts: with it go --set and --workers only.")
-    return counts.differ(counts.opened(file), settings, workers or 1)
+    return counts.differ(file, settings, workers or 1)
 
 
 def _is_refuted(
