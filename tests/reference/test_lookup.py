@@ -135,6 +135,9 @@ def test_a_key() -> None:
         ("schedule.renewal", "run on renewal", "async_lin_ucb", "co_kernel_fc"),
         ("problem.pure_exploration", "run on pure_exploration", "co_kernel_fc", "dis_lin_ucb"),
         ("kernel.matern", "a parameter of", "duets", "dis_lin_ucb"),
+        ("aggregate", "run with a defence", "coop_kernel_ucb", "rclb"),
+        ("coordinate_median", "run with a defence", "fed_lin_ucb", "rclb"),
+        ("reward_delay", "refused, for want of rewards", "bpe", "lin_ucb"),
     ],
 )
 def test_which_algorithms_a_key_or_kind_matters_to(word: str, statement: str, named: str, not_named: str) -> None:

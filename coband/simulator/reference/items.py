@@ -19,7 +19,7 @@ from coband.simulator.experiments.registry.bibliography import SOURCES, library
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry, UnknownNameError
 from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.files import paths, shipped_scenario, shipped_scenarios
-from coband.simulator.experiments.scenario.wire_rules import stand
+from coband.simulator.experiments.scenario.wire_rules import defences, stand
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import first_paragraph, summary_of
@@ -49,6 +49,14 @@ RUNS_ON: Mapping[tuple[str, ...], Callable[[Algorithm, set[str]], object]] = {
     ("problem",): _takes_problem,
 }
 """Where kinds stand that algorithms run on or not; whether one runs on one of them."""
+TOGETHER = "refused, since they plan for the same agents from the start to the end"
+SAID: Mapping[tuple[str, ...], tuple[str, Callable[[Algorithm], object]]] = {
+    ("agents", "reward_delay"): ("refused, for want of rewards before the next turn", lambda one: one.needs_rewards),
+    ("agents", "joins"): (TOGETHER, lambda one: one.needs.ends_together),
+    ("agents", "leaves"): (TOGETHER, lambda one: one.needs.ends_together),
+    ("server", "aggregate"): ("run with a defence", defences),
+}
+"""What is said of algorithms about other keys and what is in them, and of which."""
 MECHANISMS_SHOWN, SEEN_BY = ("gaussian", "tree", "laplace_local"), ("server", "others")
 
 
@@ -257,17 +265,18 @@ class Items:
         return {**item, "variants": found, "kinds": self._inside(entry, True), "keys": self._inside(entry, False)}
 
     def _concerned(self, entry: Entry) -> dict[str, list[str]]:
-        """Of a topology, schedule, problem or their keys, the algorithms that run on it; those with a parameter."""
+        """Which algorithms have a parameter, run on a topology, schedule or problem, or are refused with a key."""
         path, algorithms = entry.paths[0], self._registry.algorithms
         if path != ("algorithms",) and any(one[0] == "algorithms" for one in entry.paths):
             roots = {tag: root for root in self._index.at["algorithms",] for tag in self._index.tags(root)}
             reached = {name: self._index.reached(roots[name]) for name in algorithms if name in roots}
             names = [name for name, models in reached.items() if models & {*entry.models}]
             return {"a parameter of": names} if len(names) < len(algorithms) else {}
-        place = next((one for one in RUNS_ON if path[: len(one)] == one), None)
-        if place is None:
-            return {}
-        if kinds := self._kinds_at(entry, len(place)):
+        place = next((one for one in (*RUNS_ON, *SAID) if path[: len(one)] == one), ())
+        if place in SAID:
+            words, concerns = SAID[place]
+            said = {words: [name for name, one in algorithms.items() if concerns(one)]}
+        elif place in RUNS_ON and (kinds := self._kinds_at(entry, len(place))):
             runs = RUNS_ON[place]
             said = {f"run on {' or '.join(kinds)}": [name for name, one in algorithms.items() if runs(one, {*kinds})]}
         elif place == ("network", "topology"):
