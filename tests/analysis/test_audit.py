@@ -1,6 +1,5 @@
 """Audits: bounds by hand, and a mechanism with half its noise that they catch."""
 
-import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from scipy import stats
 
 from coband.simulator.analysis.audit import Audit, Verdict, least_epsilon, least_mu, limits
 from coband.simulator.arrays import FloatArray
-from coband.simulator.cli.audit import audit
+from coband.simulator.cli.check import check
 from coband.simulator.core.nodes.message import Pulls
 from coband.simulator.core.wire.privacy import MECHANISMS, Draw, GaussianSums, LaplaceLocal
 from coband.simulator.experiments.scenario.loading import loads
@@ -112,16 +111,17 @@ def test_half_the_noise_is_caught(mechanism: str, noise: str) -> None:
 def test_the_command_says_it_and_ends_with_its_status(tmp_path: Path) -> None:
     file = tmp_path / "audited.yaml"
     file.write_text(SCENARIO)
-    right = CliRunner().invoke(audit, [str(file), "--replications", "100"])
+    right = CliRunner().invoke(check, [str(file), "--privacy", "--replications", "100"])
     assert right.exit_code == 0, right.output
     assert "accounted epsilon 6" in right.output
     assert "as accounted" in right.output
     file.write_text(SCENARIO.replace("gaussian", "half_gaussian"))
-    wrong = CliRunner().invoke(audit, [str(file), "--replications", "200", "--json"])
+    wrong = CliRunner().invoke(check, [str(file), "--privacy", "--replications", "200"])
     assert wrong.exit_code == 1, wrong.output
-    (found,) = json.loads(wrong.output)
-    assert found["refuted"] is True
-    assert found["trials"] == 200
+    assert "of 200 trials with the pull" in wrong.output
+    assert wrong.output.endswith("  MORE THAN ACCOUNTED: there is less noise than promised\n")
+    for given in (["--replications", "99"], ["--trace", "full"], ["--out", str(tmp_path / "run")]):
+        assert CliRunner().invoke(check, [str(file), "--privacy", *given]).exit_code == 2
 
 
 def test_without_privacy_there_is_nothing_to_audit() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import coband as api
-from coband.simulator.cli import workers as command
+from coband.simulator.cli import options as command
 from coband.simulator.experiments.runs.executor import InProcess
 from tests.analysis.frontier.searches import TEXT
 from tests.cli.fake_cli import Program

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from coband.simulator.cli.init import ABOUT, COMMANDS, PLUGINS
+from coband.simulator.cli.init import ABOUT, PLUGINS
 from coband.simulator.cli.main import cli
 from tests.everyday import slow
 
@@ -30,13 +30,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_project_runs_and_its_counts_are_locked(here: Path, template: str) -> None:
     written = coband("init", "my project", "--template", template)
     assert written.exit_code == 0, written.output
-    assert written.output.endswith("".join(f"    {command}\n" for command in ("cd 'my project'", *COMMANDS[template])))
     os.chdir("my project")
+    _, commands, _ = Path("README.md").read_text().split("\n\n")
+    assert written.output.endswith(f"next:\n    cd 'my project'\n{commands}\n")
     checked = coband("check", "counts.lock.json")
     assert checked.exit_code == 0, checked.output
     assert coband("validate", "scenario.yaml").exit_code == 0
     few = ("--replications", 3 if template == "paper-study" else 1)  # enough for what it expects
-    done = coband(*COMMANDS[template][0].split()[1:], *few, "--workers", 1)
+    done = coband(*commands.split("\n")[0].split()[1:], *few, "--workers", 1)
     assert done.exit_code == 0, done.output
     workflow = yaml.safe_load(Path(".github/workflows/coband.yml").read_text())
     steps = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]

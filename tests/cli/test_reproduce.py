@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coband.simulator.analysis.claims import pages, reading, results, verification
-from coband.simulator.cli import workers as command
+from coband.simulator.cli import options as command
 from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.problems.problem import DataError
 from tests.analysis.claims.test_reproduction import CLAIM, FALSE, SCENARIO, TRUE

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.cli import workers as command
+from coband.simulator.cli import options as command
 from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.terminal import progress

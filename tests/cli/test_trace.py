@@ -11,7 +11,7 @@ import pytest
 
 from coband.simulator.analysis.traces.reading import spelled
 from coband.simulator.cli.options import BadInput
-from coband.simulator.cli.trace.common import parse_interval
+from coband.simulator.cli.trace import parse_interval
 from coband.simulator.experiments.store.store import StoreError, open_run
 from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import ROOT, perform

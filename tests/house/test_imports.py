@@ -223,7 +223,7 @@ def test_what_talks_over_sockets_is_in_its_rooms() -> None:
         str(file.relative_to(PACKAGE).parent)
         for file in files("simulator") + files("agents") + files("server")
         for _, name in imports(file)
-        if name.split(".")[0] in ("asyncio", "msgpack", "hmac") and file.parts[-2:] != ("live", "agent.py")
+        if name.split(".")[0] in ("asyncio", "msgpack", "hmac") and file.parts[-2:] != ("cli", "live.py")
     }
     assert users == {"simulator/live", "simulator/ui"}
 

@@ -37,9 +37,7 @@ def drive_study(
         progress.announce(study)
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
     with shown as listener:
-        told = list(callbacks)
-        following = Following(listener, told) if told else listener
-        report = drive(study, place, workers=pool, commands=commands, listener=following)
+        report = drive(study, place, workers=pool, commands=commands, listener=Following(listener, callbacks))
     if (early := progress.early_end(report)) is not None and report.status.called_off:
         warnings.warn(early, RunWarning, stacklevel=3)
     elif early is not None:

@@ -150,22 +150,16 @@ def frontier(
     """Search for the algorithms and parameters that are not dominated, exactly as ``coband frontier`` does.
 
     Args:
-        scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
-        problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
+        scenario, problem, only, set, seed, progress: see `coband.run`.
         objectives: metrics that are traded; None for the problem's aim and scalars.
         vary: what is searched: ``{"algorithms.Async.threshold": "0.01..100"}``, a pair of ends, or a list of values;
             None for the grid of the scenario, or else what the algorithms declare.
-        only: labels or algorithms to search alone.
         budget: the largest number of jobs.
         trials: replications of each candidate in the search.
         replications: fresh ones of each finalist; None for the scenario's, at least 10.
         sampler: what proposes candidates where there are too many to try them all.
-        set: values to change.
-        seed: of the scenario.
-        workers, cluster, cluster_options: see `coband.sweep`.
+        workers, cluster, cluster_options, out: see `coband.sweep`.
         resume: go on with the search in ``out``, or with the latest of this name, with the same arguments.
-        out: the directory; None for ``runs/NAME-NUMBER`` in the working directory.
-        progress: show bars, on a terminal or in a notebook.
 
     Raises:
         ScenarioError: the scenario, a range or an objective is wrong, with the lines that the command line prints.

@@ -125,14 +125,8 @@ def sweep(
     """Run a scenario at every point of its grid, exactly as ``coband sweep`` does.
 
     Args:
-        scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
-        algorithms: in the place of the scenario's: names, `coband.Algorithm` objects, which need not be installed, and
-            mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``; or one of these alone.
-        problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
+        scenario, algorithms, problem, only, replications, seed, progress, callbacks: see `coband.run`.
         set: values to change, or to fix keys of the grid.
-        only: labels or algorithms to run alone.
-        replications: how many.
-        seed: of the scenario.
         trace: how much of the trace of each job is kept.
         workers: processes; None for one per core; 1 for this process.
         cluster: address of a Dask scheduler, such as ``tcp://HOST:8786``, whose workers run the jobs instead; or the
@@ -141,8 +135,6 @@ def sweep(
         resume: go on with the sweep in ``out``, or with the latest of this name: what has finished does not run again.
         again: go on with it, and run again what has finished.
         out: the sweep's directory; None for ``runs/NAME-NUMBER`` in the working directory.
-        progress: show bars, on a terminal or in a notebook.
-        callbacks: told of every job and point that ends; they may stop the sweep (`Callback`).
 
     Raises:
         ScenarioError: the scenario is wrong at any point, with the lines that the command line prints.
@@ -151,11 +143,8 @@ def sweep(
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
     """
     one_of("trace", trace, Trace)
-    asked = (
-        Scenario.of(scenario)
-        .with_(set)
-        .with_(given(algorithms=_entries(algorithms), problem=problem, replications=replications, seed=seed))
-    )
+    changed = given(algorithms=_entries(algorithms), problem=problem, replications=replications, seed=seed)
+    asked = Scenario.of(scenario).with_(set).with_(changed)
     with asked.errors():
         labels, callbacks = several("only", only), checked(callbacks)
         study = load_study(asked.source, asked.settings, trace=trace).selected(labels)
@@ -193,17 +182,7 @@ def swept(
     progress: bool = True,
     callbacks: Iterable[Callback] = (),
 ) -> Report:
-    """Run a study in a directory of a sweep.
-
-    Args:
-        name: of the command that does the same.
-        asked: the scenario.
-        study: what to run.
-        place: where.
-        words: options of that command.
-        progress: show bars.
-        callbacks: told of jobs that end.
-    """
+    """Run a study in a directory of a sweep, as the command of that ``name`` does with options ``words``."""
     with place.pool() as pool:
         where = study.name, _path(place.out)
         goes_on = place.resume or place.again

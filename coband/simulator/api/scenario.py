@@ -132,10 +132,10 @@ class Scenario:
         Raises:
             RunError: the file cannot be written.
         """
-        text = to_yaml(self.to_dict()) if self.settings else self._text
+        text = to_yaml(self.to_dict()) if self.settings else self._read[0]
         if path is not None:
             with self.errors(), writing_to(Path(path), "Give another path."):
-                files.write(files.problems_in(self.to_dict(), self._base), Path(path).parent)
+                files.write(files.problems_in(self.to_dict(), self._read[1]), Path(path).parent)
                 replace_text(Path(path), text)
         return text
 
@@ -193,17 +193,14 @@ class Scenario:
             raise ScenarioError(found) from None
 
     @cached_property
-    def _text(self) -> str:
-        return read_scenario(self.source)[0]
-
-    @cached_property
-    def _base(self) -> Path:
-        return read_scenario(self.source)[1]
+    def _read(self) -> tuple[str, Path]:
+        """Its text, and the directory of relative file names in it."""
+        return read_scenario(self.source)
 
     @cached_property
     def _root(self) -> MappingNode:
         """The document, with settings applied; mistakes in it are left to validation."""
-        return read_document(self._text, str(self.source), self.settings, Registry.installed())[0]
+        return read_document(self._read[0], str(self.source), self.settings, Registry.installed())[0]
 
     def _readable(self) -> Scenario:
         with self.errors():

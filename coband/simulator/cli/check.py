@@ -1,8 +1,11 @@
-"""``coband check``: run a scenario and compare its counts with what it says to expect, or with a lock file."""
+"""``coband check``: run a scenario and compare its counts with what it says to expect, or with a lock file; or
+attack the privacy that it promises.
+"""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +15,33 @@ from coband.simulator.cli.options import SHIPPED, BadInput, Request, out_directo
 from coband.simulator.terminal import progress, tables
 
 if TYPE_CHECKING:
+    from coband.simulator.analysis.audit import Verdict
     from coband.simulator.experiments.runs.expectations import Comparison
+
+
+TRIALS, FEWEST_TRIALS = 1000, 100
+CONFIDENCE = 0.99
+"""With which the bound on epsilon holds."""
 
 
 @click.command(epilog=SHIPPED)
 @shared
+@click.option("--privacy", is_flag=True, help="Attack the privacy that the scenario promises instead.")
 @out_directory("Run directory, new or empty; by default nothing is kept.")
 @click.pass_context
-def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
+def check(context: click.Context, /, privacy: bool, out: Path | None, **options: Any) -> None:
     """Run the scenario in FILE and compare its counts with its `expect:` section.
 
     FILE may be a lock file of `coband counts`, such as counts.lock.json, too: all its scenarios run again, and their
     counts are compared. Ends with status 1 when a count differs, or replications are too few to tell.
+
+    With --privacy the messages of one run are sent many times (--replications, by default 1000) with fresh noise, with
+    one pull more and without it, and an attack learns to tell which; without a section messages.privacy, those of
+    algorithms that put noise on what they send. Ends with status 1 when epsilon is proved to be larger than what the
+    accountant promises. The attack sees the contents of one run's messages, not how many there are or when.
     """
+    if privacy:
+        context.exit(int(_is_refuted(out, **options)))
     if options["file"].suffix == ".json":
         context.exit(int(_differ_from_lock(out, **options)))
     from coband.simulator.experiments.runs import expectations
@@ -56,9 +73,55 @@ def _differ_from_lock(
     """Whether counts differ from those of a lock file; other options are not for that."""
     from coband.simulator.cli import counts
 
-    if out is not None or any(value not in (None, ()) for value in others.values()):
-        raise BadInput(f"{file} is a lock file of counts: with it go --set and --workers only.")
-    return counts.differ(counts.opened(file), settings, workers or 1)
+    _refuse({"out": out, **others}, f"{file} is a lock file of counts: with it go --set and --workers only.")
+    return counts.differ(file, settings, workers or 1)
+
+
+def _is_refuted(
+    out: Path | None,
+    file: Path,
+    settings: tuple[str, ...],
+    replications: int | None,
+    seed: int | None,
+    only: tuple[str, ...],
+    **others: Any,
+) -> bool:
+    """Whether an attack on the messages of an algorithm proves that there is less noise than promised."""
+    from coband.simulator.analysis.audit import audited
+    from coband.simulator.experiments.runs.study import study_of
+
+    _refuse({"out": out, **others}, "with --privacy go --set, --replications, --seed and --only only.")
+    if (replications or TRIALS) < FEWEST_TRIALS:
+        raise BadInput(f"--replications {replications}: --privacy needs at least {FEWEST_TRIALS} trials.")
+    scenario = Request(file, settings, seed=seed).load()
+    labels = [variant.label for variant in study_of(scenario, only).variants]
+    refuted = False
+    for entry in (entry for entry in scenario.algorithms if entry.label in labels):
+        verdict = audited(scenario, entry, replications or TRIALS, CONFIDENCE)
+        refuted = refuted or verdict.refuted
+        click.echo(_of_attack(verdict))
+    return refuted
+
+
+def _refuse(given: Mapping[str, Any], why: str) -> None:
+    if any(value not in (None, ()) for value in given.values()):
+        raise BadInput(why)
+
+
+def _of_attack(verdict: Verdict) -> str:
+    true, false = verdict.true_positives / verdict.trials, verdict.false_positives / verdict.trials
+    seen = "the noised pull" if verdict.messages == 1 else f"{verdict.messages} messages"
+    gaussian = (
+        f"  and at least {verdict.least_gaussian:.3g} of Gaussian noise\n" if verdict.least_gaussian is not None else ""
+    )
+    end = "MORE THAN ACCOUNTED: there is less noise than promised" if verdict.refuted else "as accounted"
+    return (
+        f"{verdict.label}: accounted epsilon {verdict.accounted:.4g}\n"
+        f"  an attack that saw {seen} says yes in {true:.1%} of {verdict.trials} trials with the pull, and in "
+        f"{false:.1%} without\n"
+        f"  so epsilon is at least {verdict.least:.3g}, whatever the mechanism ({verdict.confidence:.0%} confidence)\n"
+        f"{gaussian}  {end}"
+    )
 
 
 def _show(comparisons: list[Comparison], broken: int = 0) -> None:

@@ -30,11 +30,13 @@ def counts(scenarios: tuple[Path, ...], settings: tuple[str, ...], workers: int,
     The file has the counts of the first replication by label: turns, rounds, messages and scalars. Keep it under
     version control, and run `coband check counts.lock.json` in your CI.
     """
+    from coband.simulator.analysis.counts.counting import LockFile
     from coband.simulator.experiments.scenario import gone
 
     if scenarios and not scenarios[0].exists() and (said := gone.command(f"counts {scenarios[0]}")) is not None:
         raise BadInput(f"{said}.")
-    file = opened(lock)
+    warn_of_plugins()
+    file = LockFile(lock)
     if update:
         names = file.locked(scenarios)
     elif scenarios:
@@ -54,16 +56,12 @@ def counts(scenarios: tuple[Path, ...], settings: tuple[str, ...], workers: int,
         file.write()
 
 
-def opened(path: Path) -> LockFile:
-    """A lock file."""
-    from coband.simulator.analysis.counts import counting
+def differ(lock: Path, settings: Sequence[str], workers: int) -> bool:
+    """Run all scenarios of a lock file again and show what differs, and the command that would accept it."""
+    from coband.simulator.analysis.counts.counting import LockFile
 
     warn_of_plugins()
-    return counting.LockFile(path)
-
-
-def differ(file: LockFile, settings: Sequence[str], workers: int) -> bool:
-    """Run all scenarios of a lock file again and show what differs, and the command that would accept it."""
+    file = LockFile(lock)
     names = file.locked(())
     others = [name for name in names if _compare(name, file, _count(file.scenario(name), settings, workers))]
     if others:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
 
 from coband.simulator.cli.options import JSON
-from coband.simulator.experiments.registry.remembered import remembered
 from coband.simulator.terminal import tables
 from coband.simulator.terminal.output import warn_of_plugins
 
@@ -22,9 +20,12 @@ def describe(name: str, as_json: bool) -> None:
     Keys are given with those above them (network.topology) or alone (topology), kinds by their name (pareto). Where a
     word names several things, they are listed with the names to ask for.
     """
+    from coband.simulator.experiments.registry.registry import Registry
+    from coband.simulator.reference.items import look_up
     from coband.simulator.reference.text import PLACE, lines
 
-    found: list[dict[str, Any]] = remembered(f"describe {name}", lambda: _look_up(name))
+    warn_of_plugins()
+    found = look_up(name, Registry.installed())
     if as_json:
         click.echo(json.dumps(found if len(found) > 1 else found[0], indent=2, ensure_ascii=False))
         return
@@ -35,11 +36,3 @@ def describe(name: str, as_json: bool) -> None:
         title = f"{name} {'also ' if texts else ''}names, and `coband describe` explains:"
         texts.append("\n".join([title, *tables.plain([""] * 4, rows, left=4).splitlines()[1:]]))
     click.echo("\n\n".join(texts))
-
-
-def _look_up(name: str) -> list[dict[str, Any]]:
-    from coband.simulator.experiments.registry.registry import Registry
-    from coband.simulator.reference.items import look_up
-
-    warn_of_plugins()
-    return look_up(name, Registry.installed())

@@ -13,16 +13,18 @@ from coband.simulator.cli.options import (
     FILE,
     JSON,
     ONLY,
+    RESUME,
     SEED,
     SHIPPED,
     AtLeast,
     BadInput,
     Request,
     out_directory,
+    placed,
+    pool,
     settings,
 )
 from coband.simulator.cli.sweep import driven
-from coband.simulator.cli.workers import RESUME, placed, pool
 from coband.simulator.terminal import progress, results, tables
 from coband.simulator.terminal.results import Part, TextTable
 

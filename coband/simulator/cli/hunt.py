@@ -69,24 +69,17 @@ def _range(seeds: str) -> tuple[int, int]:
 
 
 def _show(catch: FailingRun, name: str, out: Path | None) -> None:
-    """What happened, and the scenario."""
+    """What happened, and the scenario: printed, or in a file that is new or has it already."""
     click.echo(f"{catch.label}, seed {catch.seed}: {catch.error.rstrip()}")
     for fault in catch.faults:
         click.echo(f"  with {fault}")
-    _keep(catch.scenario, f"{name}-{_file_words(catch.label)}-{catch.seed}", out)
-
-
-def _file_words(label: str) -> str:
-    return "".join(letter if letter.isalnum() else "_" for letter in label)
-
-
-def _keep(scenario: str, name: str, out: Path | None) -> None:
-    """Print a scenario, or write it to a file that is new or has it already."""
     if out is None:
-        click.echo(scenario)
+        click.echo(catch.scenario)
         return
     out.mkdir(parents=True, exist_ok=True)
-    files = (out / f"{name}{more}.yaml" for more in chain([""], (f"-{number}" for number in count(2))))
-    file = next(one for one in files if not one.exists() or one.read_text() == scenario)
-    file.write_text(scenario)
+    label = "".join(letter if letter.isalnum() else "_" for letter in catch.label)
+    names = chain([""], (f"-{number}" for number in count(2)))
+    files = (out / f"{name}-{label}-{catch.seed}{more}.yaml" for more in names)
+    file = next(one for one in files if not one.exists() or one.read_text() == catch.scenario)
+    file.write_text(catch.scenario)
     click.echo(f"  to see it again: coband run {file} --trace full")

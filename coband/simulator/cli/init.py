@@ -22,19 +22,6 @@ ABOUT = {
     "sweep": "a grid of parameters and networks",
 }
 PLUGINS = ("own-algorithm", "own-linear")
-INSTALLED = ("pip install -e .", "python -m pytest")
-COMMANDS = {
-    "quickstart": ("coband run scenario.yaml", "coband report runs/quickstart-0001"),
-    "own-algorithm": (*INSTALLED, "coband check scenario.yaml"),
-    "own-linear": (
-        *INSTALLED,
-        "coband check scenario.yaml",
-        "coband suite run --algorithm share_lin_ucb --quick",
-    ),
-    "own-data": ("coband run scenario.yaml",),
-    "paper-study": ("coband check scenario.yaml",),
-    "sweep": ("coband sweep scenario.yaml --out sweeps/threshold",),
-}
 LOCK = "counts.lock.json"
 WORKFLOW = """name: coband
 on: [push, pull_request]
@@ -129,21 +116,15 @@ def _files(template: str) -> dict[str, str]:
     place = TEMPLATES / template
     found = {
         file.relative_to(place).as_posix(): file.read_text(encoding="utf-8")
-        for file in sorted(place.rglob("*"))
+        for file in sorted(place.rglob("*"), key=lambda file: (file.name == "README.md", file))
         if file.is_file() and file.suffix != ".pyc"
     }
-    first = INSTALLED if template in PLUGINS else ()
-    checks = [*first, "coband validate scenario.yaml", "coband check counts.lock.json"]
-    steps = "".join(f"      - run: {command}\n" for command in checks)
-    commands = "".join(f"    {command}\n" for command in COMMANDS[template])
-    about = ABOUT[template][0].upper() + ABOUT[template][1:]
-    readme = f"# {about}\n\n{commands}\nTest that communication does not grow: `coband check counts.lock.json`.\n"
-    return {
-        **found,
-        "README.md": readme,
-        ".gitignore": "runs/\nsweeps/\n__pycache__/\n",
-        ".github/workflows/coband.yml": WORKFLOW.format(steps=steps),
-    }
+    first = ["pip install -e .", "python -m pytest"] if template in PLUGINS else []
+    steps = [
+        f"      - run: {one}\n" for one in (*first, "coband validate scenario.yaml", "coband check counts.lock.json")
+    ]
+    workflow = {".github/workflows/coband.yml": WORKFLOW.format(steps="".join(steps))}
+    return {**found, ".gitignore": "runs/\nsweeps/\n__pycache__/\n", **workflow}
 
 
 def _replaced(text: str, pairs: list[tuple[str, str]]) -> str:

@@ -40,7 +40,7 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
     "Study": {
         "sweep": "Run a scenario at every point of its grid, here or on a cluster.",
         "frontier": "Search for the Pareto front of regret and communication.",
-        "check": "Check the expectations of a scenario, or counts in a lock file.",
+        "check": "Check what a scenario expects or promises, or a lock file.",
         "counts": "Keep communication counts in a lock file.",
         "plot": "Draw the figures of a report as PDF, SVG or PNG.",
         "list": "List algorithms, problems, datasets and scenarios.",
@@ -51,7 +51,6 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
         "suite": "Compare algorithms on frozen scenarios, tuned alike.",
         "reproduce": "Try what papers claim, with intervals and verdicts.",
         "hunt": "Search for faults that make the algorithms of a scenario fail.",
-        "audit": "Attack the privacy that a scenario promises.",
         "live": "Run a scenario with processes that talk over sockets.",
         "ui": "Browse all runs on a page that only this machine can open.",
         "data": "Fetch public datasets and list them.",
@@ -71,9 +70,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
 
 @click.group(
     cls=LazyGroup,
-    package="coband.simulator.cli",
-    helps=COMMANDS,
-    groups={title: list(group) for title, group in GROUPED.items()},
+    lists=GROUPED,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -22,6 +23,7 @@ from coband.simulator.terminal.output import warn_of_plugins
 from coband.simulator.terminal.progress import VERBOSITY, verbosity
 
 if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.executor import JobExecutor
     from coband.simulator.experiments.runs.reporting import Listener, Report
     from coband.simulator.experiments.runs.study import Study
 
@@ -200,6 +202,26 @@ shared = options(
 """The options of commands that run a scenario."""
 
 
+placed = options(
+    workers("Processes on this machine; by default one per core."),
+    click.option(
+        "--cluster",
+        metavar="tcp://HOST:PORT|SYSTEM",
+        help="Run on the workers of this Dask scheduler instead, or in a queue: slurm, pbs, sge, lsf, htcondor, oar.",
+    ),
+    click.option(
+        "--cluster-option",
+        "cluster_options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="With a queue: jobs=10, cores=4, memory=8GB, queue=short, walltime=01:00:00, and others; repeatable.",
+    ),
+    loud,
+)
+"""Where jobs run: processes of this machine, a Dask scheduler, or the queue of a cluster."""
+RESUME = click.option("--resume", is_flag=True, help="Go on in a directory with finished jobs: they do not run again.")
+
+
 @dataclass(frozen=True)
 class Request:
     """What the shared options ask for."""
@@ -249,3 +271,31 @@ class Request:
             check_open_files(workers)  # before there is a directory
         place = directory.create(study.name, out)
         return drive(study, place, workers=workers, commands=Commands(self.replay(), sys.argv), listener=listener)
+
+
+@contextmanager
+def pool(workers: int | None, cluster: str | None, cluster_options: Sequence[str] = ()) -> Iterator[JobExecutor]:
+    """Who runs jobs, as long as the block lasts.
+
+    Raises:
+        ExecutorError: the options contradict each other, or there is no such cluster.
+    """
+    from coband.simulator.experiments.sweep.job_queue import require_one_place
+
+    require_one_place(workers, cluster, cluster_options)
+    with pool_of(workers, cluster, cluster_options) as found:
+        yield found
+
+
+def pool_of(workers: int | None, cluster: str | None, options: Sequence[str]) -> JobExecutor:
+    """The processes, or the workers of the cluster."""
+    from coband.simulator.experiments.runs.executor import Local
+    from coband.simulator.experiments.sweep.job_queue import cluster_of
+
+    if cluster is None:
+        return Local(workers)
+    found = cluster_of(cluster, options)
+    click.echo(f"{found.describe()}; dashboard: {found.dashboard}", err=True)
+    for advice in found.advice():
+        click.echo(f"warning: {advice}", err=True)
+    return found

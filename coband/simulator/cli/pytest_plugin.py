@@ -12,8 +12,8 @@ scenarios.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -78,15 +78,26 @@ class _Readable:
         return self.path, None, self.name
 
 
+class Counts(_Readable, pytest.Item):
+    """Counts that should be what they were; ``differences`` says what of them is not."""
+
+    def __init__(self, *, differences: Callable[[], list[str]], **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self._differences = differences
+
+    def runtest(self) -> None:
+        if wrong := self._differences():
+            raise Differs("\n".join(wrong))
+
+
 class ScenarioFile(_Readable, pytest.File):
     """A scenario, which runs when its first expectation is tested."""
 
     def collect(self) -> Iterable[pytest.Item]:
         """One test for each label and count of ``expect:``; none without such a section."""
-        expected = dict.fromkeys((item.label, item.count) for item in self.scenario.expect)
-        return [
-            Expectation.from_parent(self, name=f"{label}: {count}", key=(label, count)) for label, count in expected
-        ]
+        for label, count in dict.fromkeys((item.label, item.count) for item in self.scenario.expect):
+            differences = partial(self._differences, label, count)
+            yield Counts.from_parent(self, name=f"{label}: {count}", differences=differences)
 
     @cached_property
     def study(self) -> Any:
@@ -120,54 +131,34 @@ class ScenarioFile(_Readable, pytest.File):
             with open_run(report.directory) as run:
                 return expectations.compare(self.scenario, report.object, self.study.until is not None, run.series)
 
-
-class Expectation(_Readable, pytest.Item):
-    """What a scenario expects of one count of one label."""
-
-    def __init__(self, *, key: tuple[str, str], **keywords: Any) -> None:
-        super().__init__(**keywords)
-        self._key = key
-
-    def runtest(self) -> None:
-        assert isinstance(self.parent, ScenarioFile)
+    def _differences(self, label: str, count: str) -> list[str]:
         wrong = [
             f"replication {item.replication}: {item.expected} expected, got {item.got}"
-            for item in self.parent.comparisons
-            if (item.label, item.count) == self._key and not item.holds
+            for item in self.comparisons
+            if (item.label, item.count) == (label, count) and not item.holds
         ]
-        if wrong:
-            raise Differs("\n".join([f"{': '.join(self._key)}", *wrong]))
+        return [f"{label}: {count}", *wrong] if wrong else []
 
 
 class LockFile(_Readable, pytest.File):
     """A counts lock."""
 
-    def collect(self) -> Iterator[pytest.Item]:
+    def collect(self) -> Iterable[pytest.Item]:
         """One test for each scenario."""
         from coband.simulator.analysis.counts.counting import LockFile as Locked
 
         lock = Locked(self.path)
         for name in lock.locked(()):
-            yield LockedScenario.from_parent(self, name=name, lock=lock)
+            yield Counts.from_parent(self, name=name, differences=partial(_differences, lock, name))
 
 
-class LockedScenario(_Readable, pytest.Item):
-    """The counts of one scenario of a lock."""
+def _differences(lock: Any, name: str) -> list[str]:
+    from coband.simulator.analysis.counts import counting
 
-    def __init__(self, *, lock: Any, **keywords: Any) -> None:
-        super().__init__(**keywords)
-        self._lock = lock
-
-    def runtest(self) -> None:
-        from coband.simulator.analysis.counts import counting
-
-        file = self._lock.scenario(self.name)
-        found = counting.count(file)
-        wrong = [
-            f"{change.label}: {change.count or 'the label'}: {change.locked} on file, now {change.found}"
-            for change in counting.changes(self._lock.counts[self.name], found)
-        ]
-        if wrong:
-            other = self._lock.other_hardware(self.name)
-            wrong = wrong if other is None else [other, *wrong]
-            raise Differs("\n".join([*wrong, f"if that is meant: {self._lock.update([file])}"]))
+    file = lock.scenario(name)
+    wrong = [
+        f"{change.label}: {change.count or 'the label'}: {change.locked} on file, now {change.found}"
+        for change in counting.changes(lock.counts[name], counting.count(file))
+    ]
+    other = [lock.other_hardware(name) or ""]
+    return [*filter(None, other), *wrong, f"if that is meant: {lock.update([file])}"] if wrong else []

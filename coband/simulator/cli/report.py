@@ -40,12 +40,7 @@ def report(
             if number not in known:
                 raise BadInput(f"there is no replication {number}; there is {', '.join(map(str, known))}.")
         text = page(analysis, replications)
-    file = out or _place(paths)
+    folder = paths[0] if paths[0].is_dir() else paths[0].parent
+    file = out or (Path(SEVERAL) if len(paths) > 1 else folder / NAME)
     keep_file(file, text.encode("utf-8", "backslashreplace"), force=force)
     click.echo(file)
-
-
-def _place(paths: tuple[Path, ...]) -> Path:
-    if len(paths) > 1:
-        return Path(SEVERAL)
-    return (paths[0] if paths[0].is_dir() else paths[0].parent) / NAME

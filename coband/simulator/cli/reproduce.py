@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.options import FOLDER, JSON, AtLeast, BadInput, Hours, out_directory
-from coband.simulator.cli.workers import RESUME, placed, pool
+from coband.simulator.cli.options import FOLDER, JSON, RESUME, AtLeast, BadInput, Hours, out_directory, placed, pool
 from coband.simulator.terminal import progress, tables
 
 if TYPE_CHECKING:
@@ -77,8 +76,11 @@ def reproduce(
     look is allowed: a claim ends when it is decided, or would take longer than the budget. Claims share jobs. The
     verdicts of several claims have a false discovery rate of at most 5 %.
     """
-    from coband.simulator.analysis.claims.jobs import JOBS
+    from coband.simulator.analysis.claims.figures import of_papers
+    from coband.simulator.analysis.claims.jobs import JOBS, Stopped
     from coband.simulator.analysis.claims.reading import ALL, chosen
+    from coband.simulator.analysis.claims.reproduction import Reproduction
+    from coband.simulator.analysis.claims.results import origin, write
 
     if quick and full:
         raise BadInput("give --quick or --full, not both.")
@@ -88,108 +90,72 @@ def reproduce(
             f"--seed {seed} is the seed on which settings are chosen, which tests nothing; give another one."
         )
     where = results or out / "results"
+    size: Size = "quick" if quick else "full"
     if listing:
         _list(claims, as_json)
     elif verify is not None:
-        with pool(**place) as found:
-            status = _verify(claims, where, verify, seed, found, as_json)
-        context.exit(status)
+        with pool(**place) as workers:
+            context.exit(_verify(claims, where, verify, seed, workers, as_json))
     elif pages is not None and not (names or quick or full or budget or resume or seed is not None):
         _pages(where, pages)
     else:
         if (out / JOBS).is_dir() and not resume:
             raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
-        size: Size = "quick" if quick else "full"
-        _keep_results(claims, where, size, seed, resume)
+        earlier = _earlier(claims, where, size, seed, resume)
         if nice:
             os.nice(LOWEST)
-        with pool(**place) as found:
-            status = _run(
-                claims=claims,
-                out=out,
-                where=where,
-                size=size,
-                seed=seed,
-                budget=budget,
-                resume=resume,
-                workers=found,
-                as_json=as_json,
-            )
+        with pool(**place) as workers:
+            how: dict[str, Any] = {"size": size, "budget": budget, "origin": origin(seed), "listener": progress.View}
+            reproduction = Reproduction(claims, out, workers, **how, earlier=earlier)
+            try:
+                reproduction.run(_told, lambda outcomes: write(where, outcomes, {}))
+                status = 0
+            except Stopped:
+                status = INTERRUPTED
+            outcomes, drawn = reproduction.outcomes(), of_papers({one.paper for one in claims}, out, size, seed)
+            written = write(where, outcomes, drawn)
+        _show(outcomes, as_json)
+        for path in written:
+            click.echo(f"results file: {path}", err=as_json)
         if pages is not None:
             _pages(where, pages)
         context.exit(status)
 
 
-def _keep_results(claims: Sequence[PlacedClaim], where: Path, size: Size, seed: int | None, resume: bool) -> None:
-    """See to it that no results are replaced by others.
+def _earlier(
+    claims: Sequence[PlacedClaim], where: Path, size: Size, seed: int | None, resume: bool
+) -> Mapping[str, Outcome] | None:
+    """The results to go on from, if any are.
 
     Raises:
-        BadInput: there are some that these would not go on from.
+        BadInput: there are some that these would replace, or not go on from.
     """
-    from coband.simulator.analysis.claims import results
+    from coband.simulator.analysis.claims.results import read
 
-    known = results.read(where)
-    found = [known[one.key] for one in claims if one.key in known and known[one.key].replications]
-    if found and not resume:
+    known = read(where)
+    results = [known[one.key] for one in claims if one.key in known and known[one.key].replications]
+    if results and not resume:
         raise BadInput(
-            f"{where} has results of {found[0].claim} already; go on from them with --resume, or choose another "
+            f"{where} has results of {results[0].claim} already; go on from them with --resume, or choose another "
             "--results DIR."
         )
-    for one in found:
+    for one in results:
         if (one.size, one.origin.get("seed")) != (size, seed):
             own = "the claims' own seeds" if one.origin.get("seed") is None else f"seed {one.origin['seed']}"
             raise BadInput(
                 f"{where} has results of {one.claim} at {one.size} size with {own}, which these would replace; choose "
                 "another --results DIR."
             )
+    return known if resume else None
 
 
 def _list(claims: Sequence[PlacedClaim], as_json: bool) -> None:
-    rows = [[one.key, one.claim.where, one.claim.title] for one in claims]
+    header, rows = ["claim", "where", "what"], [[one.key, one.claim.where, one.claim.title] for one in claims]
     if as_json:
-        tables.show_json([dict(zip(("claim", "where", "what"), row, strict=True)) for row in rows])
-        return
-    tables.show(["claim", "where", "what"], rows, left=3, keys=1)
-    click.echo(f"{len(claims)} claims")
-
-
-def _run(
-    claims: Sequence[PlacedClaim],
-    out: Path,
-    where: Path,
-    size: Size,
-    seed: int | None,
-    budget: float | None,
-    resume: bool,
-    workers: JobExecutor,
-    as_json: bool,
-) -> int:
-    from coband.simulator.analysis.claims import figures, results
-    from coband.simulator.analysis.claims.jobs import Stopped
-    from coband.simulator.analysis.claims.reproduction import Reproduction
-    from coband.simulator.analysis.claims.results import origin
-
-    interrupted = False
-    reproduction = Reproduction(
-        claims,
-        out,
-        workers,
-        size=size,
-        budget=budget,
-        origin=origin(seed),
-        listener=progress.View,
-        earlier=results.read(where) if resume else None,
-    )
-    try:
-        reproduction.run(_told, lambda outcomes: results.write(where, outcomes, {}))
-    except Stopped:
-        interrupted = True
-    outcomes = reproduction.outcomes()
-    written = results.write(where, outcomes, figures.of_papers({one.paper for one in claims}, out, size, seed))
-    _show(outcomes, as_json)
-    for path in written:
-        click.echo(f"results file: {path}", err=as_json)
-    return INTERRUPTED if interrupted else 0
+        tables.show_json([dict(zip(header, row, strict=True)) for row in rows])
+    else:
+        tables.show(header, rows, left=3, keys=1)
+        click.echo(f"{len(claims)} claims")
 
 
 def _told(outcome: Outcome) -> None:

@@ -13,6 +13,7 @@ from coband.simulator.cli.options import BadInput, Place
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.report.analysis import Analysis
+    from coband.simulator.experiments.store.store import StoredRun
 
 RUNS_HELP = "RUN is a run directory, its run.sqlite, or `latest`, the newest run below runs."
 """What the help of commands that take a run ends with."""
@@ -49,14 +50,20 @@ against = click.option("--against", metavar="LABEL", help="Compare every label w
 """Selects the reference of differences."""
 
 
+def opened(path: Path) -> StoredRun:
+    """Open a run for reading."""
+    from coband.simulator.experiments.store.store import open_run
+
+    return open_run(path)
+
+
 @contextmanager
 def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysis]:
     """Analyse runs, which stay open for so long."""
     from coband.simulator.analysis.report import analysis, data
-    from coband.simulator.experiments.store.store import open_run
 
     with ExitStack() as stack:
-        runs = [stack.enter_context(open_run(path)) for path in paths]
+        runs = [stack.enter_context(opened(path)) for path in paths]
         yield analysis.Analysis(data.load(runs), reference)
 
 

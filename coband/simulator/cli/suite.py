@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.options import FORCE, JSON, AtLeast, BadInput, Place, out_directory, out_file
-from coband.simulator.cli.workers import placed, pool
+from coband.simulator.cli.options import FORCE, JSON, AtLeast, BadInput, Place, out_directory, out_file, placed, pool
 from coband.simulator.terminal import progress, tables
 from coband.simulator.terminal.output import warn_of_plugins
 
@@ -40,10 +39,9 @@ def suite() -> None:
 @JSON
 def list_(as_json: bool) -> None:
     """The suites and their scenarios."""
-    from coband.simulator.analysis.suite.suites import suite as suite_of
-    from coband.simulator.analysis.suite.suites import suites
+    from coband.simulator.analysis.suite import suites
 
-    found = [suite_of(name) for name in suites()]
+    found = [suites.suite(name) for name in suites.suites()]
     if as_json:
         tables.show_json([one.definition.model_dump(mode="json") for one in found])
         return
@@ -84,11 +82,11 @@ def run(
     the settings that were chosen. Ctrl-C keeps what is finished; the same command goes on. It ends with status 1 where
     an algorithm broke off.
     """
+    from coband.simulator.analysis.suite import suites
     from coband.simulator.analysis.suite.submission import Runner
-    from coband.simulator.analysis.suite.suites import suite as suite_of
     from coband.simulator.experiments.registry.registry import Registry
 
-    found, known = suite_of(name), list(Registry.installed().algorithms)
+    found, known = suites.suite(name), list(Registry.installed().algorithms)
     for one in algorithms:
         if one not in known:
             near = ", ".join(difflib.get_close_matches(one, known, n=3, cutoff=0.0))
@@ -197,8 +195,8 @@ def _read(files: Sequence[Path], alone: bool) -> tuple[Suite, list[Submission]]:
     Raises:
         BadInput: they are of several, or something is missing in one.
     """
+    from coband.simulator.analysis.suite import suites
     from coband.simulator.analysis.suite.submission import read
-    from coband.simulator.analysis.suite.suites import suite as suite_of
 
     submissions = [read(file) for file in files]
     kinds = {(one.suite, one.sha256, one.size) for one in submissions}
@@ -206,7 +204,7 @@ def _read(files: Sequence[Path], alone: bool) -> tuple[Suite, list[Submission]]:
         named = zip(files, submissions, strict=True)
         said = "; ".join(f"{file}: {one.suite} {one.size}, digest {one.sha256[:16]}" for file, one in named)
         raise BadInput(f"only results of one version and one size of a suite can be compared: {said}.")
-    found = suite_of(submissions[0].suite)
+    found = suites.suite(submissions[0].suite)
     for file, one in zip(files, submissions, strict=True):
         if gap := one.gap(found):
             raise BadInput(f"{file} is not a whole results file of `coband suite run`: {gap}.")
@@ -226,21 +224,20 @@ def _show(found: Suite, submissions: Sequence[Submission], as_json: bool) -> Non
         return
     for name, rows in result.items():
         click.echo(f"\n{name}: {found.header(name)}")
-        shown = [row for row in rows if row.metric is not None]
-        tables.show(
-            ["algorithm", "score", "place", found.world(name).metric, "bits", "time", "settings", "remark"],
+        cells = [
             [
-                [
-                    row.name,
-                    row.score_text,
-                    row.place,
-                    *(tables.number(one) for one in (row.metric, row.means["bits"], row.means["simulated_time"])),
-                    row.settings,
-                    row.remark or ("Pareto front" if row.pareto else ""),
-                ]
-                for row in shown
-            ],
-        )
+                row.name,
+                row.score_text,
+                row.place,
+                *(tables.number(one) for one in (row.metric, row.means["bits"], row.means["simulated_time"])),
+                row.settings,
+                row.remark or ("Pareto front" if row.pareto else ""),
+            ]
+            for row in rows
+            if row.metric is not None
+        ]
+        metric = found.world(name).metric
+        tables.show(["algorithm", "score", "place", metric, "bits", "time", "settings", "remark"], cells)
         for row in rows:
             if row.remark.startswith("broke off"):
                 click.echo(f"{row.name} {row.remark}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +14,19 @@ from coband.simulator.cli.options import (
     JSON,
     ONLY,
     REPLICATIONS,
+    RESUME,
     SEED,
     SHIPPED,
     BadInput,
     Place,
     Request,
     out_directory,
+    placed,
+    pool,
     settings,
     trace,
 )
 from coband.simulator.cli.runs import RunPath
-from coband.simulator.cli.workers import RESUME, placed, pool
 from coband.simulator.terminal import progress, results, tables
 from coband.simulator.terminal.progress import announce, exit_code, warn_of_end
 
@@ -71,7 +74,13 @@ def sweep(
     or a full disk --resume runs the rest, and points that are added to a grid run alone.
     """
     if status is not None:
-        _show_status(status, as_json)
+        from coband.simulator.experiments.sweep import directory
+
+        found = directory.read(status)
+        if as_json:
+            tables.show_json({**asdict(found), "rate": found.rate, "seconds_left": found.seconds_left})
+        else:
+            progress.show_status(found)
         return
     if file is None:
         raise BadInput("give a scenario FILE, or --status DIR.")
@@ -136,15 +145,3 @@ def _resume(where: Path) -> str:
             words.append(word)
         skip = word == "--out"
     return shlex.join([*words, "--resume", "--out", str(where)])
-
-
-def _show_status(path: Path, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from coband.simulator.experiments.sweep import directory
-
-    found = directory.read(path)
-    if as_json:
-        tables.show_json({**asdict(found), "rate": found.rate, "seconds_left": found.seconds_left})
-    else:
-        progress.show_status(found)

@@ -59,34 +59,22 @@ def describe_properties(cls: type, properties: MutableMapping[str, Any], names: 
 @cache
 def _field_docstrings(cls: type) -> Mapping[str, str]:
     """The docstrings below the fields that a class itself declares."""
-    body = _classes(cls.__module__).get(cls.__qualname__, [])
     return {
         field.target.id: inspect.cleandoc(text.value.value)
-        for field, text in pairwise(body)
+        for field, text in pairwise(_class_bodies(cls.__module__).get(cls.__name__, []))
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
     }
 
 
 @cache
-def _classes(module: str) -> Mapping[str, list[ast.stmt]]:
-    """The bodies of the classes of a module by qualified name; empty if there is no source."""
+def _class_bodies(module: str) -> Mapping[str, list[ast.stmt]]:
+    """The bodies of the classes of a module by name; empty if there is no source."""
     try:
-        source = inspect.getsource(sys.modules[module])
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (KeyError, OSError, TypeError):
         return {}
-    return dict(_bodies(ast.parse(source), ""))
-
-
-def _bodies(node: ast.AST, prefix: str) -> Iterator[tuple[str, list[ast.stmt]]]:
-    for inner in ast.iter_child_nodes(node):
-        if isinstance(inner, ast.ClassDef):
-            yield f"{prefix}{inner.name}", inner.body
-            yield from _bodies(inner, f"{prefix}{inner.name}.")
-        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _bodies(inner, f"{prefix}{inner.name}.<locals>.")
-        else:
-            yield from _bodies(inner, prefix)
+    return {node.name: node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ read from the models of the JSON Schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
@@ -139,14 +139,13 @@ class Index:
     def find(self, query: str) -> list[Entry]:
         """The entries that a word or dotted words name.
 
-        The last word is the key or kind. Words before it are keys, kinds or algorithms above it, in this order; some
-        may be left out.
+        The last word is the key or kind. Words before it are keys, kinds or algorithms above it; some may be left out.
         """
         *above, word = query.split(".")
         return [
             entry
             for entry in self.entries.values()
-            if entry.word == word and any(_is_subsequence(above, self._chain(entry, path)) for path in entry.paths)
+            if entry.word == word and any(self._above(entry, path).issuperset(above) for path in entry.paths)
         ]
 
     def exact(self, query: str) -> Entry | None:
@@ -161,19 +160,12 @@ class Index:
         ]
         return full[0] if len(full) == 1 else None
 
-    def _chain(self, entry: Entry, path: Path) -> list[set[str]]:
-        """The words above an entry at one of its paths: keys, and between them the kinds that have the next key."""
+    def _above(self, entry: Entry, path: Path) -> set[str]:
+        """The words above an entry at one of its paths: keys, and the kinds that have them."""
         keys = path if entry.is_kind else path[:-1]
-        chain: list[set[str]] = []
-        for depth, key in enumerate(keys):
-            having = (model for model in self.at[path[:depth]] if key in self.keys(model))
-            chain += [{tag for model in having for tag in self.tags(model)}, {key}]
-        return chain if entry.is_kind else [*chain, {tag for model in entry.models for tag in self.tags(model)}]
-
-
-def _is_subsequence(words: Sequence[str], chain: Sequence[set[str]]) -> bool:
-    steps = iter(chain)
-    return all(any(word in step for step in steps) for word in words)
+        having = [model for depth, key in enumerate(keys) for model in self.at[path[:depth]] if key in self.keys(model)]
+        having += [] if entry.is_kind else entry.models
+        return {*keys, *(tag for model in having for tag in self.tags(model))}
 
 
 @lru_cache(maxsize=4)

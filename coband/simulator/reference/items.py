@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from coband.simulator.core.algorithm import COMMON_QUANTITIES, RUN_QUANTITIES, Algorithm, Needs
@@ -15,16 +15,14 @@ from coband.simulator.core.metrics import CORE
 from coband.simulator.core.nodes.message import EXACT, Message
 from coband.simulator.core.nodes.node import Agent
 from coband.simulator.core.wire.privacy import Privacy
-from coband.simulator.experiments.registry.bibliography import library
-from coband.simulator.experiments.registry.catalogue import SOURCES, UnknownNameError, catalogue, content
-from coband.simulator.experiments.registry.registry import RESERVED, Registry
+from coband.simulator.experiments.registry.bibliography import SOURCES, library
+from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry, UnknownNameError
 from coband.simulator.experiments.scenario.document import json_schema
-from coband.simulator.experiments.scenario.files import paths, shipped_scenario
-from coband.simulator.experiments.scenario.wire_rules import stand
+from coband.simulator.experiments.scenario.files import paths, shipped_scenario, shipped_scenarios
+from coband.simulator.experiments.scenario.wire_rules import defences, stand
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import first_paragraph, summary_of
-from coband.simulator.reference.concerns import concerned
 from coband.simulator.reference.entries import Entry, Index, Schema, index
 from coband.simulator.reference.examples import Examples
 from coband.simulator.reference.text import PLACE, Item
@@ -32,7 +30,55 @@ from coband.simulator.scenario_errors import quoted
 
 METRIC = "metric."
 """How metrics are asked for where something else has their name."""
+
+
+def _takes_topology(one: Algorithm, kinds: set[str]) -> bool:
+    taken = one.needs.topologies
+    return "graph" in taken or any(f"{{kind: {kind}}}" in taken for kind in kinds)
+
+
+def _takes_problem(one: Algorithm, kinds: set[str]) -> bool:
+    """An algorithm without a list of problems runs on those that offer arms turn by turn."""
+    batches = one.needs.schedules == ("phases",) or kinds == {"pure_exploration"}
+    return bool(kinds & {*one.needs.problems}) or not (one.needs.problems or batches)
+
+
+RUNS_ON: Mapping[tuple[str, ...], Callable[[Algorithm, set[str]], object]] = {
+    ("network", "topology"): _takes_topology,
+    ("schedule",): lambda one, kinds: kinds & {*one.needs.schedules},
+    ("problem",): _takes_problem,
+}
+"""Where kinds stand that algorithms run on or not; whether one runs on one of them."""
+TOGETHER = "refused, since they plan for the same agents from the start to the end"
+SAID: Mapping[tuple[str, ...], tuple[str, Callable[[Algorithm], object]]] = {
+    ("agents", "reward_delay"): ("refused, for want of rewards before the next turn", lambda one: one.needs_rewards),
+    ("agents", "joins"): (TOGETHER, lambda one: one.needs.ends_together),
+    ("agents", "leaves"): (TOGETHER, lambda one: one.needs.ends_together),
+    ("server", "aggregate"): ("run with a defence", defences),
+}
+"""What is said of algorithms about other keys and what is in them, and of which."""
 MECHANISMS_SHOWN, SEEN_BY = ("gaussian", "tree", "laplace_local"), ("server", "others")
+
+
+def catalogue(registry: Registry) -> dict[str, list[Item]]:
+    """Name and one-line summary of everything, by list, with its reference; for scenarios, the data that they need."""
+    described = (("algorithms", registry.algorithms), ("problems", registry.problems))
+    return {
+        **{key: [_line(one.name, one.summary, one.reference) for one in all_.values()] for key, all_ in described},
+        **{one.name: [_line(kind, summary_of(found)) for kind, found in one.items()] for one in CLASSES},
+        "datasets": [_dataset(name) for name in SOURCES],
+        "metrics": [_line(metric.name, metric.meaning) for metric in registry.metrics.values()],
+        "scenarios": [{"name": one.name, "summary": one.summary, "data": one.data} for one in shipped_scenarios()],
+    }
+
+
+def _line(name: str, summary: str, reference: str = "") -> Item:
+    return {"name": name, "summary": summary, "reference": reference}
+
+
+def _dataset(name: str) -> Item:
+    source = SOURCES[name]
+    return _line(name, f"{source.title}: {source.rows:,} rows, {source.columns}", source.citation)
 
 
 def parameter(wording: Wording, name: str, schema: Schema, required: bool) -> Item:
@@ -81,7 +127,11 @@ def algorithm_item(algorithm: Algorithm) -> Item:
         "rate": algorithm.rate,
         "search": dict(algorithm.search),
         "metrics": [metric_item(metric) for metric in algorithm.metrics],
-        "needs": {key: value for key, value in asdict(algorithm.needs).items() if value != usual.get(key)},
+        "needs": {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(algorithm.needs).items()
+            if value != usual.get(key)
+        },
         "knows": sorted(algorithm.facts),
         "server": algorithm.server is not None,
         "paper": "\n\n".join(filter(None, map(str.strip, cites))),
@@ -141,7 +191,7 @@ def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
     formulas = [size.size for size in algorithm.messages] + [*algorithm.where.values()]
     formulas += [text for form in algorithm.counts for text in (form.formula, form.when) if text]
     used = {name for text in formulas for name in names_in(text)} & {*meanings}
-    yield from ((name, meanings[name]) for name in sorted(used, key=str.casefold))
+    yield from ((name, meanings[name]) for name in sorted(used, key=lambda name: (name.casefold(), name)))
 
 
 def _named(name: str, registry: Registry) -> Item | None:
@@ -149,9 +199,7 @@ def _named(name: str, registry: Registry) -> Item | None:
     if name in registry.algorithms:
         return algorithm_item(registry.algorithms[name])
     if name in SOURCES:
-        source = SOURCES[name]
-        line = {"name": name, "summary": content(source), "reference": source.citation}
-        return {"kind": "dataset", **line, "url": source.url, "licence": source.licence}
+        return {"kind": "dataset", **_dataset(name), "url": SOURCES[name].url, "licence": SOURCES[name].licence}
     if name in paths():
         scenario = shipped_scenario(name)
         text = {"summary": scenario.summary, "text": "\n".join(scenario.header)}
@@ -172,7 +220,7 @@ class Items:
             **(self._kind(entry) if entry.is_kind else self._key(entry)),
             "places": [".".join(path) for path in entry.paths if ".".join(path) != entry.name],
             "example": self._examples.snippet(entry),
-            "algorithms": concerned(entry, self._index, self._registry.algorithms),
+            "algorithms": self._concerned(entry),
         }
 
     def line(self, entry: Entry) -> Item:
@@ -215,6 +263,44 @@ class Items:
             only = found.pop()
             item |= {"text": only.pop("description"), **only, "name": entry.name}
         return {**item, "variants": found, "kinds": self._inside(entry, True), "keys": self._inside(entry, False)}
+
+    def _concerned(self, entry: Entry) -> dict[str, list[str]]:
+        """Which algorithms have a parameter, run on a topology, schedule or problem, or are refused with a key."""
+        path, algorithms = entry.paths[0], self._registry.algorithms
+        if path != ("algorithms",) and any(one[0] == "algorithms" for one in entry.paths):
+            roots = {tag: root for root in self._index.at["algorithms",] for tag in self._index.tags(root)}
+            reached = {name: self._index.reached(roots[name]) for name in algorithms if name in roots}
+            names = [name for name, models in reached.items() if models & {*entry.models}]
+            return {"a parameter of": names} if len(names) < len(algorithms) else {}
+        place = next((one for one in (*RUNS_ON, *SAID) if path[: len(one)] == one), ())
+        if place in SAID:
+            words, concerns = SAID[place]
+            said = {words: [name for name, one in algorithms.items() if concerns(one)]}
+        elif place in RUNS_ON and (kinds := self._kinds_at(entry, len(place))):
+            runs = RUNS_ON[place]
+            said = {f"run on {' or '.join(kinds)}": [name for name, one in algorithms.items() if runs(one, {*kinds})]}
+        elif place == ("network", "topology"):
+            taken = {name: {*one.needs.topologies} for name, one in algorithms.items()}
+            said = {
+                "need the star": [name for name, kinds in taken.items() if kinds == {"star"}],
+                "need a graph": [name for name, kinds in taken.items() if "star" not in kinds],
+                "run on both": [name for name, kinds in taken.items() if kinds >= {"star", "graph"}],
+            }
+        else:
+            return {}
+        return {words: names for words, names in said.items() if names}
+
+    def _kinds_at(self, entry: Entry, depth: int) -> list[str]:
+        """The kinds at a path of ``depth`` keys that an entry is one of, or belongs to; of the path itself, none."""
+        path = entry.paths[0]
+        if entry.is_kind and len(path) == depth:
+            return [entry.word]
+        if len(path) <= depth:
+            return []
+        having: Iterable[str] = entry.models
+        if len(path) > depth + 1 or entry.is_kind:
+            having = (one for one in self._index.at[path[:depth]] if self._index.reached(one) & {*entry.models})
+        return [tag for model in having for tag in self._index.tags(model)]
 
     def _inside(self, entry: Entry, kinds: bool) -> list[Item]:
         """Name and summary of the kinds that a key can have, or of the keys inside it."""

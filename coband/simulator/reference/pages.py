@@ -68,9 +68,9 @@ def pages(program: click.Group, registry: Registry) -> Mapping[str, str]:
         has_keys = entry.is_kind or len(path) > 1 or found.inside(found.keys("")[path[0]])
         page = f"{KINDS}/{path[0]}" if entry.is_kind else f"{KEYS}/{path[0]}" if has_keys else FILE
         content.setdefault(page, []).append(items.item(entry))
-    for name, algorithm in registry.algorithms.items():
+    for algorithm in registry.algorithms.values():
         family = algorithm.agent.__module__.removeprefix("coband.agents.").partition(".")[0]
-        content.setdefault(f"{ALGORITHMS}/{family}", []).append(algorithm_item(registry.algorithms[name]))
+        content.setdefault(f"{ALGORITHMS}/{family}", []).append(algorithm_item(algorithm))
     labels = {one["name"]: _label(page.partition("/")[0], one["name"]) for page in content for one in content[page]}
 
     def link(name: str) -> str | None:

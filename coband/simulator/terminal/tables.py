@@ -142,8 +142,6 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, ke
         return
     from rich.console import Console
 
-    from coband.simulator.terminal.tables import framed
-
     console = Console(file=output.raw(sys.stdout), color_system=output.colours())
     shown = [[visible(cell) for cell in row] for row in rows]
     for part in framed(

@@ -125,8 +125,9 @@ def _fingerprints(results: dict[str, Any]) -> list[str]:
 def test_describe_knows_them(elsewhere: Path) -> None:
     """Each is found by its name, in one process, as commands look it up."""
     names = re.findall(r"^(\w+) = ", ENTRY_POINTS, re.MULTILINE)
-    code = "from coband.simulator.cli.describe import _look_up; import json, sys; "
-    code += "print(json.dumps({name: _look_up(name)[0]['summary'] for name in sys.argv[1:]}))"
+    code = "from coband.simulator.experiments.registry.registry import Registry; import json, sys; "
+    code += "from coband.simulator.reference.items import look_up; known = Registry.installed(); "
+    code += "print(json.dumps({name: look_up(name, known)[0]['summary'] for name in sys.argv[1:]}))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(elsewhere), str(ROOT)))}
     found = subprocess.run(
         [sys.executable, "-P", "-c", code, *names], env=environment, capture_output=True, text=True, check=True

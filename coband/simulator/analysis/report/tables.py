@@ -13,7 +13,7 @@ from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP, Difference, Ranking
 from coband.simulator.analysis.report.rounds import Round
 from coband.simulator.analysis.report.times import ARROWS
-from coband.simulator.experiments.registry.catalogue import unprotected
+from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between, bounds, evidence, like, number
@@ -212,7 +212,7 @@ def liars(analysis: Analysis) -> ReportTable:
 
 def privacy(analysis: Analysis) -> ReportTable:
     """What each replication has spent by each quarter of its time, and what is not private."""
-    rows, remarks = [], []
+    rows, remarks, registry = [], [], Registry.installed()
     for one in analysis.contenders:
         asked = (analysis.comparison.scenario_of(one).get("messages") or {}).get("privacy")
         for replication, record in sorted(one.records.items()):
@@ -222,7 +222,7 @@ def privacy(analysis: Analysis) -> ReportTable:
                 spent = [number(round(value, 3)) for value in most]
                 rows.append((one.label, str(replication), *spent, number(record.get("clipped") or 0)))
         if asked:
-            remarks.append(f"{one.label}: {'; '.join(unprotected(one.algorithm, asked)) or 'nothing'}.")
+            remarks.append(f"{one.label}: {'; '.join(registry.unprotected(one.algorithm, asked)) or 'nothing'}.")
     header = ("label", "replication", "epsilon by 25 %", "50 %", "75 %", "the end", "pulls clipped")
     caption = f"Of the agent that has spent most. What is sent without noise: {' '.join(remarks)}"
     return ReportTable(caption, header, tuple(rows), texts=2)

@@ -18,10 +18,12 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.yaml_nodes import plain, read
 from coband.simulator.experiments.store.store import StoredRun
-from coband.simulator.problems.datasets import DATASETS, PublicDataset, source_of
+from coband.simulator.problems.datasets import DATASETS, GRAPH_DATASETS, PublicDataset, source_of
 from coband.simulator.problems.ratings import RATINGS
 from coband.simulator.problems.world import ProblemEntry
 
+SOURCES: Mapping[str, PublicDataset] = {**DATASETS, **RATINGS, **GRAPH_DATASETS}
+"""All public data by name."""
 OURS = "coband"
 """The key of coband's own entry."""
 _KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)\s*,")
@@ -103,7 +105,7 @@ def _problem(problem: Mapping[str, Any], registry: Registry) -> Iterator[Use]:
     data = problem.get("data")
     name = data.get("name") if isinstance(data, dict) else None
     if isinstance(name, str):
-        yield _use(f"dataset {name}", DATASETS.get(name) or RATINGS.get(name))
+        yield _use(f"dataset {name}", SOURCES.get(name))
 
 
 def _graph(network: Mapping[str, Any]) -> Iterator[Use]:

@@ -32,19 +32,24 @@ from coband.simulator.core.randomness.distributions import DISTRIBUTIONS
 from coband.simulator.core.wire.behaviours import ADVERSARIES
 from coband.simulator.core.wire.defences import DEFENCES
 from coband.simulator.core.wire.encodings import ENCODINGS
-from coband.simulator.core.wire.privacy import MECHANISMS
+from coband.simulator.core.wire.privacy import MECHANISMS, Privacy
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.plugins.entry_points import PluginError, is_subclass, kind_of
 from coband.simulator.plugins.kinds import Kinds, kind_name, registrations
 from coband.simulator.plugins.promises import hold_to
 from coband.simulator.problems.drift import DRIFTS
+from coband.simulator.problems.problem import DataError
 from coband.simulator.problems.rewards import NOISES, REWARDS
 from coband.simulator.problems.world import Problem, ProblemEntry
 
 T = TypeVar("T")
 RESERVED = ("algorithm", "label", "ties")
 """Keys that scenarios use for every algorithm."""
+
+
+class UnknownNameError(DataError):
+    """Nothing has that name; the text lists the nearest names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +90,11 @@ class Registry:
     def installed() -> Registry:
         """The registry of this Python environment, read once per process."""
         return _installed(registrations())
+
+    def unprotected(self, algorithm: str, privacy: Mapping[str, Any]) -> list[str]:
+        """What a section ``messages.privacy`` leaves unprotected; nothing of an algorithm that is not installed."""
+        known = self.algorithms.get(algorithm)
+        return [] if known is None else Privacy.model_validate(privacy).unprotected(known)
 
     def takes(self, algorithm: str, parameter: str) -> bool:
         """Whether an algorithm has a parameter; True for algorithms that are not known."""

@@ -23,6 +23,7 @@ KINDS: Mapping[str, str] = {
 """Kind of a part of a scenario -> what serves instead."""
 
 COMMANDS: Mapping[str, str] = {
+    "audit": "`coband check FILE --privacy` attacks the privacy that a scenario promises",
     "cite": "`coband show RUN --bibtex` prints the same",
     "counts check": "`coband check counts.lock.json` does the same",
     "counts lock": "`coband counts FILE...` adds the counts of scenarios to the lock file",

@@ -7,13 +7,11 @@ from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Agent
 from coband.simulator.core.wire.adversaries import Adversary
-from coband.simulator.core.wire.behaviours import ADVERSARIES
 from coband.simulator.core.wire.config import SINGLE
 from coband.simulator.core.wire.defences import DEFENCES, BaseDefence, Clip, Sum, single_pull
 from coband.simulator.core.wire.encodings import BaseEncoding
-from coband.simulator.core.wire.privacy import MECHANISMS, Privacy
+from coband.simulator.core.wire.privacy import Privacy
 from coband.simulator.scenario_errors import KeyPath, did_you_mean, quoted
 
 Mistakes = Iterator[tuple[KeyPath, str]]
@@ -113,30 +111,6 @@ def defences(one: Algorithm) -> list[str]:
     """The kinds of defences that an algorithm can have."""
     graph, members = one.server is None, DEFENCES.items()
     return [kind for kind, found in members if found is not Sum and not undefended(one, found, graph)]
-
-
-def hidden_by(one: Algorithm) -> list[str]:
-    """The kinds of mechanisms that hide something of what an algorithm sends; none does of pulls in batches."""
-    found = []
-    for kind, mechanism in MECHANISMS.items() if one.messages and issubclass(one.agent, Agent) else ():
-        parts: dict[str, Any] = {"kind": kind}  # without its parameters, which do not matter here
-        given: dict[str, Any] = {"mechanism": mechanism.model_construct(**parts)}
-        asked = [Privacy.model_construct(adversary=seen, **given) for seen in ("server", "others")]
-        noised = [privacy.noised_by(one) for privacy in asked]
-        if mechanism.local or any(name for fields in noised for name in fields.values()):
-            found.append(kind)
-    return found
-
-
-def changed_by(one: Algorithm) -> list[str]:
-    """The kinds of behaviours that change rewards of single pulls, or of themselves something that agents send."""
-    sent, found = [size.message for size in one.messages if size.direction != "down"], []
-    for kind, behaviour in ADVERSARIES.items():
-        given: dict[str, Any] = {"agents": (), "behaviour": behaviour}  # what it touches is the same for all of a kind
-        touched = any(map(Adversary.model_construct(**given).touches, sent))
-        if issubclass(one.agent, Agent) if behaviour.poisons else touched:
-            found.append(kind)
-    return found
 
 
 def stand(one: Algorithm) -> str:

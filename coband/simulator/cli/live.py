@@ -1,4 +1,4 @@
-"""``coband live run``: run a scenario with processes that talk over sockets."""
+"""``coband live``: run a scenario with processes that talk over sockets."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from coband.simulator.cli.lazy import Group
 from coband.simulator.cli.options import (
+    FOLDER,
     PORT,
     SHIPPED,
     AtLeast,
+    BadInput,
     Finite,
     Request,
     out_directory,
@@ -34,7 +37,12 @@ EXPOSED = (
 )
 
 
-@click.command(epilog=SHIPPED)
+@click.group(cls=Group)
+def live() -> None:
+    """Run a scenario with the server and its agents in several processes, over TCP."""
+
+
+@live.command(epilog=SHIPPED, short_help="Run a scenario with processes that talk over sockets.")
 @selection
 @click.option(
     "--speed",
@@ -122,3 +130,38 @@ def _run(request: Request, study: Study, terms: Terms, out: Path | None, *, draw
         commands = Commands(["coband", "live", "run", *request.replay()[2:], *how], sys.argv)
         of, where = LiveStudy.of(study, terms), directory.create(study.name, out)
         return drive(of, where, workers=pool, commands=commands, listener=bar)
+
+
+@live.command(short_help="Take agents of a live run into this process.")
+@click.argument("address", metavar="tcp://HOST:PORT")
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    envvar="COBAND_LIVE_TOKEN",
+    required=True,
+    help="Token that `coband live run` was given or has printed. Also from the environment: COBAND_LIVE_TOKEN.",
+)
+@click.option("--agents", type=AtLeast(1), metavar="K", help="How many agents; by default as `coband live run` says.")
+@click.option("--patience", type=Finite(0, 86_400), metavar="SECONDS", default=30.0, help="Seconds to connect.")
+@click.option("--base", type=FOLDER, help="Where relative file names in the scenario are looked for.")
+def agent(address: str, token: str, agents: int | None, patience: float, base: Path | None) -> None:
+    """Take agents of the live run at tcp://HOST:PORT into this process, until the run has ended."""
+    import asyncio
+
+    with extra("live", "msgpack"):
+        from coband.simulator.live.station import Invitation, Station
+    host, port = _parsed(address)
+    asyncio.run(Station(Invitation(host, port, token, agents, patience, base)).run())
+
+
+def _parsed(address: str) -> tuple[str, int]:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(address)
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
+    except ValueError:
+        scheme, host, port = "", None, None
+    if scheme != "tcp" or not host or not port:
+        raise BadInput(f"{address!r} is not an address; write tcp://HOST:PORT")
+    return host, port

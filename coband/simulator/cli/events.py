@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
-
-from coband.simulator.cli.trace.common import cell, print_json
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import Event
@@ -19,6 +18,18 @@ MEANING = "  {}"
 WIDE = 160
 """Terminals with so many columns have room for a line for each event."""
 INDENT = 22
+
+
+def print_json(item: Mapping[str, Any]) -> None:
+    """Print one line of JSON."""
+    print(json.dumps(item, allow_nan=False))
+
+
+def cell(value: Any) -> str:
+    """A value in a table; "." for None."""
+    if value is None:
+        return "."
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def print_events(events: Iterable[Event], algorithms: Mapping[str, str], as_json: bool) -> None:
@@ -46,6 +57,20 @@ def print_events(events: Iterable[Event], algorithms: Mapping[str, str], as_json
         print("\n".join(block(event, algorithms) if narrow else [row(event, algorithms)]))
         if extra := content(event):
             print(f"          {extra}")
+
+
+def print_pair(
+    names: tuple[str, str], events: tuple[Event | None, Event | None], algorithms: Mapping[str, str]
+) -> None:
+    """Print the two events at which traces part, under the names of the traces."""
+    width, narrow = max(map(len, names)), is_narrow()
+    if not narrow:
+        print(f"{'':{width}}  {header()}")
+    for name, event in zip(names, events, strict=True):
+        text = "       -  nothing in its place"
+        if event is not None:
+            text = "\n   ".join(block(event, algorithms)) if narrow else row(event, algorithms)
+        print(f"{name:{width}}  {text}")
 
 
 def is_narrow() -> bool:
