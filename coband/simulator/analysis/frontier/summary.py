@@ -12,6 +12,7 @@ from coband.simulator.analysis.frontier.finalists import choices
 from coband.simulator.analysis.frontier.planner import FrontierPlanner
 from coband.simulator.analysis.frontier.space import Space
 from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.footing import judged
 from coband.simulator.experiments.runs.planner import FRESH, Variant
 from coband.simulator.experiments.runs.results import Entry, Failure, Results, Spread
 from coband.simulator.experiments.runs.study import Study
@@ -41,6 +42,7 @@ def summary(
     ]
     report = results.report(search.name, entries, failures)
     points = _points(search, chosen, planner)
+    finalists = planner.sides(planner.finalists, FRESH).values()
     report["frontier"] = {
         "objectives": [{"name": metric.name, "better": metric.better} for metric in chosen],
         "searched": {
@@ -51,6 +53,7 @@ def summary(
             {**_named(variant), "search": _estimates(chosen, planner, variant, TUNING)} for variant in search.variants
         ],
         "points": points,
+        "judged": [judged(one.name, finalists, planner.stops_itself) for one in chosen],
         "choices": choices(points, chosen),
     }
     return report
@@ -86,6 +89,7 @@ def _points(search: Study, chosen: Sequence[Metric], planner: FrontierPlanner) -
                 "verdict": None if stands is None else stands.verdict,
                 "best_mean": None if stands is None else stands.best_mean,
                 "beaten_by": None if beater is None else variants[ready[beater]].label,
+                "pulls": estimated(results.numbers("turns", planner.records(variant.number, FRESH)), None),
                 "fresh": _estimates(chosen, planner, variant, FRESH),
                 "search": _estimates(chosen, planner, variant, TUNING),
             }

@@ -59,7 +59,11 @@ class Entry(TypedDict):
 
 
 class Best(TypedDict):
-    """The best parameters of an algorithm in a context; None where no candidate finished."""
+    """The best parameters of an algorithm in a context; None where no candidate finished.
+
+    ``pulls`` are those on fresh seeds. ``judged`` says what candidates were compared by, where these make different
+    numbers of pulls.
+    """
 
     entry: str
     on: str
@@ -69,6 +73,8 @@ class Best(TypedDict):
     chosen: dict[str, str] | None
     tuning: Spread | None
     fresh: Spread | None
+    pulls: NotRequired[Spread | None]
+    judged: NotRequired[str]
 
 
 class Broken(TypedDict):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.code_version import code_version
+from coband.simulator.experiments.runs.footing import judged
 from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.runs.planner import FRESH, Planner, Task, Variant
@@ -117,6 +118,8 @@ def _best(study: Study, planner: TuningPlanner, choice: Choice) -> Best:
         "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
         "tuning": tuned if found else None,
         "fresh": fresh if found else None,
+        "pulls": estimated(results.numbers("turns", planner.records(variant.number, FRESH)), None) if found else None,
+        "judged": judged(key, planner.sides(choice.candidates, TUNING).values(), planner.stops_itself),
     }
 
 
