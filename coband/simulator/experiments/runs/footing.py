@@ -89,8 +89,8 @@ class Footing:
 
     def of(self, *places: int) -> Footing:
         """The same of some of the labels, still at the pulls of all."""
-        values, pulls = ([each[place] for place in places] if each else [] for each in (self.values, self.pulls))
-        return Footing(tuple(values), tuple(pulls), self.at)
+        pulls = tuple(self.pulls[place] for place in places if self.pulls)
+        return Footing(tuple(self.values[place] for place in places), pulls, self.at)
 
     def behind(self, first: int, second: int) -> bool:
         """Whether the first makes fewer pulls than the second, so that it is not better for less of anything."""
