@@ -21,9 +21,6 @@ STEEPEST = 0.25
 NEWTON_STEPS = 100
 """Of a projection, at most; about five are usual."""
 
-HOPELESS = 10
-"""Gradient descent that has not converged is given up if it may need so many times as many rounds as it may take."""
-
 Smoothness = Literal["unit_ball", "data"]
 
 
@@ -104,9 +101,6 @@ class AcceleratedGradient:
         rounds: gradients taken in.
         done: True in the end.
         converged: whether the last gradient was small enough.
-
-    Raises:
-        BrokenOff: in `descend`: features are so large that it does not come near the minimum.
     """
 
     def __init__(self, start: FloatArray, W: FloatArray, n: int, lam: float, smoothness: Smoothness, most: int) -> None:
@@ -131,7 +125,7 @@ class AcceleratedGradient:
         self._descended, self._weight = descended, weight
         if self.rounds == self._most:
             self.iterate, self.done = descended, True
-            if (needed := math.sqrt(self._n / (self._step * self._lam))) > HOPELESS * self._most:
+            if (needed := math.sqrt(self._n / (self._step * self._lam))) > 10.0 * self._most:  # hopeless
                 what = f"gradient descent has not converged in max_rounds(={self._most}), and needs some {needed:.0e}"
                 raise BrokenOff(
                     f"{what}: features are too large for lam(={self._lam:g}); scale them down, or raise lam."

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
@@ -218,22 +219,17 @@ class MetricCondition(BaseCondition):
         terms = self.terms()
         samples = [find(term) for term in terms]
         if self.of.removesuffix(PER_AGENT) == AIM and len({(term.study, *term.at.items()) for term in terms}) == 1:
+            records = [[{**one.record, "replication": r} for r, one in enumerate(of)] for of in samples]
             sides = [
-                Label(
-                    [{**one.record, "replication": r} for r, one in enumerate(of)],
-                    partial(map, Sample.curves, of, range(len(of))),
-                )
-                for of in samples
+                Label(one, partial(map, Sample.curves, of, count())) for one, of in zip(records, samples, strict=True)
             ]
             if any(late := waiting(sides)):
                 who = " and ".join(str(term) for term, out in zip(terms, late, strict=True) if out)
                 raise SampleError(f"{who}: makes fewer than half of the others' pulls; ask of: reward, or kind: below.")
-            ground, own = footing(AIM, sides), self.of != AIM
+            ground = footing(AIM, sides)
             if ground.at is not None:
-                return [
-                    [value / (of[r].agents if own else 1) for r, value in values.items()]
-                    for of, values in zip(samples, ground.values, strict=True)
-                ]
+                agents = 1 if self.of == AIM else samples[0][0].agents
+                return [[value / agents for value in values.values()] for values in ground.values]
             if ground.pulls:
                 raise SampleError("labels make different numbers of pulls, and no curve is stored; ask of: reward.")
         return [metric_values(one, self.of) for one in samples]

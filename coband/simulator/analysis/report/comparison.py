@@ -255,11 +255,10 @@ def ranking(comparison: RunComparison, measure: Metric, found: Sequence[Differen
     best = order[0][1].mean
     leaders = [label for label, estimate in order if abs(estimate.mean - best) <= ROUNDING * abs(best)]
     others = [label for label, _ in order if label not in leaders]
-    places = {one.label: place for place, one in enumerate(rivals)}
-    ranked = [one for one in found if not late & {one.first, one.second}]
     between = {
-        frozenset((one.first, one.second)): replace(one, ground=ground.of(*(places[c.label] for c in one.contenders)))
-        for one in ranked
+        pair: replace(one, ground=ground.of(*map(rivals.index, one.contenders)))
+        for one in found
+        if not late & (pair := frozenset((one.first, one.second)))
     }
     undecided = tuple(
         label for label in others if not all(between[frozenset((one, label))].is_certain(one) for one in leaders)

@@ -147,8 +147,7 @@ def judged(key: str, sides: Iterable[Side], stops: Callable[[], bool]) -> str:
         return ""
     if key not in CURVES:
         return f"{key} over the whole run (there is no curve of it), without those that make fewer pulls than others"
-    found = footing(key, [one for one, out in zip(ready, waiting(ready, stops), strict=True) if not out], stops)
-    return f"{key} {'over the whole run' if key in AT_THE_END else 'at equal pulls'}" if found.pulls else key
+    return f"{key} {'over the whole run' if key in AT_THE_END else 'at equal pulls'}"
 
 
 def stops_itself(problem: object) -> bool:

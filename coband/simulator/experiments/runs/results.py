@@ -61,8 +61,7 @@ class Entry(TypedDict):
 class Best(TypedDict):
     """The best parameters of an algorithm in a context; None where no candidate finished.
 
-    ``pulls`` are those on fresh seeds. ``judged`` says what candidates were compared by, where these make different
-    numbers of pulls.
+    ``pulls`` are of fresh seeds; ``judged`` says by what candidates were compared that make different numbers of them.
     """
 
     entry: str
