@@ -89,6 +89,13 @@ def test_arms_for_which_no_region_is_made_are_told(name: str, low: int, warned: 
     assert said == ([sentence] if warned else [])
 
 
+@pytest.mark.parametrize(("splits", "said"), [(2, []), (600, ["1,080,000,000 scalars"])])
+def test_large_messages_are_warned_of(splits: int, said: list[str]) -> None:
+    plan = {"agents": 2, "schedule": {"kind": "rounds", "turns": 1}}
+    warnings = run("fts_de", {"features": 5, "splits": splits}, **plan).result.warnings
+    assert [text.split("sends ")[1].split(" to")[0] for text in warnings if "every round sends" in text] == said
+
+
 @every(
     ("given", "message"),
     [

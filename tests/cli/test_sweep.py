@@ -1,12 +1,13 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coband.simulator.cli import options as command
 from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.experiments.runs.status import EntryStatus, Status
-from coband.simulator.terminal import progress
+from coband.simulator.terminal import progress, results
 from coband.simulator.terminal.progress import duration
 from tests.cli.fake_cli import Program
 from tests.experiments.sweep.sweeps import TEXT
@@ -50,6 +51,20 @@ def test_best_parameters_are_shown_with_both_estimates(coband: Program) -> None:
     assert lines[1].endswith("(3)")
     assert "(2)" in lines[1]
     assert "the best of many looks better on the seeds that chose it than it is" in output
+
+
+PHASES = ("tuning", "fresh")
+
+
+def test_pulls_and_what_was_compared_are_shown_where_pulls_differ() -> None:
+    spread = {"n": 2, "mean": 1.0, "ci95": None}
+    line = {"entry": "K", "on": "regret", "candidates": 2, "context": {}, "chosen": {}} | dict.fromkeys(PHASES, spread)
+    lines = [{**line, "pulls": {**spread, "mean": pulls}, "judged": "regret at equal pulls"} for pulls in (30.0, 20.0)]
+    report: Any = {"best": lines, "results": [], "failures": []}
+    table, *said = results.of_sweep(report, Path(), several_sizes=False)
+    assert isinstance(table, results.TextTable)
+    assert [table.header[-1], *(row[-1] for row in table.rows)] == ["pulls", "30 (2)", "20 (2)"]
+    assert "numbers of pulls differ; means are of whole runs, but compared is regret at equal pulls" in said
 
 
 def test_json_resume_and_status(coband: Program) -> None:

@@ -151,6 +151,11 @@ def test_graphs_as_others_write_them(tmp_path: Path) -> None:
             "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 2 1\n",
             "as many rows as columns, not 2 and 3",
         ),
+        (
+            "b.mtx",
+            "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 0.5\n2 3 1\n",
+            "links have no direction, but the matrix is not symmetric; make it so",
+        ),
         ("a.graphml", "<graphml>", r"a.graphml: the file is not a graph in .graphml: no element found"),
         ("a.txt", '0 1\n"1 2\n', "a.txt: the links cannot be read"),
         ("a.txt", "# one\n0 1\n\n7\n", "a.txt:4: '7' is not a link"),

@@ -17,6 +17,7 @@ from coband.simulator.maths.logistic import (
     newton_step,
     project,
 )
+from coband.simulator.scenario_errors import BrokenOff
 from tests.every import every
 
 
@@ -117,3 +118,14 @@ def test_descent_stops_after_so_many_gradients_with_the_last_step_taken() -> Non
     descent.descend(gradient)
     assert (descent.done, descent.converged, descent.rounds) == (True, False, 1)
     assert descent.iterate == pytest.approx(-gradient / 2 / (0.25 + 0.005))
+
+
+def test_features_that_are_too_large_are_refused_once_descent_does_not_converge() -> None:
+    """A plane separates rewards, so that only lam bounds the minimum."""
+    X = 1e5 * np.random.default_rng(0).standard_normal((30, 3))
+    y = (X[:, 0] > 0).astype(float)
+    descent = AcceleratedGradient(np.zeros(3), X.T @ X, 30, 1.0, "unit_ball", 1000)
+    for _ in range(999):
+        descent.descend(loss_gradient(X, y, descent.iterate))
+    with pytest.raises(BrokenOff, match=r"in max_rounds\(=1000\), and needs some 3e.* too large for lam\(=1\)"):
+        descent.descend(loss_gradient(X, y, descent.iterate))

@@ -216,6 +216,8 @@ class FederatedSampler(Talks, Agent):
     def warnings(self) -> Iterator[str]:
         if sentence := self.config.misplaced(np.array(self._points)):
             yield sentence
+        if (size := self.config.total(self.context.dimension) * self.config.features) > 1_000_000:
+            yield f"every round sends {size:,} scalars to each agent; give fewer splits or features"
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Learn; once the first points are known, send a draw of weights."""

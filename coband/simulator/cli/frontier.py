@@ -171,14 +171,16 @@ def _points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> Iterator[P
     points = {point["label"]: point for point in found["points"]}
     names = [one["name"] for one in found["objectives"]]
     parameters = list(dict.fromkeys(name for point in points.values() for name in point["parameters"]))
+    more = results.differ(found["points"])
     yield TextTable(
-        ["algorithm", *parameters, "standing", *names],
+        ["algorithm", *parameters, "standing", *names, *["pulls"] * more],
         [
             [
                 point["entry"],
                 *(point["parameters"].get(name, "-") for name in parameters),
                 _standing(point),
                 *(_number(point["fresh"][name]) for name in names),
+                *([_number(point["pulls"])] if more else []),
             ]
             for point in points.values()
         ],
@@ -187,6 +189,7 @@ def _points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> Iterator[P
     count = max(point["fresh"][name]["n"] for point in points.values() for name in names)
     tried = len(found["candidates"])
     yield f"mean ± half the width of the 95 % confidence interval on {count} fresh replications of each"
+    yield from results.judged(found.get("judged", ()))
     yield f"{tried} candidates were tried on other replications"
     yield "under this network choose"
     for choice in found["choices"]:
@@ -203,7 +206,8 @@ def _points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> Iterator[P
 def _standing(point: Mapping[str, Any]) -> str:
     if point["verdict"] == "beaten":
         return f"dominated by {point['beaten_by']}"
-    return VERDICTS[point["verdict"]]
+    unranked = point["verdict"] is None and all(one["n"] for one in point["fresh"].values())
+    return "not ranked: too few pulls" if unranked else VERDICTS[point["verdict"]]
 
 
 def _number(found: Mapping[str, Any]) -> str:

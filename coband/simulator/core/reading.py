@@ -146,7 +146,9 @@ class Table:
 
     def wrong(self, row: int, text: str) -> DataError:
         """The error for a row, counted from 0."""
-        return DataError(f"{self.place(row)}: {text}")
+        if self.lines is None:
+            return DataError(f"row {row + 1}: {text}", self.path)
+        return DataError(text, self.path, int(self.lines[row]))
 
     def check_lengths(self) -> None:
         """Refuse rows of another length than the header.
@@ -299,6 +301,8 @@ def _published(path: Path, kind: str) -> tuple[list[str], list[tuple[str, str]]]
         matrix = scipy.io.mmread(content, spmatrix=False)
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"a graph needs as many rows as columns, not {matrix.shape[0]} and {matrix.shape[1]}")
+        if abs(matrix - matrix.T).max():
+            raise ValueError("links have no direction, but the matrix is not symmetric; make it so, or write links")
         ends = ((place + 1).astype(str).tolist() for place in matrix.nonzero())
         return [str(node + 1) for node in range(matrix.shape[0])], list(zip(*ends, strict=True))
     except Exception as error:  # the parsers of XML and of matrices have errors of their own

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.scenario_errors import BrokenOff
 
 STEEPEST = 0.25
 """k_mu, the largest derivative of the link, at z = 0."""
@@ -124,3 +125,8 @@ class AcceleratedGradient:
         self._descended, self._weight = descended, weight
         if self.rounds == self._most:
             self.iterate, self.done = descended, True
+            if (needed := math.sqrt(self._n / (self._step * self._lam))) > 10.0 * self._most:  # hopeless
+                what = f"gradient descent has not converged in max_rounds(={self._most}), and needs some {needed:.0e}"
+                raise BrokenOff(
+                    f"{what}: features are too large for lam(={self._lam:g}); scale them down, or raise lam."
+                )

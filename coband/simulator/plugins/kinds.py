@@ -278,7 +278,7 @@ class ByKind:
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         members = dict(self._further)
         for one in reversed(self._lists):
-            members = {**one.lasting(), **{kind: found for kind, found in members.items() if kind not in one.lasting()}}
+            members = {**(lasting := one.lasting()), **members, **lasting}
         if not members and self._default is None:
             raise PluginError(
                 "coband's own entry points are missing; install it anew, in its checkout: pip install -e ."

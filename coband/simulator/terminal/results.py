@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -182,7 +182,7 @@ def _broken(found: Results) -> Iterator[Part]:
 
 def _best(lines: Sequence[Best]) -> Iterator[Part]:
     contexts = list(dict.fromkeys(name for line in lines for name in line["context"]))
-    rows = []
+    rows, more = list[list[str]](), ["pulls"] * differ(lines)
     for line in lines:
         context = [line["context"].get(name, "-") for name in contexts]
         chosen = "-" if line["chosen"] is None else ", ".join(f"{name}={text}" for name, text in line["chosen"].items())
@@ -194,15 +194,28 @@ def _best(lines: Sequence[Best]) -> Iterator[Part]:
                 str(line["candidates"]),
                 _estimate(line["tuning"]),
                 _estimate(line["fresh"]),
+                *([_estimate(line["pulls"])] if more else []),
             ]
         )
     if not rows:
         return
     key = lines[0]["on"]
-    header = ["algorithm", *contexts, "best parameters", "of", f"{key} when tuned", f"{key} on fresh seeds"]
+    header = ["algorithm", *contexts, "best parameters", "of", f"{key} when tuned", f"{key} on fresh seeds", *more]
     yield TextTable(header, rows, left=len(contexts) + 2, keys=len(contexts) + 1)
     yield "mean ± half the width of the 95 % confidence interval (number of replications)"
+    yield from judged(line.get("judged", "") for line in lines)
     yield "the best of many looks better on the seeds that chose it than it is; compare fresh seeds"
+
+
+def differ(lines: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether lines have different numbers of pulls."""
+    return len({one["mean"] for line in lines if (one := line.get("pulls"))}) > 1
+
+
+def judged(texts: Iterable[str]) -> Iterator[Part]:
+    """What candidates were compared by, where they make different numbers of pulls."""
+    if found := list(dict.fromkeys(filter(None, texts))):
+        yield f"numbers of pulls differ; means are of whole runs, but compared is {' and '.join(found)}"
 
 
 def _estimate(found: Spread | None) -> str:

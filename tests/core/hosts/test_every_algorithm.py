@@ -118,6 +118,19 @@ def test_the_transport_ends_with_the_patience_of_nodes(case: tuple[str, dict[str
         assert not run.result.stalled
 
 
+@every("case", [case if case[0] in ("fed_pe", "bpe", *QUICK) else slow((case,)) for case in FIRST], str)
+def test_nobody_waits_for_the_end_of_a_long_outage(case: tuple[str, dict[str, Any]]) -> None:
+    """Agent 0 is down for 2,000 units and then goes on; until it is asked for something nothing of it is missing."""
+    name, config = case
+    config = {**config, "horizon": 15} if runs.algorithm(name).needs.horizon else config
+    schedule = kit.PHASES["phases"] if runs.batches(name) else kit.SCHEDULES["rounds"]
+    sound = {"latency": 0.1, "recovery": {"patience": PATIENCE, "attempts": 2, "timeout": 1.0}}
+    outage = {"outages": [{"start": 3.0, "end": 2000.0, "nodes": [0]}]}
+    last = graphs.run_anywhere(name, config, network=sound, schedule=schedule, seed=3).result.times[-1]
+    run = graphs.run_anywhere(name, config, network={**sound, **outage}, schedule=schedule, seed=3)
+    assert max(row.time for row in run.events(tr.TURN) if row.node != 0) <= last + 3.0 * PATIENCE
+
+
 @every("case", [*EVERY_DAY, *(slow((case,)) for case in CASES if case not in FIRST)], str)
 def test_every_algorithm_goes_on(case: tuple[str, dict[str, Any]]) -> None:
     name, config = case

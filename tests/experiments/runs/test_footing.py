@@ -15,7 +15,7 @@ from coband.simulator.analysis.report.data import RunComparison
 from coband.simulator.analysis.suite.submission import Outcome, Runner
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs.expectations import compare
-from coband.simulator.experiments.runs.footing import Label, choosable, footing
+from coband.simulator.experiments.runs.footing import Label, choosable, footing, judged
 from coband.simulator.experiments.runs.planner import choose
 from coband.simulator.experiments.runs.timeline import snapshots
 from coband.simulator.experiments.scenario.document import Tuning
@@ -42,6 +42,7 @@ class Fake:
     label: str
     pulls: int
     rate: float = 1.0
+    power: float = 0.5
     run: Any = RUN
     own_scenario: Any = None
 
@@ -52,7 +53,7 @@ class Fake:
     @property
     def series(self) -> list[Series]:
         turns = np.arange(1, self.pulls + 1)
-        regret = self.rate * np.sqrt(turns)
+        regret = self.rate * turns**self.power
         return [
             Series(r, turns, 40 * turns / self.pulls, regret + 0.01 * r, 3 * turns, None, turns - regret - 0.01 * r)
             for r in range(9)
@@ -151,6 +152,24 @@ def test_regret_is_judged_at_equal_pulls(judge: str) -> None:
     assert JUDGES[judge]("regret", better, worse) == {"Better"}
     ground = footing("regret", [better, worse])
     assert (ground.at, ground.pulls, ground.values[0][0]) == (300, (400, 300), pytest.approx(np.sqrt(300)))
+
+
+def test_a_ranking_judges_all_labels_at_the_same_pulls() -> None:
+    """After 200 pulls, which is all that one of them makes, the first has less regret than the second; later more."""
+    labels = Fake("First", 400), Fake("Second", 400, 1.76, 0.4), Fake("Third", 200, 2.0)
+    compared = RunComparison(cast(Any, (RUN,)), ({},), cast(Any, labels), ())
+    found = comparisons.differences(compared, METRICS["regret"])
+    assert [one.better for one in found] == ["Second", "First", "Second"]
+    ranking = comparisons.ranking(compared, METRICS["regret"], found)
+    assert ranking.sentence == "First has the lowest regret at equal pulls (200 on average)."
+
+
+def test_what_candidates_were_judged_by_is_said() -> None:
+    fewer = [WORKS.side, Fake("Fewer", 300).side, Label([])]
+    assert judged("regret", fewer, lambda: False) == "regret at equal pulls"
+    assert judged("reward", fewer, lambda: False) == "reward over the whole run"
+    assert judged("messages", fewer, lambda: False).startswith("messages over the whole run (there is no curve of it)")
+    assert judged("regret", fewer, lambda: True) == judged("regret", [WORKS.side] * 2, lambda: False) == ""
 
 
 def test_nothing_changes_where_pulls_are_equal_or_what_is_judged() -> None:

@@ -46,6 +46,9 @@ EDITS = """
 expect: => messages: {privacy: {mechanism: gaussian, sigma: 1, leak: allow}}⏎expect:
     18:21: messages.privacy: gaussian finds no sum of pulls with a declared bound in what async_kernel_ucb sends, so it
         would hide nothing; take laplace_local
+expect: => messages: {encoding: {kinds: {Uplod: {gram: float64}}}}⏎expect:
+    18:38: messages.encoding.kinds.Uplod: no algorithm here sends a message 'Uplod'; did you mean upload?
+        messages: Vector
 seed: => seeed:
     2:1: seeed: unknown key; did you mean seed? allowed: <TOP>
 latency: => latncy:

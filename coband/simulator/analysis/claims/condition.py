@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from coband.simulator.analysis.claims.samples import PER_AGENT, Sample, SampleError
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs.footing import AIM, Label, waiting
+from coband.simulator.experiments.runs.footing import AIM, Label, footing, waiting
 from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.statistics.evidence import UNKNOWN, Evidence, Requirement, Test, fieller, together
 from coband.simulator.experiments.statistics.numerals import ROUNDING
@@ -181,22 +182,6 @@ def least(rows: FloatArray) -> tuple[float, tuple[float, float] | None]:
     return found.mean, found.interval
 
 
-def at_equal_pulls(samples: Sequence[Sequence[Sample]], of: str) -> list[list[float]]:
-    """Regret in each replication after the fewest pulls that any of the terms made in it."""
-    least: dict[int, float] = {}
-    for replication, one in (item for term in samples for item in enumerate(term)):
-        least[replication] = min(pulls_of(one), least.get(replication, math.inf))
-    return [
-        [one.metric(of) if pulls_of(one) in (least[r], math.inf) else one.at_pulls(least[r], of) for r, one in each]
-        for each in map(enumerate, samples)
-    ]
-
-
-def pulls_of(sample: Sample) -> float:
-    """How many pulls a replication made; infinite where its record does not say."""
-    return float(sample.record.get("turns") or math.inf)
-
-
 class TermCondition(BaseCondition):
     """A condition on one term."""
 
@@ -234,11 +219,19 @@ class MetricCondition(BaseCondition):
         terms = self.terms()
         samples = [find(term) for term in terms]
         if self.of.removesuffix(PER_AGENT) == AIM and len({(term.study, *term.at.items()) for term in terms}) == 1:
-            late = waiting([Label([{**one.record, "replication": r} for r, one in enumerate(of)]) for of in samples])
-            if any(late):
+            records = [[{**one.record, "replication": r} for r, one in enumerate(of)] for of in samples]
+            sides = [
+                Label(one, partial(map, Sample.curves, of, count())) for one, of in zip(records, samples, strict=True)
+            ]
+            if any(late := waiting(sides)):
                 who = " and ".join(str(term) for term, out in zip(terms, late, strict=True) if out)
                 raise SampleError(f"{who}: makes fewer than half of the others' pulls; ask of: reward, or kind: below.")
-            return at_equal_pulls(samples, self.of)
+            ground = footing(AIM, sides)
+            if ground.at is not None:
+                agents = 1 if self.of == AIM else samples[0][0].agents
+                return [[value / agents for value in values.values()] for values in ground.values]
+            if ground.pulls:
+                raise SampleError("labels make different numbers of pulls, and no curve is stored; ask of: reward.")
         return [metric_values(one, self.of) for one in samples]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.planner import Variant
 from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.store.store import Series
 from coband.simulator.scenario_errors import RequestError
 
 AXES = {"turns": 0, "turns_per_agent": 0, "times": 1, "scalars": 3}
@@ -57,17 +58,9 @@ class Sample:
         index = np.searchsorted(across, places, side="right") - 1
         return np.where(index >= 0, heights[np.maximum(index, 0)], 0.0)
 
-    def at_pulls(self, pulls: float, of: str) -> float:
-        """Regret or scalars after so many pulls, on a line between stored points.
-
-        Raises:
-            SampleError: no curve is stored.
-        """
-        if not len(self.series):
-            raise SampleError("labels make different numbers of pulls, and no curve is stored; ask of: reward.")
-        rows = np.asarray(self.series, dtype=np.float64)
-        heights = np.interp(pulls, [0.0, *rows[:, AXES["turns"]]], [0.0, *rows[:, HEIGHTS[of]]])
-        return float(heights) / self._unit(of)
+    def curves(self, replication: int) -> Series:
+        """Its curves, as a store has them."""
+        return Series(replication, *np.asarray(self.series, dtype=np.float64).reshape(-1, 4).T)
 
     def end(self, against: str) -> float:
         return float(self.series[-1][AXES[against]]) / self._unit(against) if len(self.series) else 0.0

@@ -11,6 +11,7 @@ from coband.simulator.analysis.frontier import objectives
 from coband.simulator.analysis.frontier.finalists import choices
 from coband.simulator.analysis.frontier.space import Space
 from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.footing import judged
 from coband.simulator.experiments.runs.planner import FRESH, TUNING, Tally, Variant
 from coband.simulator.experiments.runs.results import Failure, Results, Spread
 from coband.simulator.experiments.runs.study import Study
@@ -33,6 +34,7 @@ def summary(
     """
     report = results.report(search.name, entries(search, tally), failures)
     points = _points(search, chosen, tally)
+    finalists = tally.sides(tally.chosen, FRESH).values()
     report["frontier"] = {
         "objectives": [{"name": metric.name, "better": metric.better} for metric in chosen],
         "searched": {
@@ -43,6 +45,7 @@ def summary(
             {**_named(variant), "search": _estimates(chosen, tally, variant, TUNING)} for variant in search.variants
         ],
         "points": points,
+        "judged": [judged(one.name, finalists, tally.stops_itself) for one in chosen],
         "choices": choices(points, chosen),
     }
     return report
@@ -78,6 +81,7 @@ def _points(search: Study, chosen: Sequence[Metric], tally: Tally) -> list[dict[
                 "verdict": None if stands is None else stands.verdict,
                 "best_mean": None if stands is None else stands.best_mean,
                 "beaten_by": None if beater is None else variants[ready[beater]].label,
+                "pulls": estimated(results.numbers("turns", tally.records(variant.number, FRESH)), None),
                 "fresh": _estimates(chosen, tally, variant, FRESH),
                 "search": _estimates(chosen, tally, variant, TUNING),
             }

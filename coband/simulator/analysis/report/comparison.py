@@ -35,6 +35,7 @@ class Difference:
     Attributes:
         strict_level: the Bonferroni level, at which the intervals of all pairs hold together with 95 %.
         turned: whether the contenders are compared in the opposite order, so that numbers change sign only.
+        ground: what the two are compared by among others; None for the two by themselves.
     """
 
     measure: Metric
@@ -42,6 +43,7 @@ class Difference:
     contenders: tuple[Contender, Contender]
     strict_level: float
     turned: bool = False
+    ground: Footing | None = None
 
     @property
     def first(self) -> str:
@@ -153,7 +155,7 @@ class Difference:
     @cached_property
     def footing(self) -> Footing:
         """What the two are compared by."""
-        return footing(self.measure.name, self.contenders, self.comparison.stops_itself)
+        return self.ground or footing(self.measure.name, self.contenders, self.comparison.stops_itself)
 
     @property
     def pulls(self) -> dict[str, float]:
@@ -253,7 +255,11 @@ def ranking(comparison: RunComparison, measure: Metric, found: Sequence[Differen
     best = order[0][1].mean
     leaders = [label for label, estimate in order if abs(estimate.mean - best) <= ROUNDING * abs(best)]
     others = [label for label, _ in order if label not in leaders]
-    between = {frozenset((one.first, one.second)): one for one in found}
+    between = {
+        pair: replace(one, ground=ground.of(*map(rivals.index, one.contenders)))
+        for one in found
+        if not late & (pair := frozenset((one.first, one.second)))
+    }
     undecided = tuple(
         label for label in others if not all(between[frozenset((one, label))].is_certain(one) for one in leaders)
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from coband.simulator.arrays import IntArray
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs.footing import waiting
+from coband.simulator.experiments.runs.footing import Label, waiting
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.experiments.scenario.yaml_nodes import plain
@@ -156,8 +156,7 @@ class Contender:
 
     def values(self, key: str) -> dict[int, float]:
         """Replication -> the number ``key`` of its results, for replications that have it."""
-        numbers = {replication: record.get(key) for replication, record in self.records.items()}
-        return {replication: float(value) for replication, value in numbers.items() if isinstance(value, (int, float))}
+        return Label(list(self.records.values())).values(key)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import JobExecutor
-from coband.simulator.experiments.runs.footing import BEHIND, Label, footing, stops_itself
+from coband.simulator.experiments.runs.footing import BEHIND, Label, choosable, footing, stops_itself
 from coband.simulator.experiments.runs.planner import FIRST_REPLICATION
 from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
 from coband.simulator.experiments.runs.results import Record
@@ -68,10 +68,10 @@ class Candidate(_Part):
 
 
 def eligible(world: World, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that tuning may choose: finished, and with no fewer pulls than others, where pulls are not the aim."""
-    finished = [one for one in candidates if one.mean is not None]
-    most = max((one.pulls or 0.0 for one in finished), default=0.0) if world.error is None else 0.0
-    return [one for one in finished if one.pulls is None or one.pulls >= BEHIND * most]
+    """Those that tuning may choose (`runs.footing.choosable`, on the means that are kept)."""
+    means = [{"replication": 0, "mean": one.mean, "turns": one.pulls} for one in candidates]
+    sides = {number: Label([one]) for number, one in enumerate(means)}
+    return [candidates[number] for number in choosable("mean", sides, lambda: world.error is not None)]
 
 
 class Outcome(_Part):

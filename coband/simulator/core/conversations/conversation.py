@@ -147,6 +147,7 @@ class Conversations:
                     if self._trouble is not None:
                         for source in self._trouble.missed.keys() & question.pending:
                             self.missed(source, self._trouble.missed[source])
+                    self._be_patient(question)
                     break
                 self._close(question)
             else:
@@ -249,6 +250,15 @@ class Conversations:
         if (not question.pending or question.over) and question.conversation.question is question:
             self._close(question)
             self.advance(question.conversation)
+        elif question.conversation.question is question:
+            self._be_patient(question)
+
+    def _be_patient(self, question: Question) -> None:
+        """Bound the wait for those who have not sent by themselves what others have: they may be down for long."""
+        policy = self.node.context.recovery
+        if policy.bounded and not question.message and question.answers and question.limit is None:
+            question.limit, question.needed = policy.patience, 0
+            self.outbox.append((Later(question.limit), Overdue(question=question.number)))
 
     def _close(self, question: Question) -> None:
         """Wait for it no longer. Whom it has answered is told that nothing follows, unless the conversation goes on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -135,7 +135,10 @@ def _contexts(
     count_turns = least if setup.plan.stays is None else lambda: None
     knowledge = world.knowledge() if in_batches(world) else None
     contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
-    closest, policy, delays = ClosestDecision(count), setup.plan.network.retry_policy, setup.plan.delays
+    closest, network, delays = ClosestDecision(count), setup.plan.network, setup.plan.delays
+    patient = network.recovery.patience is not None and setup.plan.faulty
+    own_pace = isinstance(setup.plan.schedule, Phases)  # whose batches last as long as they are
+    policy = replace(network.retry_policy, bounded=patient and not own_pace)
     open_ties = setup.streams.ties if setup.plan.ties == "random" else None
     total_turns = setup.plan.schedule.total_turns(count)
     if algorithm.needs.ends_together:  # without one of its agents it ends, so it counts on all of them

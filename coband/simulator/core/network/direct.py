@@ -83,7 +83,7 @@ class Direct(Local):
             assert isinstance(recipient, Neighbours)
             ledger.peer_copies(message.kind, degrees[origin], sent.scalars, message.round)
             ledger.carry(message, PEER, degrees[origin])
-            sent.seq, sent.id = seq, self._transport.number()
+            sent.seq, sent.id = seq, self._transport.take_number()
             self._opened(recipient.hops).setdefault(origin, []).append(sent)
             counted.append(ledger.scalars)
         rows["event"], rows["peer"] = tr.SEND, tr.EVERYONE
@@ -156,7 +156,7 @@ class Direct(Local):
         run, message = self._run, sent.message
         run.ledger.peer_copies(message.kind, copies, sent.scalars, message.round, senders)
         run.ledger.carry(message, PEER, copies)
-        sent.id = self._transport.number()
+        sent.id = self._transport.take_number()
         detail = None if (describe := self._transport.describe) is None else describe(message)
         sent.seq = run.trace.record_send(
             run.clock.now,

@@ -207,7 +207,8 @@ class EdgeList(RandomGraph):
     kind: Literal["edge_list"]
     file: str
     """One link per line, two node names apart by blanks, a tab, a comma or a semicolon; comments (#, %) and a header
-    are skipped. Or an adjacency matrix, GraphML (.graphml) or Matrix Market (.mtx). Any of them may be compressed."""
+    are skipped. Or a symmetric adjacency matrix (a link is where a number is not 0, whatever it is), also of Matrix
+    Market (.mtx), or GraphML (.graphml). Any of them may be compressed."""
     sample: Literal["breadth_first", "random_walk", "largest_component"] = "random_walk"
     """random_walk: the first nodes that a random walk meets; largest_component: random nodes, one after the other,
     until they hold a connected part of the size; breadth_first: the nodes nearest to a random one, which in a graph

@@ -139,8 +139,8 @@ class Transport:
     def _unsent(self, packet: Packet) -> None:
         self._handler.give_up(packet, packet.send)
 
-    def number(self) -> int:
-        """The number of a send; the copies of a multicast share it."""
+    def take_number(self) -> int:
+        """The number of a new send; the copies of a multicast share it."""
         self._messages += 1
         return self._messages - 1
 

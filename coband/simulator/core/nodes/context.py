@@ -37,7 +37,8 @@ class Recovery(Config):
     """So often, within `patience`, a message is sent again; then its sender goes on without it."""
     patience: float | None = Field(default=None, gt=0)
     """A message on its way is given up after so long, and a node that waits goes on so long after it last noticed that
-    something is missing; null: the transport ends by itself, and nodes wait the longest time between two attempts."""
+    something is missing, or after the first of those who send by themselves has sent (not with the schedule phases);
+    null: the transport ends by itself, and nodes wait the longest time between two attempts."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,14 @@ class RetryPolicy:
         backoff: each further wait is longer by this factor, up to `MOST_BACKOFFS` times.
         attempts: how often a message is sent again.
         patience: how long a node waits for what may come again before it goes on without it.
+        bounded: whether it also bounds the wait for those who do not send by themselves what others have sent.
     """
 
     timeout: float = 1.0
     backoff: float = 2.0
     attempts: int = 12
     patience: float = 128.0
+    bounded: bool = False
 
     def delay(self, tries: int) -> float:
         """Wait before a message is sent again that was sent again so often already."""

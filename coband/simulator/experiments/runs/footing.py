@@ -87,6 +87,11 @@ class Footing:
             return ""
         return " over the whole run" if self.at is None else f" at equal pulls ({self.at:,.0f} on average)"
 
+    def of(self, *places: int) -> Footing:
+        """The same of some of the labels, still at the pulls of all."""
+        pulls = tuple(self.pulls[place] for place in places if self.pulls)
+        return Footing(tuple(self.values[place] for place in places), pulls, self.at)
+
     def behind(self, first: int, second: int) -> bool:
         """Whether the first makes fewer pulls than the second, so that it is not better for less of anything."""
         return bool(self.pulls) and self.pulls[first] < BEHIND * self.pulls[second]
@@ -133,6 +138,16 @@ def choosable(key: str, sides: Mapping[int, Side], stops: Callable[[], bool]) ->
     numbers = range(len(left))
     behind = [key not in CURVES and any(found.behind(one, other) for other in numbers) for one in numbers]
     return {number: one for number, one, out in zip(left, found.values, behind, strict=True) if not out}
+
+
+def judged(key: str, sides: Iterable[Side], stops: Callable[[], bool]) -> str:
+    """By what `choosable` chooses, in words; empty where all make as many pulls."""
+    ready = [one for one in sides if one.values("turns")]
+    if not footing("turns", ready, stops).pulls:
+        return ""
+    if key not in CURVES:
+        return f"{key} over the whole run (there is no curve of it), without those that make fewer pulls than others"
+    return f"{key} {'over the whole run' if key in AT_THE_END else 'at equal pulls'}"
 
 
 def stops_itself(problem: object) -> bool:

@@ -59,7 +59,10 @@ class Entry(TypedDict):
 
 
 class Best(TypedDict):
-    """The best parameters of an algorithm in a context; None where no candidate finished."""
+    """The best parameters of an algorithm in a context; None where no candidate finished.
+
+    ``pulls`` are of fresh seeds; ``judged`` says by what candidates were compared that make different numbers of them.
+    """
 
     entry: str
     on: str
@@ -69,6 +72,8 @@ class Best(TypedDict):
     chosen: dict[str, str] | None
     tuning: Spread | None
     fresh: Spread | None
+    pulls: NotRequired[Spread | None]
+    judged: NotRequired[str]
 
 
 class Broken(TypedDict):

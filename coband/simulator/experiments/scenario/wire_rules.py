@@ -28,7 +28,7 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
     known = list(dict.fromkeys(one for one in algorithms if one is not None))
     sent = list(dict.fromkeys(size.message for one in known for size in one.messages))
     complete = None not in algorithms
-    if "messages" in valid and not valid["messages"].plain:
+    if "messages" in valid:
         yield from _encodings(valid["messages"].encoding, sent, complete)
         yield from _acknowledgements(valid)
     privacy = valid["messages"].privacy if "messages" in valid else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.footing import judged
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.planner import (
     FRESH,
@@ -141,6 +142,8 @@ def _best(study: Study, key: str, tally: Tally, choice: Choice) -> Best:
         "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
         "tuning": tuned if found else None,
         "fresh": fresh if found else None,
+        "pulls": estimated(results.numbers("turns", tally.records(variant.number, FRESH)), None) if found else None,
+        "judged": judged(key, tally.sides(choice.candidates, TUNING).values(), tally.stops_itself),
     }
 
 
