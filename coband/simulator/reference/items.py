@@ -19,9 +19,9 @@ from coband.simulator.experiments.registry.bibliography import library
 from coband.simulator.experiments.registry.catalogue import SOURCES, UnknownNameError, catalogue, content
 from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.document import json_schema
+from coband.simulator.experiments.scenario.explain import TAG_KEYS, Wording
 from coband.simulator.experiments.scenario.files import paths, shipped_scenario
 from coband.simulator.experiments.scenario.wire_rules import stand
-from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import first_paragraph, summary_of
 from coband.simulator.reference.concerns import concerned
