@@ -16,12 +16,12 @@ from coband.simulator.experiments.scenario.gone import key as key_gone
 from coband.simulator.experiments.scenario.gone import kind as kind_gone
 from coband.simulator.experiments.scenario.yaml_nodes import (
     MappingNode,
-    Mark,
     Node,
     ScalarNode,
     child,
     descend,
     given,
+    key_mark,
     plain,
     resolve,
 )
@@ -192,13 +192,6 @@ def unknown_name(root: Node, path: KeyPath, key: str, known: Sequence[str], brok
         what = f"{given(node)} is not a known {key}"
         message = kind_gone(place, name) or f"{what}{did_you_mean(name, known) or ';'} known: {', '.join(known)}"
     return node.mark.problem(place, message)
-
-
-def key_mark(root: Node, path: KeyPath) -> Mark:
-    """The position of the key, or of the list item, at ``path``."""
-    above = descend(root, *path[:-1]) if path else None
-    found = None if above is None else child(above, path[-1])
-    return root.mark if found is None else found[0]
 
 
 @dataclass(frozen=True)

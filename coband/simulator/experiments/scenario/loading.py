@@ -33,7 +33,7 @@ from coband.simulator.experiments.scenario.yaml_nodes import (
     ScalarNode,
     descend,
     given,
-    place_of,
+    key_mark,
     plain,
     read,
     tree,
@@ -119,9 +119,7 @@ class _Sections:
         except ValidationError as error:
             self.problems += self._explainer.explain(error.errors(include_url=False), path, tagged=tagged)
         except OSError as error:
-            self.problems.append(
-                place_of(self._root, str(path[0])).problem(path, f"{error.filename}: {error.strerror}")
-            )
+            self.problems.append(key_mark(self._root, path).problem(path, f"{error.filename}: {error.strerror}"))
         return None
 
     def _problem(self, data: dict[str, Any]) -> Any:
@@ -172,7 +170,7 @@ class Point:
 
     def refusal(self, key: str, message: str) -> ScenarioError:
         """The error that a section of the file cannot be used here."""
-        return place_of(self.root, key).error(message, (key,))
+        return key_mark(self.root, (key,)).error(message, (key,))
 
 
 def mistakes_in(root: Node, registry: Registry, keys: Sequence[str]) -> list[InputProblem]:
