@@ -152,16 +152,17 @@ def with_absolute_paths(node: Node, base: Path, path: KeyPath = ()) -> Node:
     kind = text_at(node, "kind")
     entries = {}
     for key, (mark, value) in node.entries.items():
-        name = value.value if isinstance(value, ScalarNode) else None
-        if not isinstance(name, str):
+        if not isinstance(value, ScalarNode):
             value = with_absolute_paths(value, base, (*path, key))
-        elif _names_file(path, kind, key, name, value.mark) and not name.startswith("~"):
+        elif isinstance(name := value.value, str) and _names_file(path, kind, key, name, value.mark):
             value = replace(value, value=_absolute(name, value.mark, base, kind))
         entries[key] = mark, value
     return replace(node, entries=entries)
 
 
 def _names_file(path: KeyPath, kind: str | None, key: str, name: str, mark: Mark) -> bool:
+    if name.startswith("~"):
+        return False
     if key == "path":
         return path == ("problem",) or (path == ("problem", "data") and mark.line is None)
     return (is_file_key(key) or (key == "function" and ".py:" in name)) and has_field(kind, key)
