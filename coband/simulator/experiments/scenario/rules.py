@@ -18,6 +18,7 @@ from coband.simulator.experiments.scenario.yaml_nodes import (
     MappingNode,
     Node,
     SequenceNode,
+    deepest,
     descend,
     text_at,
 )
@@ -48,10 +49,7 @@ def broken_rules(root: Node, valid: Mapping[str, Any], registry: Registry) -> It
         valid: the sections that are valid when considered alone.
     """
     for path, message in _Rules(root, valid, registry).broken():
-        depth = next(depth for depth in range(len(path), -1, -1) if descend(root, *path[:depth]) is not None)
-        node = descend(root, *path[:depth])
-        assert node is not None
-        yield node.mark.problem(path, message)
+        yield deepest(root, path)[0].mark.problem(path, message)
 
 
 def _strange(agent: int, count: int) -> str:

@@ -88,6 +88,12 @@ def descend(node: Node, *path: str | int) -> Node | None:
     return node
 
 
+def deepest(root: Node, path: KeyPath) -> tuple[Node, KeyPath]:
+    """The deepest node on a path, and the path to it."""
+    depth = next(depth for depth in range(len(path), -1, -1) if descend(root, *path[:depth]) is not None)
+    return descend(root, *path[:depth]) or root, path[:depth]
+
+
 def key_mark(root: Node, path: KeyPath) -> Mark:
     """The position of the key, or of the list item, at a path; that of the root where there is none."""
     above = descend(root, *path[:-1]) if path else None
