@@ -208,19 +208,6 @@ def _one_of(models: list[Any], tag: str) -> Any:
     return models[0] if len(models) == 1 else Annotated[Union[tuple(models)], Field(discriminator=tag)]  # noqa: UP007
 
 
-class _Generator(GenerateJsonSchema):
-    """Generates JSON Schema that, like validation, requires the discriminator of a union's members."""
-
-    def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
-        generated = super().tagged_union_schema(schema)
-        discriminator = schema["discriminator"]
-        for member in generated.get("oneOf", ()) if isinstance(discriminator, str) else ():
-            definition = self.get_schema_from_definitions(member["$ref"]) if "$ref" in member else member
-            if definition is not None and discriminator not in definition.setdefault("required", []):
-                definition["required"].append(discriminator)
-        return generated
-
-
 @lru_cache(maxsize=8)
 def json_schema(registry: Registry) -> JsonSchemaValue:
     """JSON Schema (draft 2020-12) of the scenario files that can name what is registered."""
@@ -228,7 +215,11 @@ def json_schema(registry: Registry) -> JsonSchemaValue:
     entry = _one_of([_entry_model(algorithm) for algorithm in registry.algorithms.values()], "algorithm")
     fields: Any = {"problem": (problem, ...), "algorithms": (GenericAlias(tuple, (entry, ...)), Field(min_length=1))}
     model = create_model("Scenario", __base__=Document, __doc__=Document.__doc__, **fields)
-    schema = model.model_json_schema(mode="validation", schema_generator=_Generator)
+    schema = model.model_json_schema(mode="validation")
+    for part in schema["$defs"].values():  # what names a kind must be there, as validation asks for it
+        tags = [key for key in ("kind", "algorithm") if "const" in part.get("properties", {}).get(key, ())]
+        if further := [key for key in tags if key not in part.get("required", ())]:
+            part["required"] = [*part.get("required", ()), *further]
     names = counted(registry.metrics)
     for name, key in (("Expectation", "count"), ("Tuning", "on"), ("Until", "on")):
         schema["$defs"][name]["properties"][key]["enum"] = names

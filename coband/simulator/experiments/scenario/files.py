@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -258,20 +259,14 @@ def shipped_scenario(name: str) -> ShippedScenario:
     """
     path = paths()[name]
     text = path.read_text(encoding="utf-8")
-    return ShippedScenario(name, path, tuple(_header(text)), _data(yaml.load(text, LOADER)))
+    comment = takewhile(lambda line: line.startswith("#"), text.splitlines())
+    header = tuple(line.removeprefix("#").removeprefix(" ").rstrip() for line in comment)
+    return ShippedScenario(name, path, header, _data(yaml.load(text, LOADER)))
 
 
 def shipped_scenarios() -> list[ShippedScenario]:
     """All shipped scenarios, in the order of their names."""
     return [shipped_scenario(name) for name in paths()]
-
-
-def _header(text: str) -> Iterator[str]:
-    """Yield the lines of the comment at the top of a file."""
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            return
-        yield line.removeprefix("#").removeprefix(" ").rstrip()
 
 
 def _data(document: Mapping[str, Any]) -> str | None:
