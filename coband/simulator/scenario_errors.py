@@ -28,7 +28,6 @@ class InputProblem:
         line, column: counted from 1; None if there is no position in a file.
         key: key path such as ``algorithms[0].alpha``; empty for the document itself.
         message: what was given, what is allowed, what to do.
-        fitting: what else fits the scenario, a sentence that is printed after the message.
     """
 
     file: str
@@ -36,12 +35,10 @@ class InputProblem:
     column: int | None
     key: str
     message: str
-    fitting: str = ""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}:{self.column}"
-        said = f"{self.message}. {self.fitting}" if self.fitting else self.message
-        return ": ".join(part for part in (place, self.key, said) if part)
+        return ": ".join(part for part in (place, self.key, self.message) if part)
 
 
 class ScenarioError(Exception):

@@ -11,7 +11,7 @@ from typing import Any
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import json_schema
-from coband.simulator.experiments.scenario.wording import TAG_KEYS, tags_of
+from coband.simulator.experiments.scenario.explain import TAG_KEYS, tags_of
 
 Schema = Mapping[str, Any]
 Path = tuple[str, ...]

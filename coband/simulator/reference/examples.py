@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from coband.simulator.experiments.scenario.wording import TAG_KEYS
+from coband.simulator.experiments.scenario.explain import TAG_KEYS
 from coband.simulator.reference.entries import ROOT, Entry, Index, Schema
 
 ALONE = {

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.scenario.explain import Explainer
+from coband.simulator.experiments.scenario.explain import Explainer, Wording
 from coband.simulator.experiments.scenario.loading import load, loads
-from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.scenario_errors import ScenarioError
 from tests.every import every

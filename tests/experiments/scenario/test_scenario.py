@@ -89,6 +89,7 @@ def test_a_scenario_with_expectations_can_be_pickled() -> None:
 
 def test_resolved_has_every_default() -> None:
     resolved = good().resolved()
+    assert json.loads(json.dumps(resolved)) == resolved
     again = resolved["network"]["retransmission"]
     assert again == {"timeout": None, "backoff": 2.0, "max_timeout": None, "max_attempts": 1000}
     kernel = {"gamma": 1.0, "length_scale": None, "columns": None, "kind": "gaussian"}

@@ -13,9 +13,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import JsonSchemaValue
 
 from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Paper, PlacedClaim
-from coband.simulator.experiments.scenario.explain import Explainer
+from coband.simulator.experiments.scenario.explain import Explainer, Wording
 from coband.simulator.experiments.scenario.files import CLAIMS, FOLDER, read_scenario
-from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import plain, read
 from coband.simulator.scenario_errors import RequestError, ScenarioError
 

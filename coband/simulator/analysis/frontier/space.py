@@ -11,8 +11,7 @@ from pathlib import Path
 from coband.simulator.analysis.frontier.ranges import Between, Listed, Range, parse
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.planner import Parameter, Variant
-from coband.simulator.experiments.scenario.files import with_absolute_paths
-from coband.simulator.experiments.scenario.loading import Validation
+from coband.simulator.experiments.scenario.loading import validated
 from coband.simulator.experiments.scenario.overrides import items_named, set_value, steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import (
@@ -213,7 +212,7 @@ class Candidates:
         root = self._root
         for one, value in zip(space.dimensions, point, strict=True):
             root = set_value(root, list(one.steps), value.node, one.mark, self._registry.takes)
-        return Validation(with_absolute_paths(root, self._base), self._registry, []).scenario(self._base)
+        return validated(root, self._base, self._registry).scenario
 
     def new(self, space: Space, point: Point) -> Variant | None:
         """The next variant; None where the values do not go together."""

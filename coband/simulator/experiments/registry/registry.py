@@ -104,12 +104,10 @@ class Registry:
 
 @lru_cache(maxsize=32)
 def only(registry: Registry, algorithms: frozenset[str], problem: str) -> Registry:
-    """The registry with these algorithms and this problem alone.
-
-    Raises:
-        KeyError: one of them is not known.
-    """
-    return Registry({name: registry.algorithms[name] for name in algorithms}, {problem: registry.problems[problem]})
+    """The registry with these algorithms and this problem alone; with all of a sort of which it does not know one."""
+    known = algorithms and all(name in registry.algorithms for name in algorithms)
+    found = {name: registry.algorithms[name] for name in sorted(algorithms)} if known else registry.algorithms
+    return Registry(found, {problem: registry.problems[problem]} if problem in registry.problems else registry.problems)
 
 
 @lru_cache(maxsize=1)

@@ -28,7 +28,7 @@ from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, descend
+from coband.simulator.experiments.scenario.yaml_nodes import deepest
 from coband.simulator.problems.problem import DataError
 from coband.simulator.problems.world import InstanceError
 from coband.simulator.scenario_errors import RAISED, BrokenOff, InputProblem, KeyPath
@@ -80,7 +80,8 @@ def preflight(file: Path | ScenarioText, settings: tuple[str, ...], study: Study
         refused += _refusals(variant.scenario, variant.entry, study, tried, found)
     if refused:
         root, _ = read_document(read_scenario(file)[0], str(file), settings, Registry.installed())
-        found.problems += dict.fromkeys(_located(root, path, message) for path, message in refused)
+        places = [(*deepest(root, path), message) for path, message in refused]
+        found.problems += dict.fromkeys(node.mark.problem(path, message) for node, path, message in places)
     if len(study.variants) > MOST_VARIANTS:
         found.left_out.append(f"only the first {MOST_VARIANTS} of {len(study.variants)} variants were tried")
     return found
@@ -160,11 +161,3 @@ def _look_at_files(scenario: Scenario) -> None:
         raise LeftOut(f"only {words} were read; agents and server were not made")
     if topology is not None and agents > MOST_AGENTS_ON_A_GRAPH:
         raise LeftOut(f"the graph of {agents:,} agents was not drawn; agents were not made")
-
-
-def _located(root: MappingNode, path: KeyPath, message: str) -> InputProblem:
-    """A problem at the deepest part of a path that the file has."""
-    depth = next(depth for depth in range(len(path), -1, -1) if descend(root, *path[:depth]) is not None)
-    node = descend(root, *path[:depth])
-    assert node is not None
-    return node.mark.problem(path[:depth], message)

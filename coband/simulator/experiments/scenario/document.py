@@ -8,7 +8,6 @@ from types import GenericAlias
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BaseModel, Field, create_model, model_validator
-from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from coband.simulator.core.algorithm import Algorithm
@@ -21,6 +20,7 @@ from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.footing import CURVES
+from coband.simulator.metrics import Metric
 from coband.simulator.scenario_errors import quoted
 
 
@@ -129,6 +129,11 @@ def one_line(label: str) -> str:
     return label
 
 
+def counted(metrics: Mapping[str, Metric]) -> list[str]:
+    """The names of metrics that a result has as one number."""
+    return [name for name, metric in metrics.items() if metric.aggregate is not None]
+
+
 class AlgorithmEntry(Config):
     """The keys that every entry of ``algorithms`` has in addition to the algorithm's own parameters."""
 
@@ -141,7 +146,11 @@ class AlgorithmEntry(Config):
     stream of the agent's own; first: the one with the lowest index."""
 
 
-class _Document(Config):
+_Values = Annotated[list[Any], Field(min_length=1)] | Annotated[dict[str, Any], Field(min_length=1)]
+_Axes = Annotated[dict[str, _Values], Field(min_length=1)]
+
+
+class Document(Config):
     """A comparison of algorithms on the same arms and the same noise."""
 
     schema_version: Literal[1] = 1
@@ -166,78 +175,32 @@ class _Document(Config):
     """What is done to messages on their way, and how their bits are counted."""
     adversaries: tuple[Adversary, ...] = ()
     """Agents that do not send what their protocol says."""
-
-
-_ALGORITHMS = "The algorithms to compare; all entries have the same arms, noise and seeds."
-_LEVELS: Mapping[str, Any] = {
-    "trace": (
-        Literal["off", "protocol", "full"],
-        Field(default="protocol", description="protocol: every event; full: also the contents of messages; off: none."),
-    ),
-    "checks": (
-        Literal["cheap", "full"],
-        Field(
-            default="cheap",
-            description="cheap: invariants; full: also a twin of every node that must do the same.",
-        ),
-    ),
-    "share": (
-        bool,
-        Field(default=True, description="Cache computations that several nodes repeat; it never changes results."),
-    ),
-}
-
-
-_Values = Annotated[list[Any], Field(min_length=1)] | Annotated[dict[str, Any], Field(min_length=1)]
-_Axes = Annotated[dict[str, _Values], Field(min_length=1)]
-_SWEEP_SECTIONS: Mapping[str, Any] = {
-    "grid": (
-        _Axes | None,
-        Field(default=None, description="For coband sweep: key path -> values, a list or {label: value}; all pairs."),
-    ),
-    "zip": (
-        _Axes | Annotated[list[_Axes], Field(min_length=1)] | None,
-        Field(
-            default=None, description="For coband sweep: key path -> values that change together; a list for several."
-        ),
-    ),
-    "tuning": (Tuning | None, Field(default=None, description="For coband sweep: choose the best parameters.")),
-    "until": (Until | None, Field(default=None, description="Replications go on until a mean is known.")),
-}
-FIXED: Mapping[str, FieldInfo] = create_model(
-    "Fixed", __base__=_Document, **_LEVELS, grid=_SWEEP_SECTIONS["grid"], zip=_SWEEP_SECTIONS["zip"]
-).model_fields
-"""The sections that are the same whatever is registered."""
-_EXPECTED = "Counts that ``coband check`` verifies."
-SWEEP_SECTIONS: tuple[str, ...] = tuple(_SWEEP_SECTIONS)
-"""The sections of a scenario file that only sweeps use."""
+    problem: dict[str, Any]
+    """The bandit problem: arms, rewards and noise."""
+    algorithms: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)]
+    """The algorithms to compare; all entries have the same arms, noise and seeds."""
+    expect: tuple[Expectation, ...] = ()
+    """Counts that ``coband check`` verifies."""
+    trace: Literal["off", "protocol", "full"] = "protocol"
+    """protocol: every event; full: also the contents of messages; off: none."""
+    checks: Literal["cheap", "full"] = "cheap"
+    """cheap: invariants; full: also a twin of every node that must do the same."""
+    share: bool = True
+    """Cache computations that several nodes repeat; it never changes results."""
+    grid: _Axes | None = None
+    """For coband sweep: key path -> values, a list or {label: value}; all pairs."""
+    zip: _Axes | Annotated[list[_Axes], Field(min_length=1)] | None = None
+    """For coband sweep: key path -> values that change together; a list for several."""
+    tuning: Tuning | None = None
+    """For coband sweep: choose the best parameters."""
+    until: Until | None = None
+    """Replications go on until a mean is known."""
 
 
 def _entry_model(algorithm: Algorithm) -> type[BaseModel]:
     fields: Any = {"algorithm": (Literal[algorithm.name], Field(description=algorithm.summary))}
-    return create_model(
-        algorithm.name,
-        __base__=(algorithm.config, AlgorithmEntry),
-        __doc__=f"{algorithm.summary}\n\n{algorithm.reference}",
-        **fields,
-    )
-
-
-def _of_metrics(registry: Registry) -> dict[str, Any]:
-    """The sections that refer to numbers of a result; the allowed names are the registered metrics."""
-    names: Any = Literal[tuple(name for name, metric in registry.metrics.items() if metric.aggregate is not None)]
-
-    def restricted(model: type[Config], key: str) -> Any:
-        """The model with the registry's names; values are instances of ``model`` itself, which can be pickled."""
-        fields: Any = {key: (names, model.model_fields[key])}
-        narrow = create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
-        return Annotated[narrow, AfterValidator(lambda found: model.model_construct(**dict(found)))]
-
-    expectations = GenericAlias(tuple, (restricted(Expectation, "count"), ...))
-    sections: dict[str, Any] = {"expect": (expectations, Field(default=(), description=_EXPECTED))}
-    for key, model in (("tuning", Tuning), ("until", Until)):
-        sections[key] = (restricted(model, "on") | None, _SWEEP_SECTIONS[key][1])
-    return sections
+    text = f"{algorithm.summary}\n\n{algorithm.reference}"
+    return create_model(algorithm.name, __base__=(algorithm.config, AlgorithmEntry), __doc__=text, **fields)
 
 
 def _one_of(models: list[Any], tag: str) -> Any:
@@ -245,40 +208,21 @@ def _one_of(models: list[Any], tag: str) -> Any:
     return models[0] if len(models) == 1 else Annotated[Union[tuple(models)], Field(discriminator=tag)]  # noqa: UP007
 
 
-@lru_cache(maxsize=32)
-def document_model(registry: Registry) -> type[BaseModel]:
-    """The model of a scenario file with the registered problems and algorithms."""
-    problem = _one_of([entry.config for entry in registry.problems.values()], "kind")
-    entry = _one_of([_entry_model(algorithm) for algorithm in registry.algorithms.values()], "algorithm")
-    speaking = _of_metrics(registry)
-    fields: Any = {
-        "problem": (problem, Field(description="The bandit problem: arms, rewards and noise.")),
-        "algorithms": (GenericAlias(tuple, (entry, ...)), Field(min_length=1, description=_ALGORITHMS)),
-        "expect": speaking["expect"],
-        **_LEVELS,
-        **_SWEEP_SECTIONS,
-        **speaking,
-    }
-    return create_model("Scenario", __base__=_Document, __doc__=_Document.__doc__, **fields)
-
-
-class _Generator(GenerateJsonSchema):
-    """Generates JSON Schema that, like validation, requires the discriminator of a union's members."""
-
-    def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
-        generated = super().tagged_union_schema(schema)
-        discriminator = schema["discriminator"]
-        for member in generated.get("oneOf", ()) if isinstance(discriminator, str) else ():
-            definition = self.get_schema_from_definitions(member["$ref"]) if "$ref" in member else member
-            if definition is not None and discriminator not in definition.setdefault("required", []):
-                definition["required"].append(discriminator)
-        return generated
-
-
 @lru_cache(maxsize=8)
 def json_schema(registry: Registry) -> JsonSchemaValue:
-    """JSON Schema (draft 2020-12) of scenario files."""
-    schema = document_model(registry).model_json_schema(mode="validation", schema_generator=_Generator)
+    """JSON Schema (draft 2020-12) of the scenario files that can name what is registered."""
+    problem = _one_of([entry.config for entry in registry.problems.values()], "kind")
+    entry = _one_of([_entry_model(algorithm) for algorithm in registry.algorithms.values()], "algorithm")
+    fields: Any = {"problem": (problem, ...), "algorithms": (GenericAlias(tuple, (entry, ...)), Field(min_length=1))}
+    model = create_model("Scenario", __base__=Document, __doc__=Document.__doc__, **fields)
+    schema = model.model_json_schema(mode="validation")
+    for part in schema["$defs"].values():  # what names a kind must be there, as validation asks for it
+        tags = [key for key in ("kind", "algorithm") if "const" in part.get("properties", {}).get(key, ())]
+        if further := [key for key in tags if key not in part.get("required", ())]:
+            part["required"] = [*part.get("required", ()), *further]
+    names = counted(registry.metrics)
+    for name, key in (("Expectation", "count"), ("Tuning", "on"), ("Until", "on")):
+        schema["$defs"][name]["properties"][key]["enum"] = names
     return {
         "$schema": GenerateJsonSchema.schema_dialect,
         "title": "coband scenario",

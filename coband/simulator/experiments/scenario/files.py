@@ -7,8 +7,9 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,8 +17,9 @@ from typing import Any
 import yaml
 
 from coband.simulator.experiments.registry.registry import Registry, has_field
-from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, descend
+from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, text_at
 from coband.simulator.problems.problem import Problem
+from coband.simulator.scenario_errors import KeyPath
 
 
 def write(problems: Iterable[tuple[Problem, Path]], folder: Path) -> None:
@@ -134,7 +136,7 @@ def _similar_shipped(path: Path) -> str:
     return ", and no scenario of that name comes with coband; `coband list scenarios` shows those that do"
 
 
-def with_absolute_paths(root: Node, base: Path) -> Node:
+def with_absolute_paths(node: Node, base: Path, path: KeyPath = ()) -> Node:
     """Make relative file names in the tree independent of the working directory.
 
     A name in a scenario file is relative to that file, a name in ``--set`` to the working directory. Names of files of
@@ -142,14 +144,29 @@ def with_absolute_paths(root: Node, base: Path) -> Node:
     relative to the scenario, since `Problem.build` receives the scenario's directory. A published file, such as a
     graph's, that is not there is looked for in the directory of downloads and in its folders.
     """
-    root = _with_files_of_kinds(root, base)
-    table = descend(root, "problem", "path")
-    if isinstance(table, ScalarNode):
-        root = _replaced(root, ("problem", "path"), _joined(table, base))
-    data = descend(root, "problem", "data", "path")
-    if isinstance(data, ScalarNode) and isinstance(data.value, str) and data.mark.line is None:
-        root = _replaced(root, ("problem", "data", "path"), _joined(data, base))
-    return root
+    if isinstance(node, SequenceNode):
+        return replace(
+            node, items=tuple(with_absolute_paths(one, base, (*path, n)) for n, one in enumerate(node.items))
+        )
+    if not isinstance(node, MappingNode):
+        return node
+    kind = text_at(node, "kind")
+    entries = {}
+    for key, (mark, value) in node.entries.items():
+        if not isinstance(value, ScalarNode):
+            value = with_absolute_paths(value, base, (*path, key))
+        elif isinstance(name := value.value, str) and _names_file(path, kind, key, name, value.mark):
+            value = replace(value, value=_absolute(name, value.mark, base, kind))
+        entries[key] = mark, value
+    return replace(node, entries=entries)
+
+
+def _names_file(path: KeyPath, kind: str | None, key: str, name: str, mark: Mark) -> bool:
+    if name.startswith("~"):
+        return False
+    if key == "path":
+        return path == ("problem",) or (path == ("problem", "data") and mark.line is None)
+    return (is_file_key(key) or (key == "function" and ".py:" in name)) and has_field(kind, key)
 
 
 def is_file_key(key: str) -> bool:
@@ -157,57 +174,23 @@ def is_file_key(key: str) -> bool:
     return key == "file" or key.endswith("_file")
 
 
-def _with_files_of_kinds(node: Node, base: Path) -> Node:
-    if isinstance(node, SequenceNode):
-        return SequenceNode(node.mark, tuple(_with_files_of_kinds(item, base) for item in node.items))
-    if not isinstance(node, MappingNode):
-        return node
-    kind, function = (descend(node, key) for key in ("kind", "function"))
-    name = kind.value if isinstance(kind, ScalarNode) else None
-    for key in [key for key in node.entries if is_file_key(key) and has_field(name, key)]:
-        if isinstance(file := descend(node, key), ScalarNode):
-            found = _joined(file, base)
-            node = _replaced(node, (key,), _downloaded(found) if name in PUBLIC else found)
-            assert isinstance(node, MappingNode)
-    if isinstance(function, ScalarNode) and ".py:" in str(function.value) and has_field(name, "function"):
-        return _replaced(node, ("function",), _joined(function, base))
-    entries = {key: (mark, _with_files_of_kinds(value, base)) for key, (mark, value) in node.entries.items()}
-    return MappingNode(node.mark, entries)
-
-
-def _joined(file: ScalarNode, base: Path) -> ScalarNode:
-    if not isinstance(file.value, str) or file.value.startswith("~"):
-        return file
+def _absolute(name: str, mark: Mark, base: Path, kind: str | None) -> str:
     try:
-        os.fsencode(file.value)
+        os.fsencode(name)
     except UnicodeEncodeError:
-        text = f"the locale of this process has no name for {file.value!r}: set LC_ALL=C.UTF-8, or rename the file"
-        raise file.mark.error(text) from None
-    if any(letter < " " for letter in file.value):
-        text = f"{file.value!r} is not a file name; in double quotes \\ begins a special character: use single quotes"
-        raise file.mark.error(text)
-    start = Path.cwd() if file.mark.line is None else base
-    return ScalarNode(file.mark, str(start / file.value), file.text)
-
-
-def _downloaded(file: ScalarNode) -> ScalarNode:
-    """The file of this name in the directory of downloads, if there is none where the scenario says."""
-    path = Path(str(file.value))
-    if not path.name or path.exists():
-        return file
+        text = f"the locale of this process has no name for {name!r}: set LC_ALL=C.UTF-8, or rename the file"
+        raise mark.error(text) from None
+    if any(letter < " " for letter in name):
+        text = f"{name!r} is not a file name; in double quotes \\ begins a special character: use single quotes"
+        raise mark.error(text)
+    file = (Path.cwd() if mark.line is None else base) / name
+    if kind not in PUBLIC or not file.name or file.exists():
+        return str(file)
     from coband.simulator.problems.datasets import data_directory  # few scenarios have data
 
     directory = data_directory()
-    found = [one for one in (directory / path.name, *sorted(directory.glob(f"*/{path.name}"))) if one.is_file()]
-    return ScalarNode(file.mark, str(found[0]), file.text) if found else file
-
-
-def _replaced(node: Node, path: tuple[str, ...], value: Node) -> Node:
-    if not path:
-        return value
-    assert isinstance(node, MappingNode)
-    mark, old = node.entries[path[0]]
-    return MappingNode(node.mark, {**node.entries, path[0]: (mark, _replaced(old, path[1:], value))})
+    downloads = (directory / file.name, *sorted(directory.glob(f"*/{file.name}")))
+    return str(next((one for one in downloads if one.is_file()), file))
 
 
 SUFFIX = ".yaml"
@@ -276,20 +259,14 @@ def shipped_scenario(name: str) -> ShippedScenario:
     """
     path = paths()[name]
     text = path.read_text(encoding="utf-8")
-    return ShippedScenario(name, path, tuple(_header(text)), _data(yaml.load(text, LOADER)))
+    comment = takewhile(lambda line: line.startswith("#"), text.splitlines())
+    header = tuple(line.removeprefix("#").removeprefix(" ").rstrip() for line in comment)
+    return ShippedScenario(name, path, header, _data(yaml.load(text, LOADER)))
 
 
 def shipped_scenarios() -> list[ShippedScenario]:
     """All shipped scenarios, in the order of their names."""
     return [shipped_scenario(name) for name in paths()]
-
-
-def _header(text: str) -> Iterator[str]:
-    """Yield the lines of the comment at the top of a file."""
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            return
-        yield line.removeprefix("#").removeprefix(" ").rstrip()
 
 
 def _data(document: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -16,11 +16,10 @@ from coband.simulator.core.nodes.graphs import GraphError
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.registry.registry import RESERVED, Registry, only
 from coband.simulator.experiments.scenario.document import (
-    FIXED,
-    SWEEP_SECTIONS,
+    AlgorithmEntry,
+    Document,
     Tuning,
     Until,
-    document_model,
     json_schema,
 )
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
@@ -34,161 +33,125 @@ from coband.simulator.experiments.scenario.yaml_nodes import (
     ScalarNode,
     descend,
     given,
-    place_of,
+    key_mark,
     plain,
     read,
     tree,
 )
 from coband.simulator.experiments.sweep.grid import Grid, split
-from coband.simulator.plugins.kinds import is_false_alarm, validated_strictly
+from coband.simulator.plugins.kinds import adapter, validated_strictly
 from coband.simulator.problems.problem import DataError
 from coband.simulator.problems.world import InstanceError
-from coband.simulator.scenario_errors import InputProblem, ScenarioError
+from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.scenario.explain import Explainer
 
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-@lru_cache(maxsize=256)
-def _adapter(registry: Registry | None, key: str) -> TypeAdapter[Any]:
-    """The validator of one section, so that a mistake in one section does not hide the mistakes of others.
-
-    Args:
-        registry: what the section can name; None if it is one of `FIXED`.
-    """
-    info = FIXED[key] if registry is None else document_model(registry).model_fields[key]
-    section: Any = Annotated[info.annotation, info]
-    if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
-        info.annotation.model_rebuild()  # once, as the scenario is also written with it
-    return TypeAdapter(section)
-
-
-def _section(registry: Registry, key: str, data: Any) -> Any:
-    """Validate one section strictly: numbers, text and booleans are not converted into each other.
-
-    Raises:
-        ValidationError: the section is invalid.
-    """
-    return validated_strictly(_adapter(None if key in FIXED else registry, key), json.dumps(data))
-
-
-class Validation:
-    """The validation of one document.
-
-    Attributes:
-        sweep_sections: after `scenario`, the validated sections that only sweeps use.
-    """
-
-    def __init__(self, root: Node, registry: Registry, problems: list[InputProblem]) -> None:
-        self._root, self._registry, self._problems = root, registry, problems
-        self.sweep_sections: dict[str, Any] = {}
-
-    @cached_property
-    def _explainer(self) -> Explainer:
-        from coband.simulator.experiments.scenario.explain import Explainer  # valid documents do without
-        from coband.simulator.experiments.scenario.wording import Wording
-
-        return Explainer(self._root, Wording(json_schema(self._registry)), self._registry.broken)
-
-    def scenario(self, base: Path) -> Scenario:
-        """Validate the document.
-
-        Raises:
-            ScenarioError: the document is invalid; the error lists every mistake.
-        """
-        valid = self._valid_sections()
-        self._problems += broken_rules(self._root, valid, self._registry)
-        if self._problems:
-            raise ScenarioError(self._problems)
-        self.sweep_sections = {key: valid.pop(key) for key in SWEEP_SECTIONS}
-        entries = tuple(map(self._entry, valid.pop("algorithms"), plain(self._root)["algorithms"]))
-        return Scenario(**valid, algorithms=entries, base=base)
-
-    def shapes(self, keys: Sequence[str]) -> list[InputProblem]:
-        """Validate single sections, if they exist, and return the mistakes found so far."""
-        data = plain(self._root)
-        for key in keys:
-            if key in data:
-                self._section(key, data[key], {})
-        return self._problems
-
-    def _valid_sections(self) -> dict[str, Any]:
-        found = self._without_mistakes()
-        if found is not None:
-            return found
-        data, valid = plain(self._root), dict[str, Any]()
-        known = document_model(self._registry).model_fields
-        self._problems += [self._explainer.unknown_key((key,)) for key in data if key not in known]
-        for key, info in known.items():
-            if key in data:
-                self._section(key, data[key], valid)
-            elif info.is_required():
-                self._problems.append(self._explainer.missing((), key))
-            else:
-                valid[key] = info.get_default(call_default_factory=True)
-        return valid
-
-    def _without_mistakes(self) -> dict[str, Any] | None:
-        """The sections of a document in which each is valid; None of another one.
-
-        Only the models of the algorithms and of the problem that the document names are built. To explain mistakes,
-        all are needed.
-        """
-        data = plain(self._root)
-        try:
-            names = frozenset(str(entry["algorithm"]) for entry in data["algorithms"])
-            registry = only(self._registry, names, str(data["problem"]["kind"]))
-            known = document_model(registry).model_fields
-            if not known.keys() >= data.keys():
-                return None
-            given = {key: _section(registry, key, value) for key, value in data.items()}
-            missing = {key: info.get_default(call_default_factory=True) for key, info in known.items()}
-        except (KeyError, TypeError, ValidationError, OSError):
-            return None
-        return {**missing, **given} if all(key in given or not known[key].is_required() for key in known) else None
-
-    def _section(self, key: str, data: Any, valid: dict[str, Any]) -> None:
-        try:
-            valid[key] = _section(self._registry, key, data)
-        except ValidationError as error:
-            mistakes = error.errors(include_url=False)
-            real = [item for item in mistakes if not is_false_alarm(item)]
-            self._problems += self._explainer.explain(real or mistakes, (key,))
-        except OSError as error:
-            mark = place_of(self._root, key)
-            self._problems.append(mark.problem((key,), f"{error.filename}: {error.strerror}"))
-
-    def _entry(self, entry: Any, data: dict[str, Any]) -> ScenarioEntry:
-        algorithm = self._registry.algorithms[entry.algorithm]
-        parameters = {key: value for key, value in data.items() if key not in RESERVED}
-        config = part_of(entry, algorithm.config, parameters)
-        return ScenarioEntry(algorithm, entry.label or algorithm.name, config, entry.ties)
-
-
-def part_of(entry: BaseModel, model: type[Model], data: Mapping[str, Any]) -> Model:
-    """The parameters in a validated entry of a scenario, as an instance of the algorithm's own model.
-
-    No validator is built for coband's own models, whose fields the entry has validated already.
-
-    Args:
-        entry: an instance of a model that is derived from the algorithm's, and has more fields.
-        model: the algorithm's.
-        data: what the scenario says of the fields of ``model``; another package's model reads it itself.
-    """
-    if not model.__module__.startswith("coband."):
-        return model.model_validate_json(json.dumps(data))
-    values = {name: getattr(entry, name) for name in model.model_fields}
-    return model.model_construct(entry.model_fields_set & values.keys(), **values)
-
-
-KEY = "schema_version"
 CURRENT = 1
 """The newest form of scenario files that this coband reads; `docs/stability.md` says when it grows."""
 BAD_INPUT: tuple[type[Exception], ...] = (ScenarioError, DataError, GraphError, InstanceError, UnsupportedScenario)
 """Errors in the user's input; their text says how to correct it."""
+
+
+@lru_cache(maxsize=64)
+def _reader(key: str) -> TypeAdapter[Any]:
+    """What validates one section, so that a mistake in one section does not hide those of others."""
+    info = Document.model_fields[key]
+    if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+        info.annotation.model_rebuild()  # once, as the scenario is also written with it
+    section: Any = Annotated[info.annotation, info]
+    return TypeAdapter(section)
+
+
+class _Sections:
+    """The sections of a document, validated one by one.
+
+    Attributes:
+        valid: those that are valid when considered alone.
+        problems: the mistakes in the others.
+    """
+
+    def __init__(self, root: Node, registry: Registry) -> None:
+        self._root, self._registry, self._data = root, registry, plain(root)
+        self.valid: dict[str, Any] = {}
+        self.problems: list[InputProblem] = []
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        from coband.simulator.experiments.scenario.explain import Explainer, Wording  # valid documents do without
+
+        entries, problem = (self._data.get(key) for key in ("algorithms", "problem"))
+        names = [_named(one, "algorithm") for one in entries] if isinstance(entries, list) else []
+
+        def wording(kind: str) -> Wording:
+            return Wording(json_schema(only(self._registry, frozenset(names), kind)))
+
+        return Explainer(self._root, wording(_named(problem, "kind")), self._registry.broken, lambda: wording(""))
+
+    def read_all(self) -> None:
+        """Validate the document."""
+        known = Document.model_fields
+        self.problems += [self._explainer.unknown_key((key,)) for key in self._data if key not in known]
+        for key, info in known.items():
+            if key in self._data:
+                self.read(key)
+            elif info.is_required():
+                self.problems.append(self._explainer.missing((), key))
+            else:
+                self.valid[key] = info.get_default(call_default_factory=True)
+
+    def read(self, key: str) -> None:
+        """Validate a section that there is."""
+        before, data = len(self.problems), self._data[key]
+        value = self._validated(_reader(key), data, (key,))
+        if key == "problem" and value is not None:
+            value = self._problem(data)
+        elif key == "algorithms" and value is not None:
+            value = tuple(self._entry(number, entry) for number, entry in enumerate(data))
+        if len(self.problems) == before:
+            self.valid[key] = value
+
+    def _validated(self, reader: TypeAdapter[Any], data: Any, path: KeyPath, *, tagged: bool = False) -> Any:
+        """Validate strictly: numbers, text and booleans are not converted into each other; None, with a problem, where
+        something is wrong."""
+        try:
+            return validated_strictly(reader, json.dumps(data))
+        except ValidationError as error:
+            self.problems += self._explainer.explain(error.errors(include_url=False), path, tagged=tagged)
+        except OSError as error:
+            self.problems.append(key_mark(self._root, path).problem(path, f"{error.filename}: {error.strerror}"))
+        return None
+
+    def _problem(self, data: dict[str, Any]) -> Any:
+        if (kind := _named(data, "kind")) in self._registry.problems:
+            return self._validated(adapter(self._registry.problems[kind].config), data, ("problem",), tagged=True)
+        self._unknown(("problem",), "kind", self._registry.problems)
+        return None
+
+    def _entry(self, number: int, data: dict[str, Any]) -> ScenarioEntry | None:
+        path, name = ("algorithms", number), _named(data, "algorithm")
+        if name not in self._registry.algorithms:
+            self._unknown(path, "algorithm", self._registry.algorithms)
+            return None
+        algorithm = self._registry.algorithms[name]
+        parameters = {key: value for key, value in data.items() if key not in RESERVED}
+        if algorithm.config.model_config.get("extra") != "forbid":
+            names = {field.alias or name for name, field in algorithm.config.model_fields.items()}
+            self.problems += [self._explainer.unknown_key((*path, key)) for key in parameters if key not in names]
+        about = {key: value for key, value in data.items() if key in RESERVED}
+        entry = self._validated(adapter(AlgorithmEntry), about, path, tagged=True)
+        config = self._validated(adapter(algorithm.config), parameters, path, tagged=True)
+        return entry and ScenarioEntry(algorithm, entry.label or name, config, entry.ties)
+
+    def _unknown(self, path: KeyPath, key: str, known: Mapping[str, Any]) -> None:
+        from coband.simulator.experiments.scenario.explain import unknown_name
+
+        self.problems.append(unknown_name(self._root, path, key, list(known), self._registry.broken))
+
+
+def _named(part: Any, key: str) -> str:
+    """The kind or algorithm that a part of a document names; also a word that stands for it."""
+    return str(part.get(key) if isinstance(part, dict) else part)
 
 
 @dataclass(frozen=True)
@@ -207,7 +170,36 @@ class Point:
 
     def refusal(self, key: str, message: str) -> ScenarioError:
         """The error that a section of the file cannot be used here."""
-        return place_of(self.root, key).error(message, (key,))
+        return key_mark(self.root, (key,)).error(message, (key,))
+
+
+def mistakes_in(root: Node, registry: Registry, keys: Sequence[str]) -> list[InputProblem]:
+    """The mistakes in single sections, where there are any."""
+    sections = _Sections(root, registry)
+    for key in keys:
+        if descend(root, key) is not None:
+            sections.read(key)
+    return sections.problems
+
+
+def validated(root: Node, base: Path, registry: Registry, problems: Sequence[InputProblem] = ()) -> Point:
+    """Validate a document.
+
+    Args:
+        base: the directory of relative file names.
+        problems: what is known to be wrong with it.
+
+    Raises:
+        ScenarioError: the document is invalid; the error lists every mistake.
+    """
+    named = with_absolute_paths(root, base)
+    sections = _Sections(named, registry)
+    sections.read_all()
+    found = [*problems, *sections.problems, *broken_rules(named, sections.valid, registry)]
+    if found:
+        raise ScenarioError(found)
+    further = {key: sections.valid.pop(key) for key in ("grid", "zip", "tuning", "until")}
+    return Point(Scenario(**sections.valid, base=base), further["until"], further["tuning"], root)
 
 
 def load(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry | None = None) -> Scenario:
@@ -235,7 +227,10 @@ def load_point(
     registry = registry or Registry.installed()
     text, base = read_scenario(path)
     root, problems = read_document(text, str(path), overrides, registry)
-    return _validated(root, problems, str(path), overrides, base, registry)
+    _, grid, _ = split(root, overrides, registry.takes)
+    if grid.axes:
+        raise ScenarioError([*problems, _is_a_sweep(root, grid, str(path), overrides)])
+    return validated(root, base, registry, problems)
 
 
 def loads(
@@ -263,19 +258,7 @@ def from_document(document: Mapping[str, Any], name: str, base: Path, *, registr
     """
     root = tree(document, Mark(name, 1, 1))  # a place in a file, so that relative names are relative to ``base``
     assert isinstance(root, MappingNode)
-    return _validated(root, [], name, (), base, registry or Registry.installed()).scenario
-
-
-def _validated(
-    root: MappingNode, problems: list[InputProblem], file: str, overrides: Sequence[str], base: Path, registry: Registry
-) -> Point:
-    _, grid, _ = split(root, overrides, registry.takes)
-    if grid.axes:
-        raise ScenarioError([*problems, _is_a_sweep(root, grid, file, overrides)])
-    validation = Validation(with_absolute_paths(root, base), registry, problems)
-    scenario = validation.scenario(base)
-    found = validation.sweep_sections
-    return Point(scenario, found["until"], found["tuning"], root)
+    return validated(root, base, registry or Registry.installed()).scenario
 
 
 def read_document(
@@ -299,7 +282,14 @@ def read_document(
         except ScenarioError as error:
             problems += error.problems
     assert isinstance(tree, MappingNode)
-    check_version(tree)
+    if (node := descend(tree, "schema_version")) is not None:  # before all else: other mistakes would mislead
+        version = node.value if isinstance(node, ScalarNode) else None
+        if type(version) is not int or version < 1:
+            message = f"{given(node)} is not allowed: must be a whole number; this coband reads {CURRENT}"
+            raise node.mark.error(message, ("schema_version",))
+        if version > CURRENT:
+            message = f"this file says schema_version {version}; this coband reads {CURRENT}; take a newer one"
+            raise node.mark.error(message, ("schema_version",))
     return tree, problems
 
 
@@ -316,22 +306,3 @@ def _is_a_sweep(root: Node, grid: Grid, file: str, overrides: Sequence[str]) -> 
     points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
     message = f"this scenario has {points}: run them with {sweep}, or one of them with {one}"
     return grid.axes[0].keys[0].mark.problem(("grid",), message)
-
-
-def check_version(root: MappingNode) -> None:
-    """Refuse a document of a newer form, whose other mistakes would mislead, and a version that is none.
-
-    Raises:
-        ScenarioError: with this one problem.
-    """
-    node = descend(root, KEY)
-    if node is None:
-        return
-    version = node.value if isinstance(node, ScalarNode) else None
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        message = f"{given(node)} is not allowed: must be a whole number; this coband reads {CURRENT}"
-    elif version > CURRENT:
-        message = f"this file says {KEY} {version}; this coband reads {CURRENT}; take a newer one"
-    else:
-        return
-    raise node.mark.error(message, (KEY,))

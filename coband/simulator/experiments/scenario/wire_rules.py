@@ -28,41 +28,46 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
     known = list(dict.fromkeys(one for one in algorithms if one is not None))
     sent = list(dict.fromkeys(size.message for one in known for size in one.messages))
     complete = None not in algorithms
-    if "messages" in valid:
-        yield from _encodings(valid["messages"].encoding, sent, complete)
-        yield from _acknowledgements(valid)
-    privacy = valid["messages"].privacy if "messages" in valid else None
-    if privacy is not None:
+    found: dict[str, Any] = {key: valid.get(key) for key in ("messages", "network", "server", "agents")}
+    config, network, server, agents = found.values()
+    graph = network is not None and network.graph is not None
+    defended = server is not None and not server.aggregate.sums
+    if config is not None:
+        yield from _encodings(config.encoding, sent, complete)
+        acknowledged = network is not None and network.transport == "reliable" and not graph
+        if not acknowledged and any(one.acknowledged for one in config.encoding.used):
+            message = "a delta counts from what was acknowledged, which needs network.transport: reliable on a star"
+            yield ("messages", "encoding"), message
+    if config is not None and (privacy := config.privacy) is not None:
         yield from ((("messages", "privacy"), text) for one in known for text in _leaks(privacy, one))
-        yield from _unbounded(valid, privacy, sent)
-    if "server" in valid and not valid["server"].aggregate.sums:
-        graph = "network" in valid and valid["network"].graph is not None
-        for one in known:
-            if why := undefended(one, valid["server"].aggregate, graph):
-                yield ("server", "aggregate"), why
-    for number, one in enumerate(valid.get("adversaries", ())):
-        for place, name in enumerate(one.messages or ()):
+        if privacy.adversary == "others" and not graph:
+            yield from ((("messages", "privacy", "adversary"), text) for text in _unbounded(config, defended, sent))
+    for one in known if defended else ():
+        if why := undefended(one, server.aggregate, graph):
+            yield ("server", "aggregate"), why
+    adversaries = valid.get("adversaries", ())
+    for number, lie in enumerate(adversaries):
+        for place, name in enumerate(lie.messages or ()):
             if complete and not _named(sent, name):
                 yield ("adversaries", number, "messages", place), _unknown(sent, name)
-        count = valid["agents"].count if "agents" in valid else None
-        strange = [agent for agent in one.agents if agent >= count] if count and isinstance(one.agents, tuple) else []
-        if strange:
-            message = f"speaks of agent {strange[0]}: must be < {count}, the agents.count; agents are numbered from 0"
-            yield ("adversaries", number, "agents"), message
-    yield from _idle_lies(valid.get("adversaries", ()), known, complete)
+        named = lie.agents if agents is not None and isinstance(lie.agents, tuple) else ()
+        if strange := [agent for agent in named if agent >= agents.count]:
+            limit = f"must be < {agents.count}, the agents.count; agents are numbered from 0"
+            yield ("adversaries", number, "agents"), f"speaks of agent {strange[0]}: {limit}"
+    if complete:
+        yield from _idle_lies(adversaries, known)
 
 
-def _idle_lies(adversaries: Sequence[Adversary], known: Sequence[Algorithm], complete: bool) -> Mistakes:
+def _idle_lies(adversaries: Sequence[Adversary], known: Sequence[Algorithm]) -> Mistakes:
     """Adversaries that change nothing of any algorithm, and algorithms of which none of them changes anything."""
     found = [[untouched(one, adversary) for one in known] for adversary in adversaries]
     speaks = [any(size.direction != "down" for size in one.messages) for one in known]
     idle = [all(why or not spoken for why, spoken in zip(row, speaks, strict=True)) for row in found]
     for number, row in enumerate(found):
-        if complete and idle[number] and any(row):
+        if idle[number] and any(row):
             yield ("adversaries", number), next(filter(None, row))
-    for place in range(len(known) if complete and not all(idle) else 0):
-        whys = [row[place] for row in found]
-        if whys and all(whys):
+    for whys in zip(*found, strict=True) if not all(idle) else ():
+        if all(whys):
             yield ("adversaries",), whys[0]
 
 
@@ -168,30 +173,11 @@ def _leaks(privacy: Privacy, algorithm: Algorithm) -> Iterator[str]:
         )
 
 
-def _unbounded(valid: Mapping[str, Any], privacy: Privacy, sent: Kinds) -> Mistakes:
+def _unbounded(config: Any, defended: bool, sent: Kinds) -> Iterator[str]:
     """What keeps one pull from changing a server's sums by no more than their bound, on which noise is calibrated."""
-    if privacy.adversary != "others" or ("network" in valid and valid["network"].graph is not None):
-        return
     text = "with adversary: others, noise on what the server sends hides a pull in exact sums of exact uploads alone"
-    if "server" in valid and not valid["server"].aggregate.sums:
-        yield ("messages", "privacy", "adversary"), f"{text}; leave out server.aggregate, or take adversary: server"
-    config = valid["messages"].encoding
-    lossy = {
-        kind.__name__
-        for kind in sent
-        for name in kind.payload_fields()
-        if kind.declared(name)["adds"] and not config.of(kind, name).exact
-    }
-    if lossy:
-        yield (
-            ("messages", "privacy", "adversary"),
-            f"{text}; write {', '.join(sorted(lossy))} exactly (messages.encoding), or take adversary: server",
-        )
-
-
-def _acknowledgements(valid: Mapping[str, Any]) -> Mistakes:
-    network = valid.get("network")
-    acknowledged = network is not None and network.transport == "reliable" and network.graph is None
-    if not acknowledged and any(one.acknowledged for one in valid["messages"].encoding.used):
-        message = "a delta counts from what was acknowledged, which needs network.transport: reliable on a star"
-        yield ("messages", "encoding"), message
+    if defended:
+        yield f"{text}; leave out server.aggregate, or take adversary: server"
+    fields = [(kind, name) for kind in sent for name in kind.payload_fields() if kind.declared(name)["adds"]]
+    if lossy := {kind.__name__ for kind, name in fields if not config.encoding.of(kind, name).exact}:
+        yield f"{text}; write {', '.join(sorted(lossy))} exactly (messages.encoding), or take adversary: server"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import yaml
@@ -87,10 +88,17 @@ def descend(node: Node, *path: str | int) -> Node | None:
     return node
 
 
-def place_of(node: Node, key: str) -> Mark:
-    """The position of a key of a mapping; where it has none, that of the mapping."""
-    found = child(node, key)
-    return node.mark if found is None else found[0]
+def deepest(root: Node, path: KeyPath) -> tuple[Node, KeyPath]:
+    """The deepest node on a path, and the path to it."""
+    depth = next(depth for depth in range(len(path), -1, -1) if descend(root, *path[:depth]) is not None)
+    return descend(root, *path[:depth]) or root, path[:depth]
+
+
+def key_mark(root: Node, path: KeyPath) -> Mark:
+    """The position of the key, or of the list item, at a path; that of the root where there is none."""
+    above = descend(root, *path[:-1]) if path else None
+    found = None if above is None else child(above, path[-1])
+    return root.mark if found is None else found[0]
 
 
 def text_at(node: Node, *path: str | int) -> str | None:
@@ -215,15 +223,6 @@ class _Events(Reader, Scanner, Parser):
         Parser.__init__(self)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A composed node with its number of nodes and its depth, both after expanding aliases."""
-
-    node: Node
-    size: int = 1
-    height: int = 1
-
-
 class _Composer:
     """Composes events into nodes, within the limits.
 
@@ -238,7 +237,7 @@ class _Composer:
         self.problems, self._exact = problems, exact
         self._events = events  # PyYAML has no type annotations
         self._file, self._origin = file, origin
-        self._anchors: dict[object, _Part | None] = {}  # None while the anchored node is being read
+        self._anchors: dict[object, tuple[Node, int, int] | None] = {}  # with size and height; None while it is read
         self._total = 0
 
     def document(self) -> Node:
@@ -248,7 +247,7 @@ class _Composer:
         if events.check_event(yaml.StreamEndEvent):
             return ScalarNode(self._origin or Mark(self._file, 1, 1), None, "")
         events.get_event()
-        root = self._node((), 1).node
+        root = self._node((), 1)
         events.get_event()
         if not events.check_event(yaml.StreamEndEvent):
             mark = self._mark(events.peek_event())
@@ -258,42 +257,41 @@ class _Composer:
     def _mark(self, event: Any) -> Mark:
         return self._origin or Mark(self._file, event.start_mark.line + 1, event.start_mark.column + 1)
 
-    def _node(self, path: KeyPath, depth: int) -> _Part:
+    def _node(self, path: KeyPath, depth: int) -> Node:
         event = self._events.get_event()
-        mark, anchor = self._mark(event), getattr(event, "anchor", None)
+        mark, anchor, before = self._mark(event), getattr(event, "anchor", None), self._total
         if isinstance(event, yaml.AliasEvent):
-            part = self._alias(anchor, mark, path)
-            self._check_bounds(part, depth, mark, path)
-            return part
-        self._check_bounds(_Part(ScalarNode(mark, None, "")), depth, mark, path)
+            return self._alias(anchor, mark, path, depth)
+        self._check_bounds(1, depth, mark, path)
         if anchor is not None:
             self._anchors[anchor] = None
         if isinstance(event, yaml.ScalarEvent):
-            part = _Part(self._scalar(event, mark, path))
+            node: Node = self._scalar(event, mark, path)
         elif isinstance(event, yaml.SequenceStartEvent):
             self._check_tag(event.tag, "seq", mark, path)
-            part = self._sequence(mark, path, depth)
+            node = SequenceNode(mark, tuple(self._items(path, depth)))
         else:
             self._check_tag(event.tag, "map", mark, path)
-            part = self._mapping(mark, path, depth)
+            node = MappingNode(mark, self._entries(path, depth))
         if anchor is not None:
-            self._anchors[anchor] = part
-        return part
+            self._anchors[anchor] = node, self._total - before, _height(node)
+        return node
 
-    def _check_bounds(self, part: _Part, depth: int, mark: Mark, path: KeyPath) -> None:
-        self._total += part.size
+    def _check_bounds(self, size: int, depth: int, mark: Mark, path: KeyPath) -> None:
+        self._total += size
         if self._total > MAX_NODES:
             raise mark.error(f"more than {MAX_NODES} values, aliases expanded; no scenario needs that many")
-        if depth + part.height - 1 > MAX_DEPTH:
+        if depth > MAX_DEPTH:
             raise mark.error(f"nested deeper than {MAX_DEPTH} levels; no scenario needs that", path[:3])
 
-    def _alias(self, anchor: object, mark: Mark, path: KeyPath) -> _Part:
+    def _alias(self, anchor: object, mark: Mark, path: KeyPath, depth: int) -> Node:
         if anchor not in self._anchors:
             raise mark.error(f"the alias *{anchor} has no anchor &{anchor} before it", path)
-        part = self._anchors[anchor]
-        if part is None:
+        if (found := self._anchors[anchor]) is None:
             raise mark.error(f"the alias *{anchor} stands inside its own anchor and would never end", path)
-        return part
+        node, size, height = found
+        self._check_bounds(size, depth + height - 1, mark, path)
+        return node
 
     def _scalar(self, event: Any, mark: Mark, path: KeyPath) -> ScalarNode:
         plain_implicit, quoted_implicit = event.implicit
@@ -326,52 +324,46 @@ class _Composer:
     def _refuse_tag(self, tag: str, mark: Mark, path: KeyPath) -> None:
         self.problems.append(mark.problem(path, f"the tag {quoted(tag)} is not supported; leave it out"))
 
-    def _parts_until(self, end: type[yaml.Event], path: KeyPath, depth: int) -> Iterator[_Part]:
-        index = 0
-        while not self._events.check_event(end):
+    def _items(self, path: KeyPath, depth: int) -> Iterator[Node]:
+        for index in count():
+            if self._events.check_event(yaml.SequenceEndEvent):
+                break
             yield self._node((*path, index), depth + 1)
-            index += 1
         self._events.get_event()
 
-    def _sequence(self, mark: Mark, path: KeyPath, depth: int) -> _Part:
-        parts = list(self._parts_until(yaml.SequenceEndEvent, path, depth))
-        return _around(SequenceNode(mark, tuple(part.node for part in parts)), parts)
-
-    def _mapping(self, mark: Mark, path: KeyPath, depth: int) -> _Part:
+    def _entries(self, path: KeyPath, depth: int) -> dict[str, tuple[Mark, Node]]:
         entries: dict[str, tuple[Mark, Node]] = {}
-        parts: list[_Part] = []
         while not self._events.check_event(yaml.MappingEndEvent):
             bare = not getattr(self._events.peek_event(), "style", None)
-            key_part = self._node(path, depth + 1)
-            key = self._key(key_part.node, entries, path, bare)
+            name = self._node(path, depth + 1)
+            key = self._key(name, entries, path, bare)
             value = self._node(path if key is None else (*path, key), depth + 1)
-            parts += [key_part, value]
-            if key is not None and key not in entries:
-                entries[key] = key_part.node.mark, value.node
+            if key is not None:
+                entries.setdefault(key, (name.mark, value))
         self._events.get_event()
-        return _around(MappingNode(mark, entries), parts)
+        return entries
 
     def _key(self, node: Node, entries: dict[str, tuple[Mark, Node]], path: KeyPath, bare: bool) -> str | None:
         """The text of a key; None, after recording a problem, if it cannot be a key."""
-        message = None
-        if not isinstance(node, ScalarNode):
-            message = (
-                f"a {'list' if isinstance(node, SequenceNode) else 'mapping'} is not allowed as a key: keys are text"
+        key = node.value if isinstance(node, ScalarNode) and isinstance(node.value, str) else None
+        message = f"{given(node)} is not allowed as a key: keys are text" if key is None else ""
+        if bare and key == "<<":
+            key, message = (
+                None,
+                "merge keys (<<) are not supported; write the keys out, or use an alias for a whole value",
             )
-        elif not isinstance(node.value, str):
-            message = f"{node.text or 'an empty value'} is not allowed as a key: keys are text"
-        elif bare and node.value == "<<":
-            message = "merge keys (<<) are not supported; write the keys out, or use an alias for a whole value"
-        if message is not None:
-            self.problems.append(node.mark.problem(path, message))
-            return None
-        key = str(node.value) if isinstance(node, ScalarNode) else ""
-        if key in entries:
-            first = entries[key][0]
+        elif key in entries:
+            first, path = entries[key][0], (*path, key)
             where = "" if first.line is None else f"; the first is on line {first.line}, column {first.column}"
-            self.problems.append(node.mark.problem((*path, key), f"the key is given twice{where}"))
+            message = f"the key is given twice{where}"
+        if message:
+            self.problems.append(node.mark.problem(path, message))
         return key
 
 
-def _around(node: Node, parts: list[_Part]) -> _Part:
-    return _Part(node, 1 + sum(part.size for part in parts), 1 + max((part.height for part in parts), default=0))
+def _height(node: Node) -> int:
+    """How deep a node is, aliases expanded."""
+    inner: Iterable[Node] = node.items if isinstance(node, SequenceNode) else ()
+    if isinstance(node, MappingNode):
+        inner = [value for _, value in node.entries.values()]
+    return 1 + max(map(_height, inner), default=0)

@@ -26,8 +26,8 @@ from coband.simulator.experiments.runs.planner import (
 from coband.simulator.experiments.runs.results import Best, Entry, Failure, Results, Spread
 from coband.simulator.experiments.runs.study import Study, check_known, counted
 from coband.simulator.experiments.scenario.document import Tuning
-from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
-from coband.simulator.experiments.scenario.loading import Validation, read_document
+from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
+from coband.simulator.experiments.scenario.loading import mistakes_in, read_document, validated
 from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, ScalarNode, descend, resolve
@@ -180,8 +180,7 @@ def load_study(
         message = f"{len(grid):,} points are too many: at most {MOST_POINTS:,}; make several sweeps of it"
         raise ScenarioError([*problems, grid.axes[0].keys[0].mark.problem(("grid",), message)])
     found = _Points(rest, grid, registry, base, problems)
-    tuning, until = (found.last.sweep_sections[key] for key in ("tuning", "until"))
-    tuned = _tuned_axes(root, grid, tuning)
+    tuned = _tuned_axes(root, grid, found.last.tuning)
     files = Files(base, path if isinstance(path, Path) else None)
     scenario = next(iter(found.scenarios.values()))
     variants = _variants(grid, found.scenarios, tuned, files, trace)
@@ -192,11 +191,11 @@ def load_study(
         text=text,
         variants=tuple(variants),
         numbers=numbers,
-        until=until,
+        until=found.last.until,
         missing=files.missing,
         unknown=tuple(files.code.unknown),
         points=len(grid),
-        tuning=tuning,
+        tuning=found.last.tuning,
         gridded=gridded,
     )
 
@@ -211,7 +210,7 @@ def divided(
     """
     root, problems = read_document(text, file, overrides, registry)
     rest, grid, more = split(root, overrides, registry.takes)
-    return root, rest, grid, problems + Validation(root, registry, []).shapes(("grid", "zip")) + more
+    return root, rest, grid, problems + mistakes_in(root, registry, ("grid", "zip")) + more
 
 
 class _Points:
@@ -224,9 +223,9 @@ class _Points:
         found = dict.fromkeys(problems)
         for point in grid.points():
             root, more = grid.apply(rest, point, registry.takes)
-            self.last = Validation(with_absolute_paths(root, base), registry, more)
             try:
-                self.scenarios[point] = self.last.scenario(base)
+                self.last = validated(root, base, registry, more)
+                self.scenarios[point] = self.last.scenario
             except ScenarioError as error:
                 found.update(dict.fromkeys(error.problems))
         if found:
