@@ -256,7 +256,8 @@ def simple(value: Any, key: str) -> Any:
     if ALGORITHMS.accepts(value):
         with refused(key):
             ensure(value)
-        return value.name if key.endswith(".algorithm") else {"algorithm": value.name}
+        name = ALGORITHMS.name_of(value)
+        return name if key.endswith(".algorithm") else {"algorithm": name}
     with refused(key):
         ensure(type(value))
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,0 +1,169 @@
+"""An algorithm that is a class: `coband.Agent` and its server, from which the entry of the registry is made.
+
+A class says with its name and its attributes what an `Algorithm` says with fields. Those who declare more, such as the
+sizes of messages or what the algorithm needs, write an `Algorithm`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
+from typing import Any, ClassVar, get_type_hints
+
+from pydantic import create_model
+
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.core.conversations.talks import Talks as Talking
+from coband.simulator.core.nodes import node
+from coband.simulator.core.nodes.context import FACTS
+from coband.simulator.plugins.entry_points import PluginError
+from coband.simulator.scenario_errors import did_you_mean, quoted
+
+
+class Talks:
+    """Nothing more: agents and servers ask, tell and answer by themselves. Old classes may still name it as a base."""
+
+
+class _Starting(Talking):
+    """A node whose class needs no ``__init__``."""
+
+    def start(self) -> None:
+        """Make the state that the node begins with; `context` and parameters are there."""
+
+
+class Client(_Starting, node.Client):
+    """What both kinds of agents have in common.
+
+    Attributes:
+        server: the class of the server; None: agents are alone, or neighbours on a graph.
+    """
+
+    server: ClassVar[type[node.Server] | None] = None
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for name in ("observe", "observe_batch"):
+            if name in vars(cls):
+                setattr(cls, name, _with_what_was_told(vars(cls)[name]))
+
+    @classmethod
+    def with_(cls, **parameters: Any) -> dict[str, Any]:
+        """The algorithm with other values of its parameters, for ``algorithms=[Mine, Mine.with_(period=5)]``.
+
+        Raises:
+            PluginError: it has no such parameter.
+        """
+        known = parameters_of(cls)
+        for name in parameters:
+            if name not in known:
+                near = did_you_mean(name, [*known]) or ";"
+                raise PluginError(f"{cls.__name__} has no parameter {quoted(name)}{near} it has {', '.join(known) or 'none'}")
+        label = " ".join([cls.__name__, *(f"{name}={value}" for name, value in parameters.items())])
+        return {"algorithm": cls, "label": label, **parameters}
+
+
+def _with_what_was_told(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose answer may be None, and has what it told at its end."""
+
+    @wraps(method)
+    def observe(self: Client, *learned: Any) -> Any:
+        outbox = method(self, *learned)
+        told = self.sent()
+        return told if outbox is None else outbox + told if told else outbox
+
+    return observe
+
+
+class Agent(Client, node.Agent):
+    """A device that pulls an arm at each of its turns: ``choose`` an arm, ``observe`` its reward, talk to others.
+
+        class Mine(coband.Agent):
+            epsilon = 0.1
+
+            def start(self):
+                self.rng, self.d = self.context.rng, self.context.dimension
+                self.A, self.b = np.eye(self.d), np.zeros(self.d)
+
+            def choose(self, arms):
+                if self.rng.random() < self.epsilon:
+                    return int(self.rng.integers(len(arms)))
+                return self.best(arms.features @ np.linalg.solve(self.A, self.b))
+
+            def observe(self, arms, arm, reward):
+                x = arms.features[arm]
+                self.A += np.outer(x, x)
+                self.b += reward * x
+
+        coband.run("quickstart", algorithms=[Mine, Mine.with_(epsilon=0.01), "lin_ucb"])
+
+    ``start`` makes the state; class attributes are parameters, which a scenario may set. `tell` sends a message; `ask`
+    waits for an answer, in an ``async def`` that is begun by ``return self.begin(self.share())``. A method that is
+    marked ``@coband.on(Kind)`` handles messages of that kind.
+
+    Attributes:
+        context: what the agent may know: ``index``, ``agents``, ``dimension``, ``rng``.
+        server: the class of the server; None: agents are alone, or neighbours on a graph.
+    """
+
+
+class BatchAgent(Client, node.BatchAgent):
+    """A device that pulls in phases: `request` says how often each arm, `observe_batch` is told the means."""
+
+
+class Server(_Starting, node.Server):
+    """The centre of a star: handles what agents send (``@coband.on``), answers and tells."""
+
+
+class Parameters(Config):
+    """Parameters that were read from the attributes of a class; nodes have them as attributes."""
+
+
+def parameters_of(kind: type) -> Mapping[str, tuple[Any, Any]]:
+    """Name -> (type, default) of the attributes of an agent's class and of its server's that are plain values."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for owner in (getattr(kind, "server", None), kind):
+        own = [one for one in reversed(getattr(owner, "__mro__", ())) if not one.__module__.startswith("coband.")]
+        for name, value in (item for one in own for item in vars(one).items()):
+            reserved = name.startswith("_") or hasattr(node.Client, name) or hasattr(node.Server, name)
+            if isinstance(value, (bool, int, float, str)) and not reserved:
+                found[name] = _hints(owner).get(name, type(value)), value
+    return found
+
+
+def _hints(owner: Any) -> Mapping[str, Any]:
+    """Annotations of a class, if they can be resolved."""
+    try:
+        return get_type_hints(owner)
+    except Exception:  # a name that only type checkers see
+        return {}
+
+
+@cache
+def algorithm_of(kind: type[Client]) -> Algorithm:
+    """The entry of a class: it runs in any star, or without a server on any graph, and what it is told is not limited."""
+    given: Any = parameters_of(kind)
+    batches = issubclass(kind, node.BatchAgent)
+    needs = Needs(
+        topologies=("star",) if kind.server is not None else ("star", "graph"),
+        schedules=("phases",) if batches else Needs.schedules,
+    )
+    return Algorithm(
+        name=kind.__name__,
+        agent=kind,
+        server=kind.server,
+        config=create_model(kind.__name__, __base__=Parameters, __module__=kind.__module__, **given),
+        summary=(kind.__doc__ or kind.__name__).strip().splitlines()[0].rstrip("."),
+        reference=f"the class {kind.__qualname__}",
+        needs=needs,
+        knows=FACTS,
+    )
+
+
+def begin(made: node.Node) -> None:
+    """Let a node that was just made begin: its parameters, then its own state."""
+    if isinstance(made, _Starting):
+        config = made.context.config
+        for name in type(config).model_fields if isinstance(config, Parameters) else ():
+            setattr(made, name, getattr(config, name))
+        made.start()
