@@ -45,7 +45,7 @@ class Client(_Starting, node.Client):
         super().__init_subclass__(**keywords)
         for name in ("observe", "observe_batch"):
             if name in vars(cls):
-                setattr(cls, name, _with_what_was_told(vars(cls)[name]))
+                setattr(cls, name, _accounted(vars(cls)[name]))
 
     @classmethod
     def with_(cls, **parameters: Any) -> dict[str, Any]:
@@ -58,18 +58,24 @@ class Client(_Starting, node.Client):
         for name in parameters:
             if name not in known:
                 near = did_you_mean(name, [*known]) or ";"
-                raise PluginError(f"{cls.__name__} has no parameter {quoted(name)}{near} it has {', '.join(known) or 'none'}")
+                raise PluginError(
+                    f"{cls.__name__} has no parameter {quoted(name)}{near} it has {', '.join(known) or 'none'}"
+                )
         label = " ".join([cls.__name__, *(f"{name}={value}" for name, value in parameters.items())])
         return {"algorithm": cls, "label": label, **parameters}
 
 
-def _with_what_was_told(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose answer may be None, and has what it told at its end."""
+def _accounted(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that learns from pulls, with their account where a class is the algorithm, and with what it told.
+
+    It may return None where it sends nothing, or tells all that it sends.
+    """
 
     @wraps(method)
-    def observe(self: Client, *learned: Any) -> Any:
-        outbox = method(self, *learned)
-        told = self.sent()
+    def observe(self: Client, arms: Any, *learned: Any) -> Any:
+        if isinstance(self.context.config, Parameters):
+            self.unshared += 1 if isinstance(self, Agent) else int(arms.sum())
+        outbox, told = method(self, arms, *learned), self.sent()
         return told if outbox is None else outbox + told if told else outbox
 
     return observe
@@ -141,7 +147,7 @@ def _hints(owner: Any) -> Mapping[str, Any]:
 
 @cache
 def algorithm_of(kind: type[Client]) -> Algorithm:
-    """The entry of a class: it runs in any star, or without a server on any graph, and what it is told is not limited."""
+    """The entry of a class, which runs in a star, or without a server on graphs too; its nodes may know everything."""
     given: Any = parameters_of(kind)
     batches = issubclass(kind, node.BatchAgent)
     needs = Needs(

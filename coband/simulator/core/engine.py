@@ -37,7 +37,7 @@ __all__ = ["Engine", "Plan", "RunResult", "World"]
 
 
 NO_ACCOUNT = (
-    "no message says with `pulls=` how many pulls are in it, so that nobody checks that each pull reaches the server once"
+    "no message says by `pulls=` how many pulls are in it, so nobody checks that each pull reaches the server once"
 )
 
 
@@ -135,8 +135,7 @@ class Engine:
             self._twins.at_end([*self.agents, *([] if self.server is None else [self.server])])
         unshared = sum(agent.unshared for agent in made(self.agents))
         applied = self.server.applied if self.server is not None else 0
-        open_account = self.audit.lost_for_good or (self._by_class and not unshared)
-        check_pulls(self.progress.made - self.progress.outstanding, unshared, applied, open_account)
+        check_pulls(self.progress.made - self.progress.outstanding, unshared, applied, self.audit.lost_for_good)
 
     def _ended(self) -> Ended:
         clients = [host for host in made(self._hosts) if isinstance(host, ClientHost)]
