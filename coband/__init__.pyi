@@ -23,7 +23,13 @@ from coband.simulator.core.algorithm import (
     MessageSize as MessageSize,
     Needs as Needs,
 )
-from coband.simulator.core.classes import Agent as Agent, BatchAgent as BatchAgent, Server as Server, Talks as Talks
+from coband.simulator.core.classes import (
+    Agent as Agent,
+    BatchAgent as BatchAgent,
+    Server as Server,
+    Talks as Talks,
+    plain as plain,
+)
 from coband.simulator.core.clock.schedule import BaseSchedule as BaseSchedule
 from coband.simulator.core.config import Config as Config
 from coband.simulator.core.populations.populations import BasePopulation as BasePopulation

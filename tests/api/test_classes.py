@@ -102,7 +102,10 @@ def test_parameters_come_from_a_scenario_too(tmp_path: Path) -> None:
     ("given", "said"),
     [
         (lambda: Sharing.with_(perod=2), "Sharing has no parameter 'perod'; did you mean period"),
-        (lambda: ran({"algorithm": Sharing, "period": "two"}, place=Path()), "'two' is not allowed: must be a whole number"),
+        (
+            lambda: ran({"algorithm": Sharing, "period": "two"}, place=Path()),
+            "'two' is not allowed: must be a whole number",
+        ),
     ],
 )
 def test_mistakes_are_said(given: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,3 +149,60 @@ def test_base_classes_of_before_still_serve() -> None:
         choose, observe = Telling.choose, Telling.observe
 
     assert issubclass(Old, coband.Agent)
+
+
+class TheirUcb:
+    """As somebody writes it who knows nothing of coband."""
+
+    def __init__(self, arms: int, seed: int) -> None:
+        self.counts, self.sums, self.rng = np.zeros(arms), np.zeros(arms), np.random.default_rng(seed)
+
+    def select(self) -> int:
+        fresh = np.flatnonzero(self.counts == 0)
+        if len(fresh):
+            return int(self.rng.choice(fresh))
+        return int(np.argmax(self.sums / self.counts + np.sqrt(2 * np.log(self.counts.sum()) / self.counts)))
+
+    def update(self, arm: int, reward: float) -> None:
+        self.counts[arm] += 1
+        self.sums[arm] += reward
+
+
+class Mabwiser:
+    def predict(self) -> int:
+        return 1
+
+    def partial_fit(self, decisions: list[int], rewards: list[float]) -> None:
+        assert decisions == [1]
+        assert len(rewards) == 1
+
+
+class SmPyBandits:
+    def __init__(self, nbArms: int) -> None:
+        self.arms, self.begun = nbArms, False
+
+    def startGame(self) -> None:  # noqa: N802
+        self.begun = True
+
+    def choice(self) -> int:
+        assert self.begun
+        return self.arms - 1
+
+    def getReward(self, arm: int, reward: float) -> None:  # noqa: N802
+        assert arm == 3
+
+
+def test_a_policy_of_another_library_runs_as_agents_that_learn_alone(tmp_path: Path) -> None:
+    algorithms = [
+        *map(coband.plain, (TheirUcb, Mabwiser, SmPyBandits)),
+        coband.plain(lambda: TheirUcb(4, 1), name="Made"),
+    ]
+    for place in ("one", "two"):
+        run = ran(*algorithms, place=tmp_path / place)
+        assert run.results.scalars.tolist() == [0] * 4
+        assert run.results.turns.tolist() == [60] * 4
+        prints = run.results.fingerprint.tolist()
+        assert len({*prints}) == 4
+    assert prints == ran(*algorithms, place=tmp_path / "three").results.fingerprint.tolist()
+    with pytest.raises(coband.PluginError, match="Path has no method select or no method update"):
+        coband.plain(Path)

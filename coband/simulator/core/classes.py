@@ -6,17 +6,21 @@ sizes of messages or what the algorithm needs, write an `Algorithm`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
+from inspect import Parameter, signature
 from typing import Any, ClassVar, get_type_hints
 
 from pydantic import create_model
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.conversations.talks import Talks as Talking
 from coband.simulator.core.nodes import node
 from coband.simulator.core.nodes.context import FACTS
+from coband.simulator.core.nodes.outbox import Outbox
 from coband.simulator.plugins.entry_points import PluginError
 from coband.simulator.scenario_errors import did_you_mean, quoted
 
@@ -112,6 +116,10 @@ class Agent(Client, node.Agent):
         server: the class of the server; None: agents are alone, or neighbours on a graph.
     """
 
+    @abstractmethod
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox | None:  # type: ignore[override]
+        """Learn from the pull of an arm of the turn's arm set; return what `begin` has returned, or None."""
+
 
 class BatchAgent(Client, node.BatchAgent):
     """A device that pulls in phases: `request` says how often each arm, `observe_batch` is told the means."""
@@ -173,3 +181,65 @@ def begin(made: node.Node) -> None:
         for name in type(config).model_fields if isinstance(config, Parameters) else ():
             setattr(made, name, getattr(config, name))
         made.start()
+
+
+FORMS = (("select", "update"), ("choice", "getReward"), ("predict", "partial_fit"))
+"""Names of the two methods in code of one's own, in SMPyBandits and in MABWiser."""
+SEEDS = ("seed", "random_state")
+
+
+def plain(make: Callable[..., Any], select: str = "", update: str = "", name: str = "") -> type[Agent]:
+    """A policy for a single agent, from whatever library, as agents that learn alone.
+
+        coband.run("quickstart", algorithms=[coband.plain(TheirPolicy), "async_kernel_ucb"])
+
+    Every agent has an object of its own. It is made with the number of arms, if ``make`` has to be given anything, and
+    with a seed, if it takes ``seed`` or ``random_state``; so it is made at the agent's first turn.
+
+    Args:
+        make: a class, or a function that makes an object.
+        select: the method that returns the number of an arm; it is given the arms (n, d) if it takes anything. Found by
+            itself: ``select``, ``choice`` (SMPyBandits, with ``startGame``) and ``predict`` (MABWiser).
+        update: the method that is given the arm's number and its reward: ``update``, ``getReward``, or ``partial_fit``,
+            which takes lists.
+        name: of the algorithm; None for that of ``make``.
+
+    Raises:
+        PluginError: it has no such methods.
+    """
+    known = [(select or one, update or other) for one, other in FORMS]
+    pair = next((pair for pair in known if all(hasattr(make, one) for one in pair)), known[0])
+    if isinstance(make, type) and not all(hasattr(make, one) for one in pair):
+        raise PluginError(f"{make.__name__} has no method {pair[0]} or no method {pair[1]}; give select= and update=")
+
+    class Plain(Agent):
+        policy: Any = None
+
+        def choose(self, arms: ArmSet) -> int:
+            if self.policy is None:
+                self.policy = self._made(len(arms))
+            method = getattr(self.policy, pair[0])
+            return int(method(arms.features) if _required(method) else method())
+
+        def observe(self, arms: ArmSet, arm: int, reward: float) -> None:
+            method = getattr(self.policy, pair[1])
+            method(*(([arm], [reward]) if pair[1] == "partial_fit" else (arm, reward)))
+
+        def _made(self, arms: int) -> Any:
+            taken = signature(make).parameters
+            seeds = {one: int(self.context.rng.integers(2**31)) for one in SEEDS if one in taken}
+            made = make(*[arms][: len(_required(make) - seeds.keys())], **seeds)
+            getattr(made, "startGame", int)()
+            return made
+
+    Plain.__name__ = Plain.__qualname__ = name or getattr(make, "__name__", "Plain")
+    Plain.__module__ = getattr(make, "__module__", Plain.__module__)
+    Plain.__doc__ = f"{Plain.__name__}, each agent for itself."
+    return Plain
+
+
+def _required(method: Callable[..., Any]) -> set[str]:
+    """Names of the parameters that a call has to give."""
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    found = signature(method).parameters.values()
+    return {one.name for one in found if one.kind in positional and one.default is Parameter.empty}
