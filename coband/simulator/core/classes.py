@@ -221,7 +221,7 @@ def plain(make: Callable[..., Any], select: str = "", update: str = "", name: st
             method = getattr(self.policy, pair[0])
             return int(method(arms.features) if _required(method) else method())
 
-        def observe(self, arms: ArmSet, arm: int, reward: float) -> None:
+        def observe(self, arms: ArmSet, arm: int, reward: float) -> None:  # type: ignore[override]
             method = getattr(self.policy, pair[1])
             method(*(([arm], [reward]) if pair[1] == "partial_fit" else (arm, reward)))
 
