@@ -244,8 +244,19 @@ def ensure(found: Any) -> None:
         return
     for fitting in (one for one in OPEN_LISTS if one.accepts(found)):
         known = fitting.get(fitting.name_of(found))
-        if found not in (known, getattr(known, "config", None), getattr(known, "agent", None)):
+        if known is not found and getattr(known, "config", None) is not found:
             fitting.register(found)
+
+
+def ensured_algorithm(found: Any) -> Algorithm:
+    """The entry of an algorithm, or of a class of agents that is one, which is registered unless it is installed.
+
+    Raises:
+        PluginError: as `register` does.
+    """
+    entry: Algorithm = _algorithm(found)
+    ensure(entry)
+    return entry
 
 
 def register(found: T) -> T:
