@@ -23,6 +23,13 @@ from coband.simulator.core.algorithm import (
     MessageSize as MessageSize,
     Needs as Needs,
 )
+from coband.simulator.core.classes import (
+    Agent as Agent,
+    BatchAgent as BatchAgent,
+    Server as Server,
+    Talks as Talks,
+    plain as plain,
+)
 from coband.simulator.core.clock.schedule import BaseSchedule as BaseSchedule
 from coband.simulator.core.config import Config as Config
 from coband.simulator.core.populations.populations import BasePopulation as BasePopulation
@@ -42,8 +49,6 @@ from coband.simulator.core.nodes.node import (
     NEIGHBOURS as NEIGHBOURS,
     SERVER as SERVER,
     Address as Address,
-    Agent as Agent,
-    BatchAgent as BatchAgent,
     Client as Client,
     Later as Later,
     Multicast as Multicast,
@@ -52,7 +57,6 @@ from coband.simulator.core.nodes.node import (
     NodeContext as NodeContext,
     Note as Note,
     Outbox as Outbox,
-    Server as Server,
     Sharing as Sharing,
     Timer as Timer,
     UnsupportedScenario as UnsupportedScenario,
@@ -64,7 +68,6 @@ from coband.simulator.core.conversations import (
     Answers as Answers,
     Declined as Declined,
     Line as Line,
-    Talks as Talks,
     Unanswered as Unanswered,
     late as late,
     lost as lost,

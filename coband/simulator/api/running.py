@@ -215,7 +215,7 @@ def _entries(algorithms: Entries | None) -> list[Any] | None:
     """Entries of ``algorithms``; one that stands alone is a list of one."""
     if algorithms is None:
         return None
-    if isinstance(algorithms, coband.Algorithm | str | Mapping):
+    if isinstance(algorithms, coband.Algorithm | type | str | Mapping):
         algorithms = [algorithms]
     return [{"algorithm": entry} if isinstance(entry, str) else entry for entry in algorithms]
 

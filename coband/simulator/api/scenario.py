@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from coband.simulator.api.errors import translated
-from coband.simulator.experiments.registry.registry import ALGORITHMS, Registry, ensure
+from coband.simulator.experiments.registry.registry import ALGORITHMS, Registry, ensure, ensured_algorithm
 from coband.simulator.experiments.runs.preflight import preflight
 from coband.simulator.experiments.scenario import files
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
@@ -252,8 +252,8 @@ def simple(value: Any, key: str) -> Any:
         return value
     if ALGORITHMS.accepts(value):
         with refused(key):
-            ensure(value)
-        return value.name if key.endswith(".algorithm") else {"algorithm": value.name}
+            algorithm = ensured_algorithm(value)
+        return algorithm.name if key.endswith(".algorithm") else {"algorithm": algorithm.name}
     with refused(key):
         ensure(type(value))
     if is_dataclass(value) and not isinstance(value, type):

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.churn import Churn
+from coband.simulator.core.classes import Parameters
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.making import parts
 from coband.simulator.core.making.hosts import HostContext, make_hosts
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from coband.simulator.core.twins.twins import Twins
 
 __all__ = ["Engine", "Plan", "RunResult", "World"]
+
+
+NO_ACCOUNT = (
+    "no message says by `pulls=` how many pulls are in it, so nobody checks that each pull reaches the server once"
+)
 
 
 class Engine:
@@ -64,7 +70,7 @@ class Engine:
         on_pull: Callable[[int], None] | None = None,
         graph: Graph | None = None,
     ) -> None:
-        population = plan.agents.population
+        population, self._by_class = plan.agents.population, isinstance(config, Parameters)
         self._dropped = "" if population is None else population.dropped
         plan = settled(plan, streams)
         spec, self._late_rewards = plan.network.graph, plan.late_rewards
@@ -111,9 +117,9 @@ class Engine:
             self.clock.run()
             self._check_end()
             result = self._ended().result()
-            if self._dropped:
-                warnings = (*result.warnings, f"agents.population: {self._dropped}")
-                result = replace(result, warnings=warnings)
+            said = [f"agents.population: {self._dropped}"] if self._dropped else []
+            said += [NO_ACCOUNT] if self._by_class and self.server is not None and not self.server.applied else []
+            result = replace(result, warnings=(*result.warnings, *said)) if said else result
         except InvariantViolation as violation:
             self.trace.record(self.clock.now, tr.VIOLATION, SERVER, cause=violation.cause)
             chain = [_in_words(row) for row in self.trace.chain(violation.cause)]

@@ -232,7 +232,7 @@ class Asker(Talks, ToyAgent):
         return self.begin(self.ask_once())
 
     async def ask_once(self) -> None:
-        await self.ask(SERVER, Report(values=np.ones(2), pulls=self.unshared), reply=News)
+        await self.ask(SERVER, Report(values=np.ones(2), pulls=1), reply=News)
 
 
 class Answerer(Talks, Server):

@@ -173,7 +173,7 @@ UNCOUNTED = (
 def check_pulls(pulls: int, unshared: int, applied: int, in_flight_lost: bool) -> None:
     """At the end: the pulls that the server has taken in and those that agents still hold are all pulls, each once."""
     held = unshared + applied
-    if held > pulls or (held < pulls and not in_flight_lost):
+    if held > pulls or unshared < 0 or (held < pulls and not in_flight_lost):
         raise InvariantViolation(
             f"the server has applied {applied} pulls and agents hold {unshared}, which must make {pulls} in all"
             f"{UNCOUNTED if held < pulls else ''}"

@@ -9,12 +9,12 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from operator import attrgetter
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.classes import Client, algorithm_of
 from coband.simulator.core.clock.schedule import SCHEDULES
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.hosts.availability import AVAILABILITIES
@@ -191,7 +191,17 @@ def _entry(found: Any) -> Any:
     return ProblemEntry(kind_name(found), found, (found.__doc__ or found.__name__).splitlines()[0].rstrip("."), "none")
 
 
-ALGORITHMS = Kinds("algorithms", checked_algorithm, lambda found: isinstance(found, Algorithm), attrgetter("name"))
+def _algorithm(found: Any) -> Any:
+    """The entry of an algorithm; one is made for a class of agents that is given without."""
+    return algorithm_of(found) if is_subclass(found, Client) else found
+
+
+ALGORITHMS = Kinds(
+    "algorithms",
+    lambda name, found: checked_algorithm(name, _algorithm(found)),
+    lambda found: isinstance(found, Algorithm) or is_subclass(found, Client),
+    lambda found: _algorithm(found).name,
+)
 PROBLEMS = Kinds(
     "problems",
     lambda name, found: checked_problem(name, _entry(found)),
@@ -244,6 +254,17 @@ def ensure(found: Any) -> None:
         known = fitting.get(fitting.name_of(found))
         if known is not found and getattr(known, "config", None) is not found:
             fitting.register(found)
+
+
+def ensured_algorithm(found: Any) -> Algorithm:
+    """The entry of an algorithm, or of a class of agents that is one, which is registered unless it is installed.
+
+    Raises:
+        PluginError: as `register` does.
+    """
+    entry: Algorithm = _algorithm(found)
+    ensure(entry)
+    return entry
 
 
 def register(found: T) -> T:
