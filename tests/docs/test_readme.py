@@ -1,0 +1,50 @@
+"""The README stays short, and what it shows works."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import coband
+from coband.simulator.cli.main import exit_status
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def block(language: str) -> str:
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)[0]
+
+
+def test_it_is_read_in_four_minutes() -> None:
+    assert len(TEXT.splitlines()) <= 110
+    assert len(TEXT.split()) <= 900
+
+
+def test_its_links_lead_somewhere() -> None:
+    places = re.findall(r"\]\((?!http)([^)#]+)", TEXT)
+    assert len(places) > 15
+    assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+def test_its_algorithm_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small = '"quickstart", workers=1, replications=1, set={"schedule.turns": 20}, algorithms'
+    code = block("python").replace('"quickstart", algorithms', small)
+    assert small in code
+    names: dict[str, object] = {}
+    exec(code, names)
+    run = names["run"]
+    assert isinstance(run, coband.Run)
+    assert run.labels == ["Mine", "Mine epsilon=0.01", "fed_lin_ucb"]
+    assert "Mine epsilon=0.01" in capsys.readouterr().out
+
+
+def test_its_scenario_runs_and_keeps_what_it_expects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("devices.yaml").write_text(block("yaml"))
+    assert exit_status(["validate", "devices.yaml"]) == 0
+    assert exit_status(["check", "devices.yaml", "--workers", "1", "--quiet", "--out", "run"]) == 0
+    assert exit_status(["trace", "why", "run", "1000", "--label", "Async", "--replication", "0"]) == 0
