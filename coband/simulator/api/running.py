@@ -29,7 +29,7 @@ from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.terminal.progress import Bar, View
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
-Entry: TypeAlias = coband.Algorithm | str | Mapping[str, Any]
+Entry: TypeAlias = coband.Algorithm | type[coband.Client] | str | Mapping[str, Any]
 Entries: TypeAlias = Iterable[Entry] | Entry
 Trace = Literal["off", "protocol", "full"]
 
@@ -60,8 +60,8 @@ def run(
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`; or a
             stored run, its directory or ``latest``, which is run again with the changes that the other arguments say,
             on the same arms, noise and draws of links: ``coband.run(run, set=...).compare(run)``.
-        algorithms: in the place of the scenario's: names, `coband.Algorithm` objects, which need not be installed, and
-            mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``; or one of these alone.
+        algorithms: in the place of the scenario's: names; classes of agents and `coband.Algorithm` objects, which need
+            not be installed; and mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``; one or several.
         problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
         set: values to change: ``{"agents.count": 20}``, or texts ``"agents.count=20"``.
         only: labels or algorithms to run alone.

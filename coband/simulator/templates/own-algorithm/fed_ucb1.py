@@ -28,7 +28,6 @@ from coband import (
     NodeContext,
     Outbox,
     Server,
-    Talks,
     on,
     payload,
 )
@@ -51,7 +50,7 @@ class Counts(Message):
     sums: FloatArray = payload()
 
 
-class FedUcb1(Talks, Agent):
+class FedUcb1(Agent):
     """Chooses by its own pulls, and by what the server has told it of the others'."""
 
     def __init__(self, context: NodeContext) -> None:
@@ -86,7 +85,7 @@ class FedUcb1(Talks, Agent):
         self.sharing = False
 
 
-class FedUcb1Server(Talks, Server):
+class FedUcb1Server(Server):
     """Adds up what the agents have told it last."""
 
     def __init__(self, context: NodeContext) -> None:

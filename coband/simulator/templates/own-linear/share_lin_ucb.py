@@ -26,7 +26,6 @@ from coband import (
     NodeContext,
     Outbox,
     Server,
-    Talks,
     on,
     payload,
 )
@@ -64,7 +63,7 @@ def columns(message: Sums | Totals) -> FloatArray:
     return np.column_stack([message.W, message.b])
 
 
-class ShareLinUcb(Talks, Agent):
+class ShareLinUcb(Agent):
     """Ridge regression on the server's sums and on its own pulls that are not in them; all sums are [W b]."""
 
     def __init__(self, context: NodeContext) -> None:
@@ -105,7 +104,7 @@ class ShareLinUcb(Talks, Agent):
         self.news += columns(sums)
 
 
-class ShareLinUcbServer(Talks, Server):
+class ShareLinUcbServer(Server):
     """Adds up what the agents send."""
 
     def __init__(self, context: NodeContext) -> None:
