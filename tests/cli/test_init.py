@@ -52,7 +52,7 @@ def test_another_name(here: Path) -> None:
     assert coband("check", "study/counts.lock.json").exit_code == 0
     assert coband("init", "plugin", "--template", "own-algorithm", "--name", "share_it").exit_code == 0
     assert sorted(path.name for path in Path("plugin").glob("*.py")) == ["share_it.py", "test_share_it.py"]
-    assert "class ShareIt(Talks, Agent):" in Path("plugin/share_it.py").read_text()
+    assert "class ShareIt(Agent):" in Path("plugin/share_it.py").read_text()
     everything = "".join(path.read_text() for path in Path("plugin").rglob("*") if path.is_file())
     assert not any(word in everything for word in ("fed_ucb1", "FedUcb1", "fed-ucb1"))
     for name in ("my study", "_"):
