@@ -118,7 +118,7 @@ class Frontier:
         Raises:
             RunError: fewer than two finalists have finished.
         """
-        return self.run.plot.figure("trade_off")
+        return self.run.plot.trade_off()  # type: ignore[return-value]  # without axes it is a figure
 
     def __repr__(self) -> str:
         return f"Frontier({str(self.path)!r}: {', '.join(self.objectives)})\n{self.points.to_string()}"
