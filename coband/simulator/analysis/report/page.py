@@ -60,7 +60,9 @@ def page(analysis: Analysis, replications: Sequence[int] = ()) -> str:
     title = escape(comparison.title)
     description = next((text for one in comparison.scenarios if (text := one.get("description"))), "")
     facts = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in words.facts(analysis))
-    body = [("summary", "Who wins", "Who wins", _summary(analysis)), *_sections(analysis, replications)]
+    body = list(_sections(analysis, replications))
+    if max(len(one.labels) for one in analysis.within) > 1:
+        body.insert(0, ("summary", "Who wins", "Who wins", _summary(analysis)))
     body.append(("reproduce", "Reproduce", "Scenario, and how to reproduce", "\n".join(_made(comparison.runs))))
     links = "".join(f'<li><a href="#{anchor}">{escape(link)}</a></li>' for anchor, link, _, _ in body)
     sections = [
@@ -76,7 +78,7 @@ def page(analysis: Analysis, replications: Sequence[int] = ()) -> str:
 </style>
 </head>
 <body>
-<a class="skip" href="#summary">Skip to the results</a>
+<a class="skip" href="#{body[0][0]}">Skip to the results</a>
 <div class="page">
 <header>
 <h1>{title}</h1>
