@@ -113,7 +113,7 @@ class Frontier:
         return {**self._point(point), "settings": list(point["settings"])}
 
     def plot(self) -> Figure:
-        """The finalists with 95 % intervals in both directions; points that are not dominated are marked.
+        """The finalists with 95 % intervals in both directions, and what their best means reach.
 
         Raises:
             RunError: fewer than two finalists have finished.
