@@ -9,6 +9,8 @@ from coband.simulator.api.plots import Plots as Plots
 from coband.simulator.api.running import run as run, sweep as sweep
 from coband.simulator.api.scenario import Scenario as Scenario
 from coband.simulator.api.stored import Run as Run, Sweep as Sweep
+from coband.simulator.analysis.report.catalogue import add_panel as add_panel
+from coband.simulator.analysis.report.panel import Panel as Panel
 from coband.simulator.arms import ArmSet as ArmSet
 from coband.simulator.arrays import FloatArray as FloatArray
 from coband.simulator.conformance import (

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 IMAGES = Path(__file__).parent / "images"
-FIGURES = ("regret", "trade_off", "times")
-PLOT = ("--format", "png", "--dpi", "100", *(word for name in FIGURES for word in ("--figure", name)))
+FIGURES = ("regret",)
+PLOT = (*FIGURES, "--format", "png", "--dpi", "120", "--width", "8.5")
 
 
 def make(folder: Path, *settings: str) -> None:

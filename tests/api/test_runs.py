@@ -191,29 +191,28 @@ def test_labels_that_differ_in_pulls_are_compared_at_equal_pulls(tmp_path: Path)
 def test_figures(done: coband.Run) -> None:
     from matplotlib import pyplot
 
-    titles = {x: done.plot.regret(x).get_xlabel() for x in ("turns", "time", "scalars")}  # type: ignore[arg-type]
-    assert titles == {"turns": "turns", "time": "simulated time", "scalars": "scalars sent (log scale)"}
+    titles = {x: done.plot.regret(x=x).axes[0].get_xlabel() for x in ("turns", "time", "scalars")}
+    assert titles == {"turns": "turns", "time": "simulated time", "scalars": "scalars sent"}
     _, axis = pyplot.subplots()
-    assert done.plot.regret(ax=axis, labels="Alone") is axis
-    with pytest.MonkeyPatch.context() as patch:  # a legend of many labels stands below
-        patch.setattr("coband.simulator.api.plots.INSIDE", 0)
-        crowded = done.plot.regret()
-        assert (crowded.get_legend(), len(crowded.figure.legends)) == (None, 1)
+    assert done.plot.regret(ax=axis, x="turns", label="Alone") is axis
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["Alone"]
     ends = [float(line.get_ydata()[-1]) for line in axis.lines if len(line.get_ydata())]
     assert ends == pytest.approx([done.summary.loc["Alone", "regret"]["mean"]])
-    assert done.plot.turns().get_ylabel() == "turns taken"
-    assert len(done.plot.figure("results").axes) > 1
-    wrong = (
-        lambda: done.plot.regret("nothing"),  # type: ignore[arg-type]
-        lambda: done.plot.regret(labels="X"),
-        lambda: done.plot.figure("x"),
-    )
-    for attempt in wrong:
-        with pytest.raises(coband.RunError, match="there is no|must be one of turns, time, scalars, energy"):
+    with pytest.raises(coband.RunError, match="nothing to draw for progress"):
+        done.plot.progress()  # all are equally fast
+    assert done.plot.regret()._repr_png_().startswith(b"\x89PNG")
+    assert len(done.plot.results().axes) > 1
+    assert set(done.plot.frame("regret", x="time").columns) == {"x", "label", "at", "mean", "low", "high", "n"}
+    wrong = {
+        "there is no row with x=nothing; there is turns": lambda: done.plot.regret(x="nothing"),
+        "there is no row with label=X; there is": lambda: done.plot.regret(label="X"),
+        "there is no panel 'x'; there is results": lambda: done.plot.frame("x"),
+        "regret has 3 drawings, and axes have room for one; choose by x": lambda: done.plot.regret(ax=axis),
+    }
+    for said, attempt in wrong.items():
+        with pytest.raises(coband.RunError, match=said):
             attempt()
-    said = r"there is no plot 'foo'; there is regret\(x=...\), turns\(\), figure\(name\)"
-    with pytest.raises(AttributeError, match=said):
+    with pytest.raises(AttributeError, match="there is no plot 'foo'; there is results, sensitivity"):
         done.plot.foo  # noqa: B018
     pyplot.close("all")
 

@@ -105,26 +105,26 @@ def test_what_there_is_no_room_for_leaves_the_old_file(tmp_path: Path, monkeypat
 
 
 def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
-    kinds = ("--format", "png", "--format", "svg", "--format", "pdf")
-    status, output, _ = coband("plot", run, "--figure", "communication", *kinds, "--out", tmp_path / "one")
+    kinds = ("--format", "png", "--format", "svg", "--format", "pdf", "--format", "csv")
+    status, output, _ = coband("plot", run, "communication", *kinds, "--out", tmp_path / "one")
     files = [Path(line) for line in output.splitlines()]
-    expected = (0, ["communication.png", "communication.svg", "communication.pdf"])
+    expected = (0, [f"communication.{kind}" for kind in ("png", "svg", "pdf", "csv")])
     assert (status, [file.name for file in files]) == expected
     heads = [file.read_bytes()[:5] for file in files]
-    assert heads == [b"\x89PNG\r", b"<?xml", b"%PDF-"]
-    coband("plot", run, "--figure", "communication", "--out", tmp_path / "two")
+    assert heads == [b"\x89PNG\r", b"<?xml", b"%PDF-", b"measu"]
+    coband("plot", run, "communication", "--out", tmp_path / "two")
     assert (tmp_path / "two" / "communication.pdf").read_bytes() == files[2].read_bytes(), (
         "the same run gives the same bytes"
     )
     alone = tmp_path / "alone.svg"
-    assert coband("plot", run, "--figure", "communication", "--out", alone)[:2] == (0, f"{alone}\n")
+    assert coband("plot", run, "communication", "--out", alone)[:2] == (0, f"{alone}\n")
     assert alone.read_bytes() == files[1].read_bytes()
     sizes = []
     for dpi in (50, 100):
-        coband("plot", run, "--figure", "communication", "--format", "png", "--dpi", dpi, "--out", tmp_path / str(dpi))
+        coband("plot", run, "communication", "--format", "png", "--dpi", dpi, "--out", tmp_path / str(dpi))
         head = (tmp_path / str(dpi) / "communication.png").read_bytes()[16:20]
         sizes.append(int.from_bytes(head, "big"))
-    assert sizes == pytest.approx([510, 1020], abs=1)  # old matplotlibs round down
+    assert sizes == pytest.approx([330, 660], abs=1)  # old matplotlibs round down
 
 
 def inches(file: Path) -> tuple[float, float]:
@@ -136,37 +136,36 @@ def inches(file: Path) -> tuple[float, float]:
     return float(found[1]) / 72, float(found[2]) / 72
 
 
-def test_plot_one_panel_in_the_size_of_a_column(coband: Program, run: Path, tmp_path: Path) -> None:
-    size = ["--width", "3.3", "--height", "2.2", "--dpi", "100"]
+def test_plot_in_the_size_of_a_column(coband: Program, run: Path, tmp_path: Path) -> None:
+    size = ["--only", "x=turns", "--width", "3.3", "--height", "2.2", "--dpi", "100"]
     for ending in ("pdf", "svg", "png"):
         file = tmp_path / f"panel.{ending}"
-        assert coband("plot", run, "--panel", "regret", *size, "--out", file)[:2] == (0, f"{file}\n")
+        assert coband("plot", run, "regret", *size, "--out", file)[:2] == (0, f"{file}\n")
         assert inches(file) == pytest.approx((3.3, 2.2), abs=0.005)
         before = file.read_bytes()
-        assert coband("plot", run, "--panel", "regret", *size, "--out", file)[0] == 0, "the same bytes again"
+        assert coband("plot", run, "regret", *size, "--out", file)[0] == 0, "the same bytes again"
         assert file.read_bytes() == before
-    two = coband(
-        "plot", run, "--panel", "regret", "--panel", "results-scalars", "--format", "svg", "--out", tmp_path / "d"
-    )
-    assert [Path(line).name for line in two[1].splitlines()] == ["regret.svg", "results-scalars.svg"]
-    assert "Seldom" in (tmp_path / "d" / "results-scalars.svg").read_text()
+    two = coband("plot", run, "regret", "results", "--format", "svg", "--out", tmp_path / "d")
+    assert [Path(line).name for line in two[1].splitlines()] == ["regret.svg", "results.svg"]
+    assert "Seldom" in (tmp_path / "d" / "results.svg").read_text()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--panel", "regrets"], "there is no panel 'regrets' for these runs; there is regret, regret-scalars,"),
-        (["--panel", "regret", "--out", "x.gif"], "x.gif: a drawing is pdf, svg, png, by the ending of its file."),
+        (["regrets"], "regrets is neither a run nor a panel; panels are results, sensitivity, heat, regret,"),
+        (["regret", "--out", "x.gif"], "x.gif: a drawing is pdf, svg, png, csv, by the ending of its file."),
         (
-            ["--panel", "regret", "--panel", "turns-time", "--out", "x.pdf"],
-            "is one file for 2 drawings: regret, turns-time. Name one, or a directory.",
+            ["regret", "results", "--out", "x.pdf"],
+            "is one file for 2 panels: regret, results. Name one, or a directory.",
         ),
-        (["--panel", "regret", "--figure", "regret"], "give either --figure or --panel."),
-        (["--panel", "regret", "--environment", "noise=1"], "a single run has no environments"),
-        (["--panel", "regret", "--width", "0.6", "--height", "0.7"], "0.6 x 0.7 inches has no room for 'regret'"),
-        (["--width", "3"], "are for single panels; name one with --panel."),
-        (["--out", "x.pdf"], "is one file for 5 drawings: results, regret, trade_off, communication, differences."),
-        (["--figure", "regret", "--out", "x.gif"], "x.gif: a drawing is pdf, svg, png, by the ending of its file."),
+        (["regret", "--only", "environment=a"], "there is no column 'environment'; there is x, label, at, mean"),
+        (
+            ["regret", "--only", "x=time", "--width", "0.6", "--height", "0.7"],
+            "0.6 x 0.7 inches has no room for 'regret'",
+        ),
+        (["--out", "x.pdf"], "is one file for 6 panels: results, regret, trade_off, communication, differences, "),
+        (["times"], "these runs have nothing to draw for times. It shows: "),
     ],
 )
 def test_bad_panels(coband: Program, run: Path, options: list[str], message: str) -> None:
@@ -189,11 +188,6 @@ def test_the_page_begins_with_the_replication_that_is_asked_for(coband: Program,
         (["compare", "nowhere"], "nowhere is not a run"),
         (["compare", "RUN", "RUN"], "is given 2 times; give each run once"),
         (["report", "RUN", "--against", "Ofen"], "there is no label 'Ofen' to compare with; there is Often, Seldom."),
-        (
-            ["plot", "RUN", "--figure", "regrets"],
-            "there is no figure 'regrets'; there is results, sensitivity, environments, heat, regret,",
-        ),
-        (["plot", "RUN", "--figure", "times"], "these runs have nothing to draw for times. It shows: "),
     ],
 )
 def test_bad_input(coband: Program, run: Path, arguments: list[str], message: str) -> None:

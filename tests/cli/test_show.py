@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from coband.simulator.analysis import frames
+from coband.simulator.analysis.report import listing
 from coband.simulator.cli.main import main
 from coband.simulator.cli.show import TABLES
 from coband.simulator.experiments.store.files import latest, runs_below
@@ -59,7 +60,7 @@ def test_tables_for_papers_and_spreadsheets(coband: Program) -> None:
         found = pd.read_csv(StringIO(output))
         assert found.columns[0] in ("label", "first", "measure")
         assert len(found) > 0 or name in ("parameters", "failures", "fields")
-    assert TABLES.split(", ") == list(frames.TABLES)
+    assert TABLES.split(", ") == list(listing.TABLES)
     assert coband("show", "latest", "--table", "words")[1].startswith("| measure | best | sentence |\n| --- |")
     assert coband("show", "latest", "--json", "--format", "csv")[2].startswith("coband: give either --json, or")
 

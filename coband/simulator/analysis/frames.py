@@ -8,10 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from coband.simulator.analysis.report import data
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.comparison import Difference
-from coband.simulator.analysis.report.data import ReportError
 from coband.simulator.analysis.traces.exporting import inert
 from coband.simulator.analysis.traces.query import QueryError, query
 from coband.simulator.analysis.traces.reading import traced
@@ -165,71 +161,6 @@ def answer(run: StoredRun, sql: str, seconds: float) -> pd.DataFrame:
     return pd.DataFrame(found.rows, columns=list(found.columns))
 
 
-def differences(analysis: Analysis, measure: str | None = None, *, everything: bool = False) -> pd.DataFrame:
-    """A row per pair of labels, in a sweep of each environment.
-
-    Args:
-        analysis: of one or several runs.
-        measure: what is compared; None for the aim of the problem.
-        everything: with the intervals of the bootstrap and of the confidence sequence, and its e-value.
-
-    Raises:
-        ReportError: labels cannot be compared by this measure.
-    """
-    known = {one.name: one for one in analysis.measures}
-    wanted = known.get(analysis.measures[0].name if measure is None else measure)
-    if wanted is None:
-        raise ReportError(f"labels are not compared by {measure!r}; there is {', '.join(known)}.")
-    rows = [
-        _place(one) | _difference(each) | (_further(each) if everything else {})
-        for one in analysis.within
-        for each in one.shown(wanted)
-    ]
-    keys = [*_place(analysis.within[0]), "first", "second"]
-    columns = (*keys, *ESTIMATE, "relative", "paired", "at_pulls", "better", "verdict")
-    found = frame(rows, columns).set_index(keys)
-    return found.astype(dict.fromkeys(("mean", "low", "high", "relative", "at_pulls"), float))
-
-
-def _place(analysis: Analysis) -> dict[str, str]:
-    """The environment of a sweep; nothing in a single run."""
-    return {"environment": analysis.environment} if analysis.environment else {}
-
-
-def _difference(one: Difference) -> dict[str, object]:
-    low, high = one.student or (None, None)
-    return {
-        "first": one.first,
-        "second": one.second,
-        "mean": one.mean,
-        "low": low,
-        "high": high,
-        "n": one.count,
-        "relative": one.relative,
-        "paired": one.paired,
-        "at_pulls": one.footing.at,
-        "better": one.better,
-        "verdict": one.verdict,
-    }
-
-
-def _further(one: Difference) -> dict[str, object]:
-    (low, high), (early, late) = one.bootstrap or (None, None), one.any_time or (None, None)
-    at_any_time = {"any_time_low": early, "any_time_high": late, "e_value": one.e_value}
-    return {"bootstrap_low": low, "bootstrap_high": high, **at_any_time}
-
-
-def rankings(analysis: Analysis) -> pd.DataFrame:
-    """A row per measure, in a sweep of each environment: the labels with the best mean, and the result in words."""
-    rows = [
-        _place(one) | {"measure": each.measure.name, "best": ", ".join(each.leaders), "sentence": each.sentence}
-        for one in analysis.within
-        for each in one.rankings
-    ]
-    keys = [*_place(analysis.within[0]), "measure"]
-    return frame(rows, (*keys, "best", "sentence")).set_index(keys)
-
-
 def best(lines: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """A row per line of the table of best parameters; ``tuning`` numbers are of the replications that chose."""
     rows = []
@@ -245,17 +176,7 @@ def best(lines: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return frame(rows)
 
 
-def compared(run: StoredRun) -> pd.DataFrame:
-    """`differences` of a run by the aim of its problem."""
-    return differences(Analysis(data.load([run])))
-
-
-def words(run: StoredRun) -> pd.DataFrame:
-    """`rankings` of a run."""
-    return rankings(Analysis(data.load([run])))
-
-
-TABLES: dict[str, Callable[..., pd.DataFrame]] = {
+STORED: dict[str, Callable[..., pd.DataFrame]] = {
     "summary": estimates,
     "results": results,
     "details": details,
@@ -265,10 +186,8 @@ TABLES: dict[str, Callable[..., pd.DataFrame]] = {
     "agents": agents,
     "parameters": parameters,
     "failures": failures,
-    "compare": compared,
-    "words": words,
 }
-"""What `Run` has under these names, and ``coband show --table`` prints."""
+"""The tables that are stored, or follow from what is stored of one label."""
 
 
 def written(found: pd.DataFrame, form: str, left: int | None = None) -> str:

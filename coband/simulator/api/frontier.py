@@ -113,12 +113,12 @@ class Frontier:
         return {**self._point(point), "settings": list(point["settings"])}
 
     def plot(self) -> Figure:
-        """The finalists with 95 % intervals in both directions; points that are not dominated are marked.
+        """The finalists with 95 % intervals in both directions, and what their best means reach.
 
         Raises:
             RunError: fewer than two finalists have finished.
         """
-        return self.run.plot.figure("trade_off")
+        return self.run.plot.trade_off()  # type: ignore[return-value]  # without axes it is a figure
 
     def __repr__(self) -> str:
         return f"Frontier({str(self.path)!r}: {', '.join(self.objectives)})\n{self.points.to_string()}"

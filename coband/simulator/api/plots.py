@@ -1,30 +1,28 @@
-"""Figures of a run for notebooks and papers, with the colours and bands of the report."""
+"""Figures of a run for notebooks and papers: the panels of the report, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from coband.simulator.api.errors import RunError, one_of
+from coband.simulator.api.errors import RunError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from coband.simulator.analysis.report.analysis import Analysis
 
-Against = Literal["turns", "time", "scalars", "energy"]
-SIZE = (5.6, 3.6)
-INSIDE = 8
-"""So many labels have room in the legend of a figure of its own; that of more stands below the panel."""
-LEGEND_LINE = 0.2
-"""Height of a line of it, in inches."""
-METHODS = ("regret(x=...)", "turns()", "figure(name)")
-
 
 class Plots:
-    """The figures of a run.
+    """The figures of a run: ``run.plot.NAME(ax=None, width=None, height=None, COLUMN=value, ...)``.
+
+    A figure shows the rows of its panel's frame that have the values given: ``run.plot.regret(x="time")``,
+    ``run.plot.results(measure="regret", label=["Async", "Dis"])``. `frame` is the frame itself, in which the columns
+    are. What is returned is a `matplotlib.figure.Figure`, or the axes that were given.
 
     Args:
         analysed: opens and analyses the run.
@@ -33,89 +31,50 @@ class Plots:
     def __init__(self, analysed: Callable[[], AbstractContextManager[Analysis]]) -> None:
         self._analysed = analysed
 
-    def regret(
-        self, x: Against = "turns", *, ax: Axes | None = None, labels: str | Iterable[str] | None = None
-    ) -> Axes:
-        """Cumulative regret: means over replications, with 95 % t intervals of the mean.
-
-        Args:
-            x: against turns, simulated time, scalars sent, or the energy of turns and messages.
-            ax: where to draw; None for a figure of its own.
-            labels: only these, in the colours that they have among all.
+    def frame(self, name: str, **only: object) -> pd.DataFrame:
+        """The numbers of a panel, those rows that have the values given.
 
         Raises:
-            RunError: there is no such label or axis, agents have no batteries, or no job has finished.
+            RunError: there is no such panel, column or value, or no job has finished.
         """
-        return self._curves(x, "regret", ax, labels)
+        from coband.simulator.analysis.report.catalogue import panel
 
-    def turns(self, *, ax: Axes | None = None, labels: str | Iterable[str] | None = None) -> Axes:
-        """Turns taken against simulated time: how fast each algorithm is.
-
-        Args:
-            ax: where to draw; None for a figure of its own.
-            labels: only these.
-
-        Raises:
-            RunError: there is no such label, or no job has finished.
-        """
-        return self._curves("time", "turns", ax, labels)
-
-    def figure(self, name: str) -> Figure:
-        """A whole figure of the report, such as ``"communication"``, ``"differences"`` or ``"times"``.
-
-        Raises:
-            RunError: there is no such figure, or nothing to draw in it.
-        """
-        from coband.simulator.analysis.report import contents
-
-        if name not in contents.NAMES:
-            raise RunError(f"there is no figure {name!r}; there is {', '.join(contents.NAMES)}.")
         with self._analysed() as analysis:
-            found = next(contents.figures(analysis, [name]), None)
-        if found is None:
-            raise RunError(f"this run has nothing to draw for {name}; its report says why.")
-        return found.figure
+            return panel(name).numbers(analysis, **only)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"there is no plot {name!r}; there is {', '.join(METHODS)}.")
+    def __getattr__(self, name: str) -> Callable[..., Figure | Axes]:
+        if name.startswith("_") or name not in self.__dir__():
+            raise AttributeError(f"there is no plot {name!r}; there is {', '.join(self.__dir__())}.")
+        return partial(self._draw, name)
 
-    def _curves(
-        self, x: Against, y: Literal["regret", "turns"], ax: Axes | None, labels: str | Iterable[str] | None
-    ) -> Axes:
-        axes = {"turns": "turns", "time": "times", "scalars": "scalars", "energy": "energy"}
-        one_of("x", x, Against)
-        from matplotlib import pyplot
+    def __dir__(self) -> list[str]:
+        from coband.simulator.analysis.report.catalogue import panels
 
-        from coband.simulator.analysis.report import contents, figures
-        from coband.simulator.analysis.report.drawing import legend_columns, styled
+        return [name for name, one in panels().items() if one.draw is not None]
 
-        panel: Any = figures.Panel(axes[x], y)  # type: ignore[arg-type]  # one of the three
-        with self._analysed() as analysis, styled():
-            wanted = _chosen(labels, analysis.labels)
-            lines = [one for one in contents.lines(analysis) if one.label in wanted]
-            many, (width, height) = ax is None and len(lines) > INSIDE, SIZE
-            columns = legend_columns(wanted, width)
-            size = (width, height + many * LEGEND_LINE * -(-len(wanted) // columns))
-            axis = pyplot.subplots(figsize=size, layout="constrained", facecolor="white")[1] if ax is None else ax
-            if x == "energy" and not figures.with_energy((), lines):
-                raise RunError('x="energy": the agents of this run have no batteries; see agents.energy')
-            figures.draw_panel(axis, lines, panel)
-            handles = figures.legend_handles(lines)
-            if many:  # they would cover the curves
-                axis.figure.legend(handles=handles, loc="outside lower left", ncols=columns)
-            else:
-                axis.legend(handles=handles)
-        return axis
+    def _draw(
+        self, name: str, *, ax: Axes | None = None, width: float | None = None, height: float | None = None, **only: Any
+    ) -> Figure | Axes:
+        from coband.simulator.analysis.report.catalogue import panel
+        from coband.simulator.analysis.report.drawing import draw_part, file_figure
+        from coband.simulator.analysis.report.style import Styles, styled
+
+        one = panel(name)
+        with self._analysed() as analysis:
+            frame, styles = one.numbers(analysis, **only), Styles(analysis)
+            parts = one.parts(frame)
+            if not parts:
+                raise RunError(f"this run has nothing to draw for {name}. It shows: {one.caption}")
+            if ax is None:
+                return file_figure(one, frame, styles, width, height)
+            if len(parts) > 1:
+                keys = " or ".join(key for key in (one.each, "environment") if key is not None and key in frame)
+                raise RunError(f"{name} has {len(parts)} drawings, and axes have room for one; choose by {keys}.")
+            with styled():
+                draw_part(ax, one, *parts[0], styles)
+                if ax.get_legend_handles_labels()[1] and not one.rows:
+                    ax.legend()
+        return ax
 
     def __repr__(self) -> str:
-        return f"Plots: {', '.join(METHODS)}"
-
-
-def _chosen(labels: str | Iterable[str] | None, known: list[str]) -> list[str]:
-    if labels is None:
-        return known
-    chosen = [labels] if isinstance(labels, str) else list(labels)
-    for label in chosen:
-        if label not in known:
-            raise RunError(f"there is no label {label!r} in this run; there is {', '.join(known)}.")
-    return chosen
+        return f"Plots: {', '.join(self.__dir__())}, frame(name)"

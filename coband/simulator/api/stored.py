@@ -250,18 +250,18 @@ class Run:
         Raises:
             RunError: no job has finished, or there is no such label or measure.
         """
-        from coband.simulator.analysis import frames
+        from coband.simulator.analysis.report import listing
 
         one_of("intervals", intervals, Intervals)
         with self._analysed(*others, against=against, told=True) as analysis:
-            return frames.differences(analysis, measure, everything=intervals == "all")
+            return listing.differences(analysis, measure, everything=intervals == "all")
 
     def words(self, *others: Run | str | PathLike[str]) -> pd.DataFrame:
         """Who wins: of each measure the labels with the best mean, and a sentence, with all pairs judged at once."""
-        from coband.simulator.analysis import frames
+        from coband.simulator.analysis.report import listing
 
         with self._analysed(*others, told=True) as analysis:
-            return frames.rankings(analysis)
+            return listing.rankings(analysis)
 
     @property
     def plot(self) -> Plots:
@@ -307,7 +307,7 @@ class Run:
             yield run
 
     def _table(self, name: str, *arguments: Sequence[str]) -> pd.DataFrame:
-        from coband.simulator.analysis.frames import TABLES
+        from coband.simulator.analysis.report.listing import TABLES
 
         with self._opened() as run:
             return TABLES[name](run, *arguments)

@@ -1,24 +1,24 @@
-"""``coband plot``: the figures of a report as files for a paper."""
+"""``coband plot``: the panels of a report as files for a paper."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from coband.simulator.cli.options import FORCE, BadInput, Finite, Out
-from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed
+from coband.simulator.cli.runs import LATEST_HELP, RunPath, against, analysed, or_latest
 
-FORMATS = ("pdf", "svg", "png")
-SIZE = (3.3, 2.2)
+FORMATS = ("pdf", "svg", "png", "csv")
 INCHES = Finite(0.5, 60)
 
 
 def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[list[tuple[Path, str]]]:
-    """For each name of a drawing its files with their formats.
+    """For each panel its files with their formats.
 
     Raises:
-        BadInput: the output has another ending, or is one file for several drawings.
+        BadInput: the output has another ending, or is one file for several panels.
     """
     ending = output.suffix[1:]
     if not ending or output.is_dir():
@@ -26,35 +26,25 @@ def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[lis
     if ending not in FORMATS:
         raise BadInput(f"{output}: a drawing is {', '.join(FORMATS)}, by the ending of its file.")
     if len(names) > 1:
-        raise BadInput(f"{output} is one file for {len(names)} drawings: {', '.join(names)}. Name one, or a directory.")
+        raise BadInput(f"{output} is one file for {len(names)} panels: {', '.join(names)}. Name one, or a directory.")
     return [[(output, ending)] for _ in names]
 
 
 @click.command(epilog=LATEST_HELP)
-@RUNS
+@click.argument("words", metavar="[RUN]... [NAME]...", nargs=-1)
 @against
 @click.option(
-    "--figure", "names", multiple=True, metavar="NAME", help="Only this figure, such as regret or heat; repeatable."
+    "--only", multiple=True, metavar="COLUMN=VALUE", help="Only rows with this value, such as x=time; repeatable."
 )
-@click.option(
-    "--panel",
-    "panels",
-    multiple=True,
-    metavar="NAME",
-    help="Only this panel of a figure, such as regret-time or results-scalars, in the size given; repeatable.",
-)
-@click.option(
-    "--environment", metavar="VALUES", help="The environment of a sweep that a panel shows, such as noise=0.1."
-)
-@click.option("--width", type=INCHES, metavar="INCHES", help=f"Width of a panel; by default {SIZE[0]}.")
-@click.option("--height", type=INCHES, metavar="INCHES", help=f"Height of a panel; by default {SIZE[1]}.")
+@click.option("--width", type=INCHES, metavar="INCHES", help="Width of a figure; by default 3.3 for each drawing.")
+@click.option("--height", type=INCHES, metavar="INCHES", help="Height of each line of drawings; by default 2.2.")
 @click.option(
     "--format",
     "formats",
     type=click.Choice(FORMATS),
     multiple=True,
     default=("pdf",),
-    help="Format of the files; repeatable.",
+    help="Format of the files, csv for the numbers; repeatable.",
 )
 @click.option("--dpi", type=click.IntRange(20, 1000), metavar="N", default=200, help="Dots per inch of PNG files.")
 @click.option(
@@ -62,15 +52,15 @@ def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[lis
     type=Out(path_type=Path),
     metavar="DIR|FILE",
     default=Path("figures"),
-    help="Directory of the figures; for one figure or panel also a file, whose ending is its format.",
+    help="Directory of the figures; for one also a file, whose ending is its format.",
 )
 @FORCE
+@click.pass_context
 def plot(
-    paths: tuple[Path, ...],
+    context: click.Context,
+    words: tuple[str, ...],
     against: str | None,
-    names: tuple[str, ...],
-    panels: tuple[str, ...],
-    environment: str | None,
+    only: tuple[str, ...],
     width: float | None,
     height: float | None,
     formats: tuple[str, ...],
@@ -78,36 +68,43 @@ def plot(
     out: Path,
     force: bool,
 ) -> None:
-    """Draw figures of a report as PDF, SVG or PNG, or panels in any size."""
-    from coband.simulator.analysis.report import contents
-    from coband.simulator.analysis.report import panels as single
+    """Draw panels of a report as PDF, SVG or PNG, or write their numbers as CSV.
+
+    NAME is a panel, such as regret or trade_off; by default all that these runs have.
+    """
+    from coband.simulator.analysis.report.catalogue import panels
+    from coband.simulator.analysis.report.drawing import file_figure, rendered
+    from coband.simulator.analysis.report.style import Styles
     from coband.simulator.experiments.store.files import keep_file
 
-    if panels and names:
-        raise BadInput("give either --figure or --panel.")
-    if not panels and (width or height or environment):
-        raise BadInput("--width, --height and --environment are for single panels; name one with --panel.")
-    unknown = [name for name in names if name not in contents.NAMES]
-    if unknown:
-        raise BadInput(f"there is no figure {unknown[0]!r}; there is {', '.join(contents.NAMES)}.")
+    known = panels()
+    names = [word for word in words if word in known and not Path(word).exists()]
+    for word in words:
+        if word not in names and word != "latest" and not Path(word).exists():
+            raise BadInput(f"{word} is neither a run nor a panel; panels are {', '.join(known)}.")
+    place = RunPath()
+    paths = or_latest(context, None, tuple(place.convert(word, None, context) for word in words if word not in names))
+    chosen = {column: value for column, _, value in (one.partition("=") for one in only)}
     with analysed(paths, against) as analysis:
-        if panels:
-            chosen, size = single.environment(analysis, environment), (width or SIZE[0], height or SIZE[1])
-            found = [single.panel_figure(chosen, name, size) for name in panels]
-        else:
-            found = list(contents.figures(analysis, names or contents.NAMES))
-        stems = list(panels) or [one.file for one in found]
-        files = [
-            (file, contents.rendered(one, kind, dpi))
-            for one, of in zip(found, places(out, formats, stems), strict=True)
-            for file, kind in of
-        ]
-    missing = [name for name in names if name not in {one.name for one in found}]
+        styles, found, empty = Styles(analysis), dict[str, Any](), list[str]()
+        for name in names or known:
+            one = known[name]
+            frame = one.numbers(analysis, **chosen) if names else one.numbers(analysis)
+            if frame.empty and names:
+                empty.append(f"these runs have nothing to draw for {name}. It shows: {one.caption}")
+            elif not frame.empty and (names or one.draw is not None):
+                found[name] = frame
+        files = []
+        for (name, frame), of in zip(found.items(), places(out, formats, list(found)), strict=True):
+            drawn = None
+            for file, kind in of:
+                if kind == "csv":
+                    files.append((file, frame.to_csv(index=False).encode()))
+                    continue
+                drawn = drawn or file_figure(known[name], frame, styles, width, height)
+                files.append((file, rendered(drawn, kind, dpi)))
     for file, content in files:
         keep_file(file, content, force=force)
         click.echo(file)
-    if missing:
-        titles = {one.name: one.title for one in contents.DRAWINGS}
-        raise BadInput(
-            "\n".join(f"these runs have nothing to draw for {name}. It shows: {titles[name]}" for name in missing)
-        )
+    if empty:
+        raise BadInput("\n".join(empty))

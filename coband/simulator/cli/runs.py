@@ -34,7 +34,7 @@ class RunPath(Place):
         return called(str(super().convert(value, param, ctx)))
 
 
-def _or_latest(context: click.Context, parameter: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+def or_latest(context: click.Context, parameter: click.Parameter | None, paths: tuple[Path, ...]) -> tuple[Path, ...]:
     """The runs that are given, or the newest one, which is named on standard error."""
     if paths:
         return paths
@@ -45,7 +45,7 @@ def _or_latest(context: click.Context, parameter: click.Parameter, paths: tuple[
 
 RUN = click.argument("path", metavar="RUN", type=RunPath())
 A_RUN = click.argument("path", metavar="[RUN]", type=RunPath(), default="latest")
-RUNS = click.argument("paths", metavar="[RUN]...", nargs=-1, type=RunPath(), callback=_or_latest)
+RUNS = click.argument("paths", metavar="[RUN]...", nargs=-1, type=RunPath(), callback=or_latest)
 against = click.option("--against", metavar="LABEL", help="Compare every label with this one only.")
 """Selects the reference of differences."""
 

@@ -68,7 +68,9 @@ def _write(run: StoredRun, parts: Iterable[results.Part], name: str | None, form
     from coband.simulator.analysis import frames
 
     if name is not None:
-        click.echo(frames.written(frames.TABLES[name](run), form), nl=False)
+        from coband.simulator.analysis.report.listing import TABLES as KNOWN
+
+        click.echo(frames.written(KNOWN[name](run), form), nl=False)
         return
     shown = next((one for one in parts if isinstance(one, results.TextTable)), None)
     if shown is None:

@@ -95,7 +95,9 @@ def test_what_no_hunt_can_judge(coband: Program, tmp_path: Path, more: dict[str,
 
 def test_a_scenario_whose_numbers_are_hopeless_is_refused_in_a_sentence() -> None:
     scenario = hunted("asynchronous", algorithms=[{"algorithm": "lin_ucb", "lam": 1e-40}])
-    with pytest.raises(HuntError, match=r"fault, .* of it: lam I \+ W is not positive definite .* smaller features .*\. Change"):
+    with pytest.raises(
+        HuntError, match=r"fault, .* of it: lam I \+ W is not positive definite .* features .*\. Change"
+    ):
         next(Hunt(scenario).seeds([0]))
 
 

@@ -103,7 +103,7 @@ for (const one of document.querySelectorAll("body *")) {
     const svg = one.closest("svg"), style = getComputedStyle(one), box = one.getBoundingClientRect();
     const name = `${one.tagName}.${one.getAttribute("class") || ""} ${one.textContent.trim().slice(0, 30)}`;
     const texts = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-    const onCell = svg && !(one.getAttribute("style") || "").includes("var(");  // a number in a heat map
+    const onCell = svg && !(one.getAttribute("style") || "").includes("fill: var(");  // a number in a heat map
     if (texts && !onCell) {
         const [high, low] = [light(paper(one)), light(svg ? style.fill : style.color)].sort((a, b) => b - a);
         const contrast = (high + 0.05) / (low + 0.05);

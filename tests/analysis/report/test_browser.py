@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import coband
-from coband.simulator.analysis.report import analysis, data, diagram
+from coband.simulator.analysis.diagram import packing
+from coband.simulator.analysis.report import analysis, data
 from coband.simulator.analysis.report.page import page
 from coband.simulator.analysis.report.palette import KINDS, SERIES, TIMES
 from coband.simulator.experiments.store.store import open_run
@@ -209,17 +210,6 @@ def test_the_replication_chosen_last_is_shown(driver: Any, canvas: Any) -> None:
     assert ready(driver) == shown.replace(", replication", " /")
 
 
-def test_a_round_is_shown_in_the_diagram(driver: Any, canvas: Any) -> None:
-    driver.execute_script("document.querySelectorAll('#rounds details').forEach((one) => { one.open = true; })")
-    whole = view(canvas)
-    driver.execute_script("document.querySelector('button.show-round').click()")
-    driver.execute_async_script("setTimeout(arguments[0], 100)")
-    settle(driver)
-    closer = view(canvas)
-    assert closer[1] - closer[0] < whole[1] - whole[0]
-    assert words(driver).startswith("Event ")
-
-
 def test_zooming_keeps_the_chosen_event_in_view(driver: Any, canvas: Any, made: Path) -> None:
     _, _, arrived, _ = first_upload(made)
     focus(driver, canvas)
@@ -314,7 +304,7 @@ def test_a_crowd_is_shades_and_a_few_are_lines(driver: Any, tmp_path: Path) -> N
 def test_where_a_long_run_is_cut_the_picture_says_so(
     driver: Any, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(diagram, "MAX_EVENTS", 100)
+    monkeypatch.setattr(packing, "MAX_EVENTS", 100)
     canvas = opened(driver, write(made, tmp_path / "cut.html"))
     status = driver.find_element("id", "diagram-status").text
     assert "The page holds the first 100 of" in status

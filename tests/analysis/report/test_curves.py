@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
-from coband.simulator.analysis.report.figures import PANELS, Line, at, curve, draw_panel
-from coband.simulator.analysis.report.palette import line_style
+from coband.simulator.analysis.report.frames import at, curve
 from coband.simulator.experiments.statistics.estimates import interval
 from coband.simulator.experiments.store.store import Series
 
@@ -17,44 +15,37 @@ SECOND = series([1, 2, 3, 4], [1.5, 3.0, 4.5, 9.0], [2.0, 3.0, 4.0, 6.0], [0, 0,
 
 
 def test_a_step_function_holds_the_last_value() -> None:
-    assert at(FIRST, "times", "regret", np.array([0.5, 1.0, 1.9, 2.0, 3.9, 100.0])).tolist() == [0, 1, 1, 2, 2, 4]
+    assert at(FIRST, "time", "regret", np.array([0.5, 1.0, 1.9, 2.0, 3.9, 100.0])).tolist() == [0, 1, 1, 2, 2, 4]
     # Turns 2 and 3 both end with 10 scalars sent: the regret at 10 scalars is that of the later one.
     assert at(FIRST, "scalars", "regret", np.array([0.0, 9.0, 10.0, 29.0, 30.0])).tolist() == [1, 1, 3, 3, 4]
 
 
 def test_against_turns_only_stored_points_are_used() -> None:
     found = curve([FIRST, SECOND], "turns", "regret")
-    assert found.x.tolist() == [0, 1, 2, 3, 4]
-    assert found.mean.tolist() == [0, 1.5, 2.5, 3.5, 5]
-    assert (found.band[0][-1], found.band[1][-1]) == pytest.approx(interval([4.0, 6.0]))
+    assert found["at"].tolist() == [0, 1, 2, 3, 4]
+    assert found["mean"].tolist() == [0, 1.5, 2.5, 3.5, 5]
+    assert (found["low"].iloc[-1], found["high"].iloc[-1]) == pytest.approx(interval([4.0, 6.0]))
 
 
 def test_a_curve_ends_with_its_first_replication() -> None:
-    assert curve([FIRST, SECOND], "times", "turns").x[-1] == 5.0
-    assert curve([FIRST, SECOND], "scalars", "regret", log=True).x[-1] == pytest.approx(30.0)
+    assert curve([FIRST, SECOND], "time", "turns")["at"].iloc[-1] == 5.0
+    assert curve([FIRST, SECOND], "scalars", "regret", log=True)["at"].iloc[-1] == pytest.approx(30.0)
 
 
 def test_one_replication_has_no_band() -> None:
     found = curve([FIRST], "turns", "regret")
-    assert (found.band, found.count) == (None, 1)
+    assert found["low"].isna().all()
+    assert (found["n"] == 1).all()
 
 
-def test_who_sends_nothing_is_constant() -> None:
+def test_who_sends_nothing_stands_at_no_place() -> None:
     silent = series([1, 2], [1.0, 2.0], [3.0, 5.0], [0, 0])
     found = curve([silent], "scalars", "regret")
-    assert (found.constant, found.mean.tolist()) == (True, [5.0])
-
-
-def test_no_regret_lies_on_the_axis(recwarn: pytest.WarningsRecorder) -> None:
-    axis = Figure().add_subplot()
-    draw_panel(axis, [Line("A", (series([1, 2], [1.0, 2.0], [0.0, 0.0], [0, 0]),), line_style(0))], PANELS[0])
-    low, high = axis.get_ylim()
-    assert low == 0 < high
-    assert not recwarn.list
+    assert (found["at"].isna().tolist(), found["mean"].tolist()) == ([True], [5.0])
 
 
 def test_where_one_replication_sends_nothing_the_curve_ends_at_0() -> None:
     silent, other = series([1, 2], [1.0, 2.0], [3.0, 5.0], [0, 0]), series([1, 2], [1.0, 2.0], [1.0, 4.0], [0, 6])
     for log in (False, True):
         found = curve([silent, other], "scalars", "regret", log=log)
-        assert (found.constant, found.x.tolist(), found.mean.tolist()) == (False, [0.0], [3.0])
+        assert (found["at"].tolist(), found["mean"].tolist()) == ([0.0], [3.0])

@@ -9,12 +9,18 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from coband.simulator.analysis.report import analysis, data, diagram, sections
-from coband.simulator.analysis.report.drawing import styled, svg
+from coband.simulator.analysis.diagram import packing
+from coband.simulator.analysis.report import analysis, data
+from coband.simulator.analysis.report import page as pages
+from coband.simulator.analysis.report.catalogue import add_panel
 from coband.simulator.analysis.report.page import page
+from coband.simulator.analysis.report.panel import Panel
+from coband.simulator.analysis.report.style import styled
+from coband.simulator.analysis.report.svg import svg
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.report.made import run, synchronisation
@@ -87,9 +93,10 @@ def test_the_page_is_whole_and_needs_nothing(text: str) -> None:
             assert value == "data:," or value[1:] in document.ids, f"nothing is called {value}"
         if name in ("aria-labelledby", "aria-describedby"):
             assert value in document.ids
-    tables = [tag for tag, _, _ in document.attributes if tag == "table"]
-    assert text.count("<caption>") == text.count("<table>") >= 8, tables
-    assert text.count("<svg ") == text.count('role="img" aria-label="') == 8
+    assert text.count("<table>") == text.count("<thead>") >= 10
+    drawings = text.count('role="img" aria-label="')
+    assert drawings == 19
+    assert text.count("<svg ") == drawings + text.count('<svg viewBox="0 0 28.8 11.52" aria-hidden="true"')
     assert "#0072b2" not in text.partition("</style>")[2], "figures take their colours from the page"
 
 
@@ -97,15 +104,18 @@ def test_the_page_says_what_the_results_are(text: str) -> None:
     words = Document(text).words
     assert "A few agents, one of them slow." in words
     assert f"Sync − {NAMED}" in words
-    assert "3 pairs" in words
-    assert "common random numbers" in words
+    assert "where both met the same arms and noise" in words
+    assert re.search(r"has the lowest (regret|mean).* Its mean of [\d.]+ is \d+ % less than that of", words)
+    assert re.search(r"At equal time, when the first label has finished \([\d.]+\), ", words)
     for heading in (
-        "Who wins on what",
+        "Who wins",
+        "Results",
         "Regret",
         "Communication",
-        "Differences between algorithms",
+        "Differences",
         "Where the time went",
-        "Critical path of communication rounds",
+        "Critical path of rounds",
+        "Whom rounds waited for",
         "Messages in space and time",
         "Scenario, and how to reproduce",
     ):
@@ -119,13 +129,13 @@ def test_only_what_repeats_is_said_to_repeat(made: Path, text: str, monkeypatch:
     assert "coband run scenario.yaml" in text
     assert "coband trace hash latest" in text
     assert "the same fingerprints again" in text
-    monkeypatch.setattr(sections.contents, "figures", lambda *_, **__: ())
+    monkeypatch.setattr(pages, "panels", dict)
     with open_run(made) as one:
-        assert sections.of(one).repeats
+        assert pages.repeats(one)
         manifest = one.manifest
         for key in ("live", "not_installed"):
             one.manifest = cast(Manifest, {**manifest, key: {}})
-            assert not sections.of(one).repeats, key
+            assert not pages.repeats(one), key
         text = page(analysis.Analysis(data.load([one])))
         assert "The run was made by <code>" in text
         assert "the same fingerprints again" not in text
@@ -145,8 +155,9 @@ def test_a_figure_is_placed_as_savefig_places_it() -> None:
 def test_without_a_trace_the_page_says_why_parts_are_missing(tmp_path: Path) -> None:
     text = report(run(tmp_path / "untraced", "--trace", "off", "--replications", "1", "--only", "Sync"))
     words = Document(text).words
-    assert "Sync: the run kept no trace ( trace: off )" in words
-    assert "so there are no intervals and no bands" in words
+    assert "The jobs kept no trace (trace: off), so times, rounds and messages cannot be shown" in words
+    assert words.count("kept no trace") == 1, "no note twice"
+    assert "so there are no intervals: differences may be chance" in words
     assert 'id="rounds"' not in text
     assert "<canvas" not in text
     assert 'id="differences"' not in text
@@ -164,9 +175,9 @@ algorithms:
   - {algorithm: ind_rage, label: Alone, delta: 0.1}
 """
     words = Document(report(run(tmp_path / "exploring", scenario=scenario))).words
-    assert "so regret is not shown" in words
-    assert "samples per agent Together needs the fewest samples." in words
-    assert "Of errors: the share, and Wilson's 95 % interval." in words
+    assert 'id="regret"' not in words
+    assert "Together needs the fewest samples." in words
+    assert "of proportions, Wilson's." in words
 
 
 def test_two_runs_of_different_seeds_are_compared_unpaired(made: Path, tmp_path: Path) -> None:
@@ -196,7 +207,7 @@ def test_a_run_of_the_same_seed_is_paired_though_its_network_differs(made: Path,
 
 def test_the_diagram_holds_every_event() -> None:
     events = synchronisation()
-    packed = json.loads(json.dumps(diagram.pack(events)))
+    packed = json.loads(json.dumps(packing.pack(events)))
     raw, offset = zlib.decompress(base64.b64decode(packed["data"])), 0
     columns = {}
     for name, kind in packed["columns"]:
@@ -215,29 +226,34 @@ def test_the_diagram_holds_every_event() -> None:
 def test_jobs_for_which_there_is_no_room_are_named(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_run(made) as run:
         found = analysis.Analysis(data.load([run]))
-        jobs, absent = diagram.embedded(found)
+        jobs, absent = packing.embedded(found)
         assert ([job.replication for job in jobs], absent) == ([0, 1, 2] * 3, [])
         sizes = [json.loads(job.data)["total"] for job in jobs]
-        monkeypatch.setattr(diagram, "MAX_ALL_EVENTS", sum(sizes[::3]) + 10)
-        jobs, absent = diagram.embedded(found)
+        monkeypatch.setattr(packing, "MAX_ALL_EVENTS", sum(sizes[::3]) + 10)
+        jobs, absent = packing.embedded(found)
         assert [job.key for job in jobs] == ["Sync / 0", f"{NAMED} / 0", "Alone / 0"]
         assert absent == [(label, number) for label in ("Sync", NAMED, "Alone") for number in (1, 2)]
-        monkeypatch.setattr(diagram, "MAX_ALL_EVENTS", sum(sizes[2::3]) + 10)
-        assert {job.replication for job in diagram.embedded(found, [2])[0]} == {2}
+        monkeypatch.setattr(packing, "MAX_ALL_EVENTS", sum(sizes[2::3]) + 10)
+        assert {job.replication for job in packing.embedded(found, [2])[0]} == {2}
 
 
-def test_a_section_is_a_function(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(sheet: sections.Sheet) -> sections.Section:
-        return sections.Section("mine", "Mine", "A section of mine", sheet.figures["regret"][0].svg)
+def test_a_panel_of_ones_own_is_in_the_page(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coband.simulator.analysis.report.catalogue._ADDED", {})
 
-    monkeypatch.setattr(sections, "SECTIONS", (build,))
+    def frame(found: analysis.Analysis) -> pd.DataFrame:
+        return (
+            found.table("agents").groupby(["label", "agent"], as_index=False, sort=False).agg(mean=("regret", "mean"))
+        )
+
+    add_panel(Panel("fair", "Regret of each agent", "Who has how much.", frame, lambda axis, *_: axis.plot([0], [0])))
     document = Document(report(made))
-    assert ("a", "href", "#mine") in document.attributes
-    assert "A section of mine" in document.words
+    assert ("a", "href", "#fair") in document.attributes
+    assert "Regret of each agent" in document.words
+    assert "Who has how much." in document.words
     assert document.open == []
 
 
 def test_a_long_run_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagram, "MAX_EVENTS", 10)
-    packed = diagram.pack(synchronisation())
+    monkeypatch.setattr(packing, "MAX_EVENTS", 10)
+    packed = packing.pack(synchronisation())
     assert (packed["count"], packed["total"]) == (10, len(synchronisation()))

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from coband.simulator.analysis.report import contents, data, tables
+from coband.simulator.analysis.report import data, tables
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.page import page
-from coband.simulator.analysis.report.panels import panel_figure
+from coband.simulator.analysis.report.catalogue import panel
+from coband.simulator.analysis.report.drawing import file_figure, inline_figures
+from coband.simulator.analysis.report.style import Styles
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.numerals import between
 from coband.simulator.experiments.store.store import StoredRun, open_run
@@ -65,49 +66,52 @@ def names_of(axis: Axes) -> dict[float, str]:
     return {float(y): text.get_text() for y, text in zip(axis.get_yticks(), axis.get_yticklabels(), strict=True)}
 
 
-def drawn(analysis: Analysis, name: str) -> list[Axes]:
-    (found,) = contents.figures(analysis, [name])
-    return list(found.figure.axes)
+def drawn(analysis: Analysis, name: str) -> list[tuple[tuple[str, ...], Axes]]:
+    """(what a part of a panel shows, its axes) as the page has them."""
+    one = panel(name)
+    parts = one.parts(one.numbers(analysis))
+    figures = inline_figures(one, parts, Styles(analysis))
+    return [(key, figure.axes[0]) for (key, _), figure in zip(parts, figures, strict=True)]
 
 
-def expected_of(analysis: Analysis, stored: StoredRun) -> dict[str, dict[str, float]]:
-    """What the rows of a panel must show, by the panel's name."""
-    found = {f"results-{one.name}": means(stored, one.name) for one in analysis.measures}
-    for one in analysis.measures:
-        mean = means(stored, one.name)
-        pairs = [("Sync", "Async"), ("Sync", "Alone"), ("Async", "Alone")]
-        found[f"differences-{one.name}"] = {f"{a} − {b}": mean[a] - mean[b] for a, b in pairs}
-    found["communication-scalars"] = means(stored, "scalars")
-    found["communication-messages"] = means(stored, "messages")
+def expected_of(analysis: Analysis, stored: StoredRun) -> dict[tuple[str, ...], dict[str, float]]:
+    """What the rows of a drawing must show, by the name of the panel and what it shows."""
+    found = {("results", one.heading): means(stored, one.name) for one in analysis.measures}
+    mean, pairs = means(stored, "regret"), [("Sync", "Async"), ("Sync", "Alone"), ("Async", "Alone")]
+    found["differences",] = {f"{a} − {b}": mean[a] - mean[b] for a, b in pairs}
+    found["communication", "scalars"] = means(stored, "scalars")
+    found["communication", "messages"] = means(stored, "messages")
     timings = {one.contender.label: one for one in analysis.timings}
-    found["times"] = {label: float(one.shares.mean(axis=0).sum()) for label, one in timings.items()}
-    found["rounds"] = {label: float(sum(one.parts)) for label, one in timings.items() if one.all_rounds}
+    found["times",] = {label: float(one.shares.mean(axis=0).sum()) for label, one in timings.items()}
+    found["rounds",] = {label: float(sum(one.parts)) for label, one in timings.items() if one.all_rounds}
     return found
 
 
 def test_every_row_shows_the_numbers_of_its_label(analysis: Analysis, stored: StoredRun) -> None:
     expected = expected_of(analysis, stored)
     assert means(stored, "regret")["Sync"] != means(stored, "regret")["Alone"]
-    for figure in ("results", "differences", "communication", "times", "rounds"):
-        axes = drawn(analysis, figure)
-        names = names_of(axes[0])  # panels side by side have their names at the first
-        keys = [key for key in expected if key.split("-")[0] == figure]
-        for axis, key in zip(axes, keys, strict=False):
-            found = rows_of(axis, names)
-            assert found == pytest.approx({label: expected[key].get(label, 0.0) for label in found}), key
-            assert {label for label, mean in expected[key].items() if mean} <= found.keys(), key
+    seen = set()
+    for name in ("results", "differences", "communication", "times", "rounds"):
+        for key, axis in drawn(analysis, name):
+            wanted, found = expected[name, *key], rows_of(axis)
+            seen.add((name, *key))
+            assert found == pytest.approx({label: wanted.get(label, 0.0) for label in found}), key
+            assert {label for label, mean in wanted.items() if mean} <= found.keys(), key
+    assert seen == expected.keys()
 
 
-def test_every_row_of_a_single_panel_shows_the_numbers_of_its_label(analysis: Analysis, stored: StoredRun) -> None:
-    for name, wanted in expected_of(analysis, stored).items():
-        (axis,) = panel_figure(analysis, name, (7.0, 4.0)).figure.axes
+def test_every_row_of_a_file_shows_the_numbers_of_its_label(analysis: Analysis, stored: StoredRun) -> None:
+    for (name, *key), wanted in expected_of(analysis, stored).items():
+        one = panel(name)
+        frame = one.numbers(analysis, **{one.each: key[0]} if one.each else {})
+        (axis,) = file_figure(one, frame, Styles(analysis), 7.0, 4.0).axes
         found = {label.replace("\n", " "): mean for label, mean in rows_of(axis).items()}
         assert found == pytest.approx({label: wanted.get(label, 0.0) for label in found}), name
         assert {label for label, mean in wanted.items() if mean} <= found.keys(), name
 
 
 def test_intervals_stand_in_the_row_of_their_mean(analysis: Analysis, stored: StoredRun) -> None:
-    for axis, measure in zip(drawn(analysis, "results"), analysis.measures, strict=True):
+    for (_, axis), measure in zip(drawn(analysis, "results"), analysis.measures, strict=True):
         spans = {float(line.get_ydata()[0]): list(line.get_xdata()) for line in axis.lines if len(line.get_xdata()) > 1}  # type: ignore[index]
         for row, found in enumerate(values(stored, measure.name).values()):
             low, high = statistics.interval(found) or (np.nan, np.nan)
@@ -141,26 +145,11 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Analysis]:
         yield Analysis(data.load([opened]))
 
 
-def test_small_multiples_have_the_names_of_rows_at_the_first_panel_of_a_line(swept: Analysis) -> None:
-    axes = drawn(swept, "results")
-    names = names_of(axes[0])
-    assert list(names.values()) == ["Sync", "Async", "Alone"]
-    for axis, one in zip(axes, swept.within, strict=False):
+def test_each_environment_has_a_drawing_of_its_own_numbers(swept: Analysis) -> None:
+    found = dict(drawn(swept, "results"))
+    for one in swept.within:
+        axis = found[swept.measures[0].heading, one.environment]
         regret = {each.label: np.mean(list(each.values(swept.measures[0].name).values())) for each in one.contenders}
-        assert rows_of(axis, names) == pytest.approx(regret)
-
-
-def test_a_page_about_a_sweep_has_its_parameters_and_winners(swept: Analysis) -> None:
-    surface = contents.surface(swept)
-    assert len(surface.cells) == 2 * 3  # environments and algorithms; there are none of another phase
-    html = page(swept)
-    assert 'id="sweep"' in html
-    table = tables.winners_within(swept, swept.measures[:1])
-    title = swept.measures[0].heading
-    assert table.caption.startswith(f"{title[0].upper()}{title[1:]}. Lower is better")
-    assert len(table.rows) == 2
-
-
-def test_differences_have_three_panels(analysis: Analysis) -> None:
-    assert len(analysis.measures) > 3
-    assert len(drawn(analysis, "differences")) == 3
+        assert rows_of(axis) == pytest.approx(regret)
+    axes = [axis for key, axis in drawn(swept, "results") if key[0] == "regret"]
+    assert axes[0].get_xlim() == axes[1].get_xlim(), "drawings side by side have one axis"

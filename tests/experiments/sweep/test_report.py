@@ -6,15 +6,18 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from coband.simulator.analysis.report import analysis, data, tables
-from coband.simulator.analysis.report import contents as catalogue
+from coband.simulator.analysis.report import analysis, data, draw, words
 from coband.simulator.analysis.report.analysis import combinations
+from coband.simulator.analysis.report.catalogue import panel
+from coband.simulator.analysis.report.drawing import inline_figures
 from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.report.page import page
-from coband.simulator.analysis.report.sweeps import CHARACTERS, ResponseSurface, _draw_heat, heat_maps
+from coband.simulator.analysis.report.style import Styles
+from coband.simulator.analysis.report.sweeps import cells
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -41,31 +44,38 @@ def test_variants_are_read_back(run: store.StoredRun) -> None:
     assert found.scenario()["problem"]["noise"] == 0.2
 
 
-def test_a_surface_has_the_best_choice_within_an_environment(run: store.StoredRun) -> None:
-    surface = ResponseSurface(run, "regret")
-    assert surface.entries == ["D", "K"]
-    assert surface.environments == [{"noise": "0.1"}, {"noise": "0.2"}]
-    assert surface.conditions == {"noise": ["0.1", "0.2"]}
-    assert (surface.choices("D"), surface.choices("K")) == ({}, {"alpha": ["0", "1", "50"]})
+def analysed(run: store.StoredRun) -> analysis.Analysis:
+    return analysis.Analysis(data.load([run]))
+
+
+def test_a_response_has_the_best_choice_within_an_environment(run: store.StoredRun) -> None:
+    found = analysed(run)
+    base, frame = cells(found), panel("sensitivity").numbers(found)
+    assert list(dict.fromkeys(base["label"])) == ["D", "K"]
+    assert [dict(one) for one in dict.fromkeys(tuple(one.items()) for one in base["faced"])] == [
+        {"noise": "0.1"},
+        {"noise": "0.2"},
+    ]
+    assert list(dict.fromkeys(frame["parameter"])) == ["alpha", "noise"]
     means = {
         alpha: statistics.mean([float(job.record["regret"]) for job in run.select(f"K [noise=0.2, alpha={alpha}]")])
         for alpha in ("0", "1", "50")
     }  # type: ignore[index, arg-type]
-    found = surface.best("K", {"noise": "0.2"})
-    assert found.mean == min(means.values())
-    one = surface.best("K", {"noise": "0.2"}, alpha="1")
-    assert one.mean == means["1"]
-    assert surface.best("D", {"noise": "0.2"}, alpha="1") is None
-    assert heat_maps(surface) == [], "one parameter to choose, and none of the environment beside it"
+    alpha = frame[(frame["parameter"] == "alpha") & (frame["environment"] == "noise=0.2")]
+    assert alpha["label"].unique().tolist() == ["K"], "D has no parameters to choose"
+    assert dict(zip(alpha["value"], alpha["mean"], strict=True)) == pytest.approx(means)
+    noise = frame[(frame["parameter"] == "noise") & (frame["label"] == "K") & (frame["value"] == "0.2")]
+    assert noise["mean"].tolist() == [min(means.values())]
+    assert panel("heat").numbers(found).empty, "one parameter to choose, and none of the environment beside it"
 
 
 def test_heat_maps_are_of_choices_within_an_environment(tmp_path: Path) -> None:
     perform(study(tmp_path, GRID + "  algorithms.K.lam: [1, 2]\n"), tmp_path / "out")
     with store.open_run(tmp_path / "out") as run:
-        found = [
-            (one.entry, one.faced, {one.down[0], one.across[0]}) for one in heat_maps(ResponseSurface(run, "regret"))
-        ]
-    assert found == [("K", {"noise": noise}, {"alpha", "lam"}) for noise in ("0.1", "0.2")]
+        frame = panel("heat").numbers(analysed(run))
+    found = frame[["environment", "map"]].drop_duplicates().to_numpy().tolist()
+    assert found == [["noise=0.1", "K: alpha, lam"], ["noise=0.2", "K: alpha, lam"]]
+    assert len(frame) == 2 * 3 * 2
 
 
 def test_numbers_stand_by_size_and_their_names_have_room(tmp_path: Path) -> None:
@@ -73,18 +83,20 @@ def test_numbers_stand_by_size_and_their_names_have_room(tmp_path: Path) -> None
     values = [0.123456 * (7 * n % 23 + 1) for n in range(23)]
     perform(study(tmp_path, f"grid:\n  algorithms.K.alpha: {values}\n"), tmp_path / "out")
     with store.open_run(tmp_path / "out") as run:
-        (found,) = catalogue.figures(analysis.Analysis(data.load([run])), ["sensitivity"])
-    (axis,) = found.figure.axes
+        found, one = analysed(run), panel("sensitivity")
+        (figure,) = inline_figures(one, one.parts(one.numbers(found)), Styles(found))
+    (axis,) = figure.axes
     names = [tick.get_text() for tick in axis.get_xticklabels()]
     shown = [float(name) for name in names]
     assert shown == sorted(shown)
-    assert sum(len(name) + 2 for name in names) <= CHARACTERS
+    assert sum(len(name) + 2 for name in names) <= draw.CHARACTERS
     assert axis.get_xlim()[1] > 22, "all points are drawn"
 
 
 def test_numbers_in_a_heat_map_have_the_better_contrast() -> None:
     axis, means = Figure().add_subplot(), np.linspace(0, 1, 101)[None]
-    _draw_heat(axis, means)
+    frame = pd.DataFrame({"down": "a", "down_value": "1", "across": "b", "across_value": range(101), "mean": means[0]})
+    draw.heat(axis, frame, {})
     part = lambda v: np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)  # noqa: E731
     light = part(axis.images[0].to_rgba(means)[0, :, :3]) @ (0.2126, 0.7152, 0.0722)  # of WCAG
     dark = part(np.array([0x1C, 0x1C, 0x1F]) / 255) @ (0.2126, 0.7152, 0.0722)
@@ -102,21 +114,14 @@ def test_variants_in_other_worlds_are_not_paired(run: store.StoredRun) -> None:
     assert comparison.why_unpaired(first, by_label["K [noise=0.2, alpha=1]"]) == ("problem.noise",)
 
 
-def test_a_report_of_a_sweep_has_its_figures(run: store.StoredRun) -> None:
-    names = ("results", "sensitivity", "environments", "heat", "regret", "differences")
-    found = list(catalogue.figures(analysis.Analysis(data.load([run])), names))
-    assert [(one.name, one.environment) for one in found] == [
-        ("results", ""),
-        ("sensitivity", ""),
-        ("environments", ""),
-        ("regret", ""),
-        ("differences", "noise=0.1"),
-        ("differences", "noise=0.2"),
-    ]
-    panels = {one.file: [axis.get_title(loc="left") for axis in one.figure.axes] for one in found}
-    assert panels["sensitivity"] == ["noise=0.1", "noise=0.2"]
-    assert panels["regret"] == ["noise=0.1", "noise=0.2"] * 3, "a column for each environment"
-    assert "differences-noise=0.2" in panels
+def test_a_report_of_a_sweep_has_a_drawing_for_each_environment(run: store.StoredRun) -> None:
+    found = analysed(run)
+    parts = {
+        name: [key for key, _ in panel(name).parts(panel(name).numbers(found))] for name in ("sensitivity", "regret")
+    }
+    assert parts["sensitivity"] == [("alpha", "noise=0.1"), ("alpha", "noise=0.2"), ("noise", "")]
+    assert parts["regret"] == [(x, f"noise={noise}") for x in ("turns", "time") for noise in (0.1, 0.2)]
+    assert panel("differences").numbers(found)["environment"].unique().tolist() == ["noise=0.1", "noise=0.2"]
 
 
 def test_rivals_are_in_one_environment(run: store.StoredRun) -> None:
@@ -129,11 +134,9 @@ def test_rivals_are_in_one_environment(run: store.StoredRun) -> None:
         assert one.rankings[0].leaders[0] in labels
     listing = listed(found)
     assert {one["environment"] for one in listing["differences"]} == {"noise=0.1", "noise=0.2"}
-    assert len({style.colour for style in found.within[0].styles}) == 4, (
-        "variants have shades of their algorithm's colour"
-    )
-    assert len({(style.colour, style.marker) for style in found.within[0].styles}) == 4
-    assert found.within[0].styles == found.within[1].styles
+    looks = [Styles(found)[label] for label in labels]
+    assert len({look["color"] for look in looks}) == 4, "variants have shades of their algorithm's colour"
+    assert len({(look["color"], look["marker"]) for look in looks}) == 4
 
 
 def test_a_label_is_compared_in_every_environment(run: store.StoredRun) -> None:
@@ -147,8 +150,8 @@ def test_a_label_is_compared_in_every_environment(run: store.StoredRun) -> None:
 def test_the_page_of_a_sweep_names_what_is_chosen_and_what_is_faced(run: store.StoredRun) -> None:
     text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page(analysis.Analysis(data.load([run])))))
     assert re.search(r"\b2 algorithms|algorithms 2\b", text)
-    assert "None" not in text.partition("Scenario, and how to reproduce")[0].partition("Who wins on what")[0]
-    assert "all 6 comparisons of the environment hold together" in text
+    assert "None" not in text.partition("Scenario, and how to reproduce")[0].partition("Who wins")[2]
+    assert "all 6 comparisons of an environment hold together" in text
     assert "Labels are compared within one environment only" in text
     made = text.partition("Scenario, and how to reproduce")[2]
     assert re.search(r"made by coband sweep small.yaml . With the scenario file below, which is as it was given", made)
@@ -198,18 +201,16 @@ def test_replications_for_tuning_are_no_results(tmp_path: Path) -> None:
     perform(study(tmp_path, GRID + "tuning: {replications: 2}\n"), tmp_path / "out")
     with store.open_run(tmp_path / "out") as run:
         assert len(data.load([run]).contenders) == 4
-        assert {cell.variant.phase for cell in ResponseSurface(run, "regret").cells} == {"tuning"}
+        assert set(cells(analysed(run))["n"]) == {2}, "the replications that chose"
 
 
 def test_variants_that_needed_more_replications_are_not_the_best_for_that(tmp_path: Path) -> None:
     until = "until: {half_width: 8, on: regret, max_replications: 12}\n"
     perform(study(tmp_path, "grid: {algorithms.K.alpha: [0, 50]}\n" + until), tmp_path / "out")
     with store.open_run(tmp_path / "out") as run:
-        surface = ResponseSurface(run, "regret")
-        cells = [cell.estimate for cell in surface.cells if cell.variant.entry == "K"]
-        assert len({one.count for one in cells}) == 2
-        best = surface.best("K", {})
-        assert best.mean == min(one.mean for one in cells)
-        assert best.count < max(one.count for one in cells)
-        found = analysis.Analysis(data.load([run]))
-        assert "when the intervals at any time of all" in tables.winners_within(found, found.measures[:1]).caption
+        found = analysed(run)
+        own = cells(found).query("label == 'K'")
+        assert own["n"].nunique() == 2
+        best = own.loc[own["mean"].idxmin()]
+        assert best["n"] < own["n"].max()
+        assert "when the intervals at any time of all" in words.levels(found)

@@ -20,8 +20,9 @@ from coband.simulator.analysis.claims.condition import short_name
 from coband.simulator.analysis.claims.jobs import JOBS
 from coband.simulator.analysis.claims.samples import AXES, Sample, SampleError, StudySamples
 from coband.simulator.analysis.claims.studies import Key, loaded, whole
-from coband.simulator.analysis.report.drawing import colours, inline, plain, styled
 from coband.simulator.analysis.report.palette import LineStyle, variant_style
+from coband.simulator.analysis.report.style import plain, styled
+from coband.simulator.analysis.report.svg import colours, inline
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.planner import Variant
 from coband.simulator.experiments.statistics import estimates

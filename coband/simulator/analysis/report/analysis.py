@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
+from coband.simulator.analysis.frames import STORED
 from coband.simulator.analysis.report import comparison as comparisons
 from coband.simulator.analysis.report import rounds as rounds_
 from coband.simulator.analysis.report import times
 from coband.simulator.analysis.report.comparison import Difference, Ranking
 from coband.simulator.analysis.report.data import Contender, Events, ReportError, RunComparison, name_of, read
-from coband.simulator.analysis.report.palette import LineStyle, line_style, variant_style
 from coband.simulator.analysis.report.rounds import Round, Waits
 from coband.simulator.analysis.report.times import Flow, flows
 from coband.simulator.arrays import FloatArray
@@ -26,7 +27,6 @@ from coband.simulator.experiments.runs.footing import footing
 from coband.simulator.experiments.runs.timeline import Snapshot, snapshots
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
-from coband.simulator.experiments.store.store import StoredRun
 from coband.simulator.metrics import Metric
 
 
@@ -157,25 +157,6 @@ class Shared:
         self.environments = environments(comparison)
         self.measures = measures(comparison, [one.comparison for one in self.environments])
 
-    @cached_property
-    def styles(self) -> dict[tuple[StoredRun, str], LineStyle]:
-        """(run, its own label) -> colour, marker and dashes, the same in all figures.
-
-        In a single run every label has a colour of its own. In a sweep an algorithm has one colour in all environments,
-        and its variants differ in shade, marker and dashes.
-        """
-        contenders = [one for each in self.environments for one in each.comparison.contenders]
-        pairs, entries = list(dict.fromkeys((one.entry, one.label) for one in contenders)), self.entries
-        if len(entries) == len(pairs):
-            known = {pair: line_style(entries.index(pair[0])) for pair in pairs}
-        else:
-            labels = {entry: [label for other, label in pairs if other == entry] for entry in entries}
-            known = {
-                (entry, label): variant_style(entries.index(entry), labels[entry].index(label), len(labels[entry]))
-                for entry, label in pairs
-            }
-        return {(one.run, one.own): known[one.entry, one.label] for one in contenders}
-
     @property
     def entries(self) -> list[str]:
         """The algorithms, whatever their parameters."""
@@ -285,9 +266,11 @@ class Analysis:
             found.append(Analysis(one.comparison, reference, one.name, self.shared))
         return found
 
-    @property
-    def styles(self) -> list[LineStyle]:
-        return [self.shared.styles[one.run, one.own] for one in self.contenders]
+    def table(self, name: str) -> pd.DataFrame:
+        """A table that `coband.Run` has, such as "agents": of all runs, with the labels of this comparison."""
+        found = {run: STORED[name](run) for run in dict.fromkeys(one.run for one in self.contenders)}
+        rows = [found[one.run][found[one.run]["label"] == one.own].assign(label=one.label) for one in self.contenders]
+        return pd.concat(rows, ignore_index=True)
 
     def estimates(self, measure: Metric) -> list[Estimate]:
         """Mean and interval of every label: Student's t, or Wilson's for proportions."""

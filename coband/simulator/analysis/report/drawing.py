@@ -1,209 +1,216 @@
-"""The common style of all figures: fonts, sizes, legends, numbers at axes, and inline SVG."""
+"""Figures of panels: for the page, where each part is an SVG of one size, and for files, in any size with a legend."""
 
 from __future__ import annotations
 
 import io
-import re
-import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from html import escape
+from collections.abc import Sequence
 from typing import Any
 
-import matplotlib as mpl
+import numpy as np
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator, NullFormatter, ScalarFormatter
 
-from coband.simulator.analysis.report.embedding import static
-from coband.simulator.analysis.report.palette import INK, MUTED, RULE, VARIABLES
+from coband.simulator.analysis.report.data import ReportError
+from coband.simulator.analysis.report.panel import Panel
+from coband.simulator.analysis.report.style import HEADINGS, SIZE, SMALL, SMALL_STYLE, Styles, styled, tick, wrapped
 
-SIZE = 9.0
-"""Of the font, in points."""
-STYLE: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": SIZE,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlepad": 8,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "text.color": INK,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "grid.color": RULE,
-    "grid.linewidth": 0.6,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.facecolor": "none",
-    "legend.frameon": False,
-    "legend.fontsize": SIZE,
-    "hatch.linewidth": 0.6,
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-    "svg.hashsalt": "coband",
-    "pdf.fonttype": 42,
-    "lines.linewidth": 1.6,
-}
-WIDTH = 10.2
-"""Width of a figure of the page, in inches."""
+WIDTH, HEIGHT = 3.7, 2.3
+"""Size of a drawing of the page in inches."""
+COLUMN = (3.3, 2.2)
+"""Size of a drawing in a file, unless another is asked for: a column of a paper with two."""
+ACROSS = 3
+"""Drawings side by side in a file."""
+ROW, LINE = 0.1, 0.15
+"""Height of a row in inches: of its margin, and of each line of its name."""
 CHARACTER = 0.6
 """Width of an average character of the font, as a share of its size."""
-HANDLE = 4.8
-"""Width of the line or patch beside an entry of a legend and of the space between entries, in font sizes."""
-LEGEND_LINE = 1.9
-"""Height of a line of a legend, in font sizes."""
-POINTS = 72
-NARROW = 4
-"""With more panels side by side there is room for few numbers at an axis."""
-TITLES = 104
-"""Number of characters of the titles side by side."""
+HANDLE = 4.4
+"""Width of the sign beside an entry of a legend and of the space between entries, in font sizes."""
+NAMES = 22
+"""Characters in a line of the name of a row; in files a share of the width."""
+MAX_RATIO = 8.0
+"""Drawings side by side have one axis unless their heights differ by a larger factor."""
+LEAST = 0.35
+"""Smallest height and width of the axes of a file's drawing, in inches."""
+RESOLUTION = 200
+FORMATS = ("pdf", "svg", "png")
+UNDATED: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
 
 
-@contextmanager
-def styled() -> Iterator[None]:
-    """Apply the style of all figures within a ``with`` block."""
-    with mpl.rc_context(STYLE):
-        yield
+class Drawing(Figure):
+    """A figure that is saved, and shown in a notebook, in the style in which it was drawn."""
+
+    def savefig(self, *arguments: Any, **options: Any) -> None:
+        with styled(SMALL_STYLE):
+            super().savefig(*arguments, **{"facecolor": "white", **options})
+
+    def _repr_png_(self) -> bytes:
+        return rendered(self, "png")
 
 
-def legend_columns(labels: Sequence[str], width: float = WIDTH, size: float = SIZE) -> int:
-    """Number of columns of a legend that fit side by side.
-
-    Args:
-        width: width of the figure, in inches.
-        size: size of the font, in points.
-    """
-    longest = max((len(line) for label in labels for line in label.split("\n")), default=1)
-    entry = size * (CHARACTER * longest + HANDLE) / POINTS
-    return max(1, min(len(labels), int(width / entry)))
-
-
-def legend_height(labels: Sequence[str]) -> float:
-    """Height of a legend above the panels, in inches."""
-    lines = -(-len(labels) // legend_columns(labels))
-    return LEGEND_LINE * SIZE / POINTS * lines + 0.1
-
-
-def add_legend(drawn: Figure, handles: Sequence[Artist]) -> None:
-    """Draw a legend above the panels, with as many columns as fit."""
-    if handles:
-        labels = [str(one.get_label()) for one in handles]
-        drawn.legend(handles=list(handles), loc="outside upper left", ncols=legend_columns(labels), handlelength=2.6)
-
-
-def balanced(count: int, most: int) -> int:
-    """Number of columns, at most ``most``, with which the lines of ``count`` panels are about equally full."""
-    lines = -(-count // most)
-    return -(-count // max(1, lines))
-
-
-def columns_for(titles: Sequence[str], most: int) -> int:
-    """Number of columns, at most ``most``, of panels that have room for the longest word of their titles."""
-    longest = max((len(word) for title in titles for word in title.split()), default=0)
-    return balanced(len(titles), max(1, min(most, TITLES // (longest + 1))))
-
-
-def few_ticks(axis: Axes) -> None:
-    """At most four numbers at the horizontal axis of a narrow panel."""
-    log = axis.get_xscale() == "log"
-    axis.xaxis.set_major_locator(LogLocator(numticks=4) if log else MaxNLocator(3))
-
-
-def wrapped(label: str, width: int) -> str:
-    """A label in lines of at most ``width`` characters, cut nowhere."""
-    return "\n".join(textwrap.wrap(label, width, break_long_words=False, break_on_hyphens=False)) or label
-
-
-def tick(value: float, position: int | None = None) -> str:
-    """A number at an axis: 0.25, 40, 1.5k, 2M."""
-    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.4g}{suffix}".replace("-", "−")
-    return f"{value:.4g}".replace("-", "−")
-
-
-def plain(axis: Axes, title: str = "", across: str = "", up: str = "") -> None:
-    """Name a pair of axes; they get a grid, and numbers as :func:`tick` writes them."""
-    axis.set(title=title, xlabel=across, ylabel=up)
-    axis.grid(visible=True)
-    axis.xaxis.set_major_formatter(FuncFormatter(tick))
-    axis.yaxis.set_major_formatter(FuncFormatter(tick))
-
-
-def figure(height: float) -> Figure:
-    """An empty figure of the common width; ``height`` in inches."""
-    return Figure(figsize=(WIDTH, height), layout=ConstrainedLayoutEngine(h_pad=0.06, w_pad=0.06, hspace=0.05))
-
-
-_PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
-_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
-_SIZE = re.compile(r' (?:width|height)="[\d.]+pt"')
-_NAMES = re.compile(r'(\bid="|url\(#|xlink:href="#)')
-_NAMESPACES = re.compile(r' xmlns(?::\w+)?="[^"]*"| version="[^"]*"')
-_FONT = re.compile(r"font: ((?:\w+ )?)([\d.]+)px 'DejaVu Sans'[^;\"]*")
-_FAMILY = re.compile(r"font-family: 'DejaVu Sans'[^;\"]*")
-_LINE_ENDS = re.compile(r"\s*\n\s*")
-_PATHS = re.compile(r' d="([^"]*)"')
-_NUMBER = re.compile(r"-?\d+\.\d+")
-_LINES = re.compile(r"(?<=\d) L ")
-_OTHERS = re.compile(r"\s*--(?!paper|ink|muted|rule|series|sans)[\w-]+: [^;]*;")
-
-
-def inline(figure: Figure, name: str, title: str) -> str:
-    """A figure as an ``svg`` element.
-
-    Args:
-        name: prefix of all ids, unique in the page.
-        title: description for readers who cannot see it.
-    """
-    text = _METADATA.sub("", _PROLOGUE.sub("", svg(figure)))
-    head, _, body = text.partition(">")
-    head = _SIZE.sub("", _NAMESPACES.sub("", head))
-    body = _NAMES.sub(rf"\g<1>{name}-", body).replace("xlink:href", "href")
-    body = _FAMILY.sub("font-family: var(--sans)", _FONT.sub(r"font: \1\2px var(--sans)", body))
-    for colour, variable in VARIABLES.items():
-        body = body.replace(colour, variable)
-    body = _PATHS.sub(_short, _LINE_ENDS.sub("\n", body))
-    return f'{head} role="img" aria-label="{escape(title)}">{body}'
-
-
-def colours() -> str:
-    """What a figure in a file of its own needs of the style sheet: colours, light and dark, and a font."""
-    sheet = static("coband.simulator.analysis.report", "report.css")
-    return _OTHERS.sub("", sheet[: sheet.index("* {")]) + "svg { background: var(--paper); }"
-
-
-def _short(path: re.Match[str]) -> str:
-    """A path with places to a tenth of a point, which no screen shows, and without what SVG lets one leave out."""
-    places = _NUMBER.sub(lambda one: f"{float(one[0]):.1f}".removesuffix(".0"), path[1].strip().replace("\n", " "))
-    return f' d="{_LINES.sub(" ", places).replace(" -", "-")}"'
-
-
-def svg(figure: Figure) -> str:
-    """A figure as an SVG document without a date; equal figures give equal text.
-
-    Its panels are placed here, once and for all: to place them, savefig would draw everything twice.
-    """
-    buffer, canvas, layout = io.StringIO(), figure.canvas, figure.get_layout_engine()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # readers' own fonts draw the text
-        if layout is not None:
-            FigureCanvasSVG(figure)  # what measures its texts
-            layout.execute(figure)
-            with mpl.rc_context({"figure.constrained_layout.use": False}):
-                figure.set_layout_engine(None)
-            figure.set_canvas(canvas)
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+def rendered(figure: Figure, kind: str, resolution: int = RESOLUTION) -> bytes:
+    """A figure as the bytes of a pdf, svg or png file with white background; the same runs give an identical file."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=resolution, metadata=UNDATED[kind])
     return buffer.getvalue()
+
+
+def draw_part(
+    axis: Axes, panel: Panel, key: Sequence[str], part: pd.DataFrame, styles: Styles, width: int = NAMES
+) -> None:
+    """Draw one part of a panel, with title, grid, and numbers at the axes.
+
+    Args:
+        key: what tells the part from others, which the title says where no axis does.
+        width: largest number of characters in a line of a row's name.
+    """
+    if panel.draw is None:
+        raise ReportError(f"{panel.name} is a table: `--format csv` writes it.")
+    axis.grid(visible=True, axis="x" if panel.rows else "both")
+    panel.draw(axis, part, styles)
+    said = {axis.get_xlabel(), axis.get_ylabel()}
+    words = [HEADINGS.get(word, word.replace("_", " ")) for word in key if word]
+    axis.set_title(", ".join(word for word in words if word not in said))
+    for one in (axis.xaxis, axis.yaxis):
+        if isinstance(one.get_major_formatter(), (ScalarFormatter, LogFormatter)):
+            one.set_major_formatter(FuncFormatter(tick))
+            one.set_minor_formatter(NullFormatter())
+            if one.get_scale() == "linear":
+                one.set_major_locator(MaxNLocator(5))
+    if panel.rows:
+        axis.set_yticks(axis.get_yticks(), [wrapped(one.get_text(), width) for one in axis.get_yticklabels()])
+
+
+def wrap_title(axis: Axes, inches: float) -> int:
+    """Break the title into lines of this width, and return their number."""
+    title = axis.get_title(loc="left")
+    axis.set_title(wrapped(title, max(10, int(inches * 72 / (0.68 * float(axis.title.get_fontsize()))))))
+    return axis.get_title(loc="left").count("\n") + 1 if title else 0
+
+
+def lines(axis: Axes) -> int:
+    """Number of lines of text that the names of rows take."""
+    return sum(1 + one.get_text().count("\n") for one in axis.get_yticklabels())
+
+
+def same_scale(panel: Panel, axes: Sequence[Axes]) -> None:
+    """Give drawings side by side the same axis of numbers, unless that would press one of them flat."""
+    bounds = np.array([axis.get_xlim() if panel.rows else axis.get_ylim() for axis in axes])
+    spans = bounds[:, 1] - bounds[:, 0]
+    if panel.name != "heat" and spans.max() <= MAX_RATIO * spans.min():
+        for axis in axes:
+            (axis.set_xlim if panel.rows else axis.set_ylim)(bounds[:, 0].min(), bounds[:, 1].max())
+
+
+def entries(axes: Sequence[Axes]) -> dict[str, Any]:
+    """Name -> sign of everything that a legend of these drawings has."""
+    found: dict[str, Any] = {}
+    for axis in axes:
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, handle)
+    return found
+
+
+def inline_figures(panel: Panel, parts: Sequence[tuple[Sequence[str], pd.DataFrame]], styles: Styles) -> list[Figure]:
+    """A figure for each part, all of one width, with fixed margins so that their axes are aligned."""
+    made: list[Figure] = []
+    with styled():
+        for key, part in parts:
+            figure = Figure(figsize=(WIDTH, HEIGHT))
+            draw_part(figure.add_subplot(), panel, key, part, styles)
+            made.append(figure)
+        groups: dict[str, list[Axes]] = {}
+        for figure, (key, _) in zip(made, parts, strict=True):
+            groups.setdefault(key[0] if panel.each and key else "", []).append(figure.axes[0])
+        for axes in groups.values():
+            same_scale(panel, axes)
+        for figure in made:
+            _place(figure, panel)
+    return made
+
+
+def _place(figure: Figure, panel: Panel) -> None:
+    """Margins for the titles, and of the names of rows, in inches."""
+    (axis,) = figure.axes
+    across = axis.get_xlabel()
+    bottom, left, height = 0.26 + 0.18 * (bool(across) + across.count("\n")), 0.62, HEIGHT
+    if panel.rows:
+        longest = max((len(line) for one in axis.get_yticklabels() for line in one.get_text().split("\n")), default=0)
+        left = 0.12 + longest * CHARACTER * SIZE / 72
+    top = 0.1 + 0.17 * wrap_title(axis, WIDTH - left)
+    if panel.rows:
+        height = top + bottom + ROW * len(axis.get_yticks()) + LINE * lines(axis)
+        figure.set_figheight(height)
+    figure.subplots_adjust(left / WIDTH, bottom / height, 1 - 0.12 / WIDTH, 1 - top / height)
+
+
+def file_figure(
+    panel: Panel, frame: pd.DataFrame, styles: Styles, width: float | None = None, height: float | None = None
+) -> Drawing:
+    """A figure of all parts of a frame, for a file.
+
+    Args:
+        width: of the whole figure, in inches; None for a column's width for each of up to three parts side by side.
+        height: of each line of drawings, without rows that are more than it has room for.
+
+    Raises:
+        ReportError: there is no room.
+    """
+    parts = panel.parts(frame)
+    columns = min(len(parts), ACROSS) if width is None or width > 1.6 * COLUMN[0] else 1
+    columns = -(-len(parts) // -(-len(parts) // columns))
+    width = columns * COLUMN[0] if width is None else width
+    with styled(SMALL_STYLE):
+        figure = Drawing(figsize=(width, 1.0), layout="constrained")
+        axes = [figure.add_subplot(-(-len(parts) // columns), columns, place + 1) for place in range(len(parts))]
+        most = max(8, int(0.36 * width / columns * 72 / (CHARACTER * SMALL)))
+        for axis, (key, part) in zip(axes, parts, strict=True):
+            draw_part(axis, panel, key, part, styles, most)
+            wrap_title(axis, (1.0 if not panel.rows else 0.64) * width / columns - 0.5)
+        one = height or COLUMN[1]
+        if panel.rows and height is None:
+            one = 0.7 + max(0.09 * len(axis.get_yticks()) + 0.13 * lines(axis) for axis in axes)
+        figure.set_figheight(one * -(-len(parts) // columns))
+        _add_legend(figure, entries(axes), width, fixed=height is not None)
+        _fitted(figure, panel.name)
+    return figure
+
+
+def _add_legend(figure: Figure, found: dict[str, Artist], width: float, *, fixed: bool) -> None:
+    """A legend above the drawings, which adds to the height unless that is asked for."""
+    if not found:
+        return
+    columns = max(1, min(len(found), int(width * 72 / (SMALL * (CHARACTER * max(map(len, found)) + HANDLE)))))
+    if not fixed:
+        figure.set_figheight(figure.get_figheight() + 1.7 * SMALL / 72 * -(-len(found) // columns))
+    figure.legend(
+        list(found.values()),
+        list(found),
+        loc="outside upper left",
+        ncols=columns,
+        handlelength=2.0,
+        columnspacing=1.2,
+        handletextpad=0.5,
+    )
+
+
+def _fitted(figure: Figure, name: str) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure.draw_without_rendering()
+    width, height = figure.get_size_inches()
+    boxes = [axis.get_position() for axis in figure.axes]
+    flat = min(box.width * width for box in boxes) < LEAST or min(box.height * height for box in boxes) < LEAST
+    if flat or any("constrained_layout" in str(one.message) for one in caught):
+        raise ReportError(
+            f"a figure of {width:g} x {height:g} inches has no room for {name!r} with its legend and labels; "
+            "give a larger --width or --height."
+        )

@@ -1,11 +1,18 @@
-"""A comparison as plain values, for ``coband compare --json`` and for Python."""
+"""A comparison as plain values, for ``coband compare --json``, and as data frames, for Python."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 
+import pandas as pd
+
+from coband.simulator.analysis.frames import ESTIMATE, STORED, frame
+from coband.simulator.analysis.report import data
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.comparison import Difference, Ranking
+from coband.simulator.analysis.report.data import ReportError
+from coband.simulator.experiments.store.store import StoredRun
 
 
 def listed(analysis: Analysis) -> dict[str, object]:
@@ -58,3 +65,77 @@ def difference(one: Difference) -> dict[str, object]:
         "at_pulls": one.footing.at,
         "verdict": one.verdict,
     }
+
+
+def differences(analysis: Analysis, measure: str | None = None, *, everything: bool = False) -> pd.DataFrame:
+    """A row per pair of labels, in a sweep of each environment.
+
+    Args:
+        analysis: of one or several runs.
+        measure: what is compared; None for the aim of the problem.
+        everything: with the intervals of the bootstrap and of the confidence sequence, and its e-value.
+
+    Raises:
+        ReportError: labels cannot be compared by this measure.
+    """
+    known = {one.name: one for one in analysis.measures}
+    wanted = known.get(analysis.measures[0].name if measure is None else measure)
+    if wanted is None:
+        raise ReportError(f"labels are not compared by {measure!r}; there is {', '.join(known)}.")
+    rows = [
+        _place(one) | _row(each) | (_further(each) if everything else {})
+        for one in analysis.within
+        for each in one.shown(wanted)
+    ]
+    keys = [*_place(analysis.within[0]), "first", "second"]
+    columns = (*keys, *ESTIMATE, "relative", "paired", "at_pulls", "better", "verdict")
+    found = frame(rows, columns).set_index(keys)
+    return found.astype(dict.fromkeys(("mean", "low", "high", "relative", "at_pulls"), float))
+
+
+def _row(one: Difference) -> dict[str, object]:
+    low, high = one.student or (None, None)
+    return {
+        "first": one.first,
+        "second": one.second,
+        "mean": one.mean,
+        "low": low,
+        "high": high,
+        "n": one.count,
+        "relative": one.relative,
+        "paired": one.paired,
+        "at_pulls": one.footing.at,
+        "better": one.better,
+        "verdict": one.verdict,
+    }
+
+
+def _further(one: Difference) -> dict[str, object]:
+    (low, high), (early, late) = one.bootstrap or (None, None), one.any_time or (None, None)
+    at_any_time = {"any_time_low": early, "any_time_high": late, "e_value": one.e_value}
+    return {"bootstrap_low": low, "bootstrap_high": high, **at_any_time}
+
+
+def rankings(analysis: Analysis) -> pd.DataFrame:
+    """A row per measure, in a sweep of each environment: the labels with the best mean, and the result in words."""
+    rows = [
+        _place(one) | {"measure": each.measure.name, "best": ", ".join(each.leaders), "sentence": each.sentence}
+        for one in analysis.within
+        for each in one.rankings
+    ]
+    keys = [*_place(analysis.within[0]), "measure"]
+    return frame(rows, (*keys, "best", "sentence")).set_index(keys)
+
+
+def compared(run: StoredRun) -> pd.DataFrame:
+    """`differences` of a run by the aim of its problem."""
+    return differences(Analysis(data.load([run])))
+
+
+def words(run: StoredRun) -> pd.DataFrame:
+    """`rankings` of a run."""
+    return rankings(Analysis(data.load([run])))
+
+
+TABLES: dict[str, Callable[..., pd.DataFrame]] = {**STORED, "compare": compared, "words": words}
+"""What `Run` has under these names, and ``coband show --table`` prints."""

@@ -37,8 +37,6 @@ TIME_HATCHES = {"handling": "----", "others": "////", "server": "\\\\\\\\", "ret
 PARTS = {"agents": "others", "server": "server", "transfer": "transfer", "retransmission": "retransmission"}
 """Part of a critical path -> the state that means the same."""
 
-FADED = 0.25
-"""Share of the colour, in paper, of points about which the replications show neither."""
 SHADES = (("ink", 0.45), ("ink", 0.7), ("ink", 1.0), ("paper", 0.75), ("paper", 0.6))
 """What a colour of an algorithm is mixed with, and its share: from dark to pale, for the values of a parameter."""
 
@@ -62,10 +60,6 @@ VARIABLES = {
         for place, (name, share) in enumerate(SHADES)
     },
     **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES)},
-    **{
-        mixed(colour, PAPER, FADED): f"color-mix(in srgb, var(--series-{number}) {100 * FADED:g}%, var(--paper))"
-        for number, colour in enumerate(SERIES)
-    },
     INK: "var(--ink)",
     MUTED: "var(--muted)",
     RULE: "var(--rule)",

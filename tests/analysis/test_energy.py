@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import coband
-from coband.simulator.analysis.report import contents, data
+from coband.simulator.analysis.report import data
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.devices import fates_table
-from coband.simulator.analysis.report.panels import panels
+from coband.simulator.analysis.report.catalogue import panel
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.store.store import StoredRun, open_run
 
@@ -56,28 +55,22 @@ def test_the_store_has_what_turns_and_messages_took(run: StoredRun) -> None:
 
 
 def test_regret_is_drawn_against_energy(run: StoredRun, folder: Path) -> None:
-    analysis = Analysis(data.load([run]))
-    assert "regret-energy" in [panel.name for panel in panels(analysis)]
-    (figure,) = [found.figure for found in contents.figures(analysis, ["regret"])]
-    axis = figure.axes[-1]
-    assert axis.get_title(loc="left") == "regret against joules of turns and messages"
+    frame = panel("energy").numbers(Analysis(data.load([run])), label="Alone")
+    assert frame["at"].iloc[-1] == pytest.approx(180.0)
     alone = run.series("Alone")
-    (line,) = [one for one in axis.lines if np.isclose(one.get_xdata()[-1], 180.0)]
-    assert line.get_ydata()[-1] == pytest.approx(np.mean([series.regret[-1] for series in alone]))
-    drawn = coband.load(folder).plot.regret("energy")
-    assert drawn.get_xlabel() == "joules of turns and messages"
+    assert frame["mean"].iloc[-1] == pytest.approx(np.mean([series.regret[-1] for series in alone]))
+    drawn = coband.load(folder).plot.energy()
+    assert drawn.axes[0].get_xlabel() == "joules of turns and messages"
+    assert "energy" in set(panel("trade_off").numbers(Analysis(data.load([run])))["cost"])
 
 
 def test_without_batteries_there_is_no_such_curve(tmp_path: Path) -> None:
     folder = performed(tmp_path, "")
     with open_run(folder) as opened:
         assert opened.series("Alone")[0].energy is None
-        analysis = Analysis(data.load([opened]))
-        assert "regret-energy" not in [panel.name for panel in panels(analysis)]
-        (figure,) = [found.figure for found in contents.figures(analysis, ["regret"])]
-        assert len(figure.axes) == 4
-    with pytest.raises(coband.RunError, match="no batteries"):
-        coband.load(folder).plot.regret("energy")
+        assert panel("energy").numbers(Analysis(data.load([opened]))).empty
+    with pytest.raises(coband.RunError, match="nothing to draw for energy"):
+        coband.load(folder).plot.energy()
 
 
 def test_energy_has_its_unit_wherever_it_is_shown(run: StoredRun) -> None:
@@ -85,6 +78,5 @@ def test_energy_has_its_unit_wherever_it_is_shown(run: StoredRun) -> None:
     assert len(titles) == 6
     assert all(title.endswith(" (joules)") for title in titles)
     analysis = Analysis(data.load([run]))
-    table = fates_table(analysis)
-    assert "energy of an agent (joules)" in table.header
     assert "energy (joules)" in [measure.title for measure in analysis.measures]
+    assert "energy (joules)" in set(panel("results").numbers(analysis)["measure"])

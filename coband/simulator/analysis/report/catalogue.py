@@ -1,0 +1,173 @@
+"""The panels of the report: its own, those of the rooms of single features, of other packages, and of users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from coband.simulator.analysis.report import draw, frames, sweeps
+from coband.simulator.analysis.report.data import ReportError
+from coband.simulator.analysis.report.panel import Panel
+from coband.simulator.plugins.entry_points import PluginError, installed, kind_of
+
+GROUP = "coband.panels"
+"""Entry points of panels: of coband's own rooms, and of other packages."""
+MEANS = "Means over replications with 95 % t intervals"
+PANELS: tuple[Panel, ...] = (
+    Panel(
+        "results",
+        "Results",
+        f"{MEANS}; of proportions, Wilson's.",
+        frames.results,
+        draw.points,
+        each="measure",
+        rows=True,
+        table=frames.wide("measure", "label", "n"),
+        main=True,
+    ),
+    Panel(
+        "sensitivity",
+        "Parameters",
+        f"{MEANS} against each parameter of an algorithm, its others at their best in that environment, and against "
+        "each key of the environment. The best of several looks better than it is.",
+        sweeps.sensitivity,
+        draw.response,
+        each="parameter",
+        whole=True,
+        main=True,
+    ),
+    Panel(
+        "heat",
+        "Pairs of parameters",
+        "Means over two parameters of an algorithm, its others at their best; dark is low, on a scale of each map.",
+        sweeps.heat,
+        draw.heat,
+        each="map",
+        whole=True,
+    ),
+    Panel(
+        "regret",
+        "Regret",
+        "Means over replications; bands are 95 % t intervals. Curves end where the first replication ends. Against "
+        "scalars: the regret when so many had been sent; a dotted line is an algorithm that sends nothing.",
+        frames.regret,
+        draw.curves,
+        each="x",
+        table=frames.places,
+        main=True,
+    ),
+    Panel(
+        "progress",
+        "Turns against time",
+        "Regret against time flatters whoever takes fewer turns.",
+        frames.progress,
+        partial(draw.curves, up="turns taken"),
+        table=frames.places,
+    ),
+    Panel(
+        "communication",
+        "Communication",
+        "Means of a replication. A broadcast to N agents counts N times.",
+        frames.communication,
+        draw.stack,
+        each="measure",
+        rows=True,
+        table=frames.wide("measure", "label", "part"),
+    ),
+    Panel(
+        "differences",
+        "Differences",
+        "First minus second, or each minus one label, in the same replication where both met the same arms and noise; "
+        "95 % t intervals, of which one in twenty may miss. In the style of the better one; crosses are undecided.",
+        frames.differences,
+        draw.differences,
+        rows=True,
+        table=lambda frame: frame.drop(columns=["measure", "better", *([] if frame["minus"].any() else ["minus"])]),
+    ),
+    Panel(
+        "age",
+        "Age of information",
+        "What decisions were made without: pulls that were not in the model, and the time since the newest message "
+        "that it had learnt from. Algorithms whose models nobody counts are left out.",
+        frames.age,
+        frames.draw_age,
+        each="age",
+        table=frames.places,
+    ),
+    Panel(
+        "times",
+        "Where the time went",
+        "Simulated time of an average agent, which is in one of these states at any moment.",
+        frames.times,
+        draw.stack,
+        rows=True,
+        table=frames.wide("part", "label"),
+    ),
+    Panel(
+        "rounds",
+        "Critical path of rounds",
+        "What determined when an average round ended: the chain of causes from its last event back to its beginning.",
+        frames.rounds,
+        draw.stack,
+        rows=True,
+        table=frames.wide("part", "label", "n"),
+    ),
+    Panel(
+        "stragglers",
+        "Whom rounds waited for",
+        "The agents with the most time on the critical paths of the first replication. coband trace why RUN EVENT "
+        "shows the chain of causes of the longest of these rounds.",
+        frames.stragglers,
+    ),
+)
+"""In the order of the page; other rooms and packages add theirs by entry points."""
+_ADDED: dict[str, Panel] = {}
+
+
+def add_panel(panel: Panel) -> Panel:
+    """Show a panel in all reports and plots of this Python process; one of the same name is replaced.
+
+    An installed package offers its panels by the entry-point group ``coband.panels``.
+    """
+    if not isinstance(panel, Panel):
+        raise PluginError(f"a coband.Panel is expected, not {kind_of(panel)}")
+    _ADDED[panel.name] = panel
+    return panel
+
+
+def panels() -> dict[str, Panel]:
+    """All panels by name, in the order of the page: the report's own, those of entry points, and those that were added.
+
+    Raises:
+        ReportError: what an entry point names is not a panel, or cannot be imported.
+    """
+    found = list(PANELS)
+    for one in [*_offered(), *_ADDED.values()]:
+        found = [other for other in found if other.name != one.name]
+        names = [other.name for other in found]
+        found.insert(names.index(one.after) + 1 if one.after in names else len(found), one)
+    return {one.name: one for one in found}
+
+
+def _offered() -> Iterator[Panel]:
+    for point in sorted(installed(GROUP), key=lambda one: one.name):
+        try:
+            found = point.load()
+        except Exception as error:  # whatever the module of a plugin raises
+            raise ReportError(f"the panel {point.name!r} ({point.value}) cannot be imported: {error}.") from error
+        if not isinstance(found, Panel):
+            raise ReportError(f"the panel {point.name!r} ({point.value}) is {kind_of(found)}, not a coband.Panel.")
+        yield replace(found, name=point.name)
+
+
+def panel(name: str) -> Panel:
+    """The panel of that name.
+
+    Raises:
+        ReportError: there is none; the text lists those that exist.
+    """
+    known = panels()
+    if name not in known:
+        raise ReportError(f"there is no panel {name!r}; there is {', '.join(known)}.")
+    return known[name]
