@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell's background jobs inherit that Ctrl-C is ignored
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise hundreds of starts compile all sources each
+    sys.dont_write_bytecode = False  # nor are the tests compiled for each run
     hide_plugins()
     remember_what_is_set_aside()
     gc.disable()  # until all tests are collected: nothing of that is garbage

@@ -104,7 +104,8 @@ def scenarios() -> list[str]:
 
 def features(name: str) -> set[str]:
     """What a scenario has: its algorithms, and the keys and kinds of what is around them, of a grid in all points."""
-    document = yaml.safe_load((PACKAGE / name).read_text(encoding="utf-8"))
+    text = (PACKAGE / name).read_text(encoding="utf-8")
+    document = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # in C where it is there
     found = {f"algorithm {entry['algorithm']}" for entry in document["algorithms"]}
     axes = [
         (key, value)
