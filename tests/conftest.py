@@ -33,7 +33,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell's background jobs inherit that Ctrl-C is ignored
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise hundreds of starts compile all sources each
+    sys.dont_write_bytecode = False  # nor are the tests compiled for each run
     hide_plugins()
+    remember_what_is_set_aside()
     gc.disable()  # until all tests are collected: nothing of that is garbage
 
 
@@ -42,6 +44,25 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.freeze()
     gc.set_threshold(7_000)  # ten times as many new objects as usual: the rows and messages of a run are no garbage
+
+
+def remember_what_is_set_aside() -> None:
+    """Let ``gc`` say at once whether anything is frozen: it counts a million objects as long as ten small jobs run.
+
+    Each job and each run of the kit asks for it.
+    """
+    real = gc.freeze, gc.unfreeze
+    frozen = [gc.get_freeze_count()]
+
+    def freeze() -> None:
+        real[0]()
+        frozen[0] = 1
+
+    def unfreeze() -> None:
+        real[1]()
+        frozen[0] = 0
+
+    gc.freeze, gc.unfreeze, gc.get_freeze_count = freeze, unfreeze, lambda: frozen[0]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,11 +1,15 @@
 """Communication counts of every quick scenario: counts locks, rewritten on purpose by ``make golden``.
 
-Scenarios that take long are counted at their own sizes by ``make slow``, and every day at the sizes in ``SMALLER``.
+Scenarios that take long are counted at their own sizes by ``make slow``, and at the sizes in ``SMALLER``. Every day
+only as many are counted as it takes to meet each algorithm, problem, network and wire feature of all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
 
 from coband.simulator.analysis.counts.counting import Counts, LockFile, count
 from tests.data_files import DATA
@@ -88,11 +92,51 @@ SMALLER = {
 }
 """Scenarios that take long, with what makes them smaller."""
 
+WORLD = ("agents", "schedule", "network", "problem", "messages", "server", "adversaries")
+"""The parts of a scenario around its algorithms."""
+
 
 def scenarios() -> list[str]:
     """All quick scenarios, relative to the package."""
     quick = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.glob("scenarios/**/*_quick.yaml"))
     return ["scenarios/quickstart.yaml", *quick]
+
+
+def features(name: str) -> set[str]:
+    """What a scenario has: its algorithms, and the keys and kinds of what is around them, of a grid in all points."""
+    text = (PACKAGE / name).read_text(encoding="utf-8")
+    document = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # in C where it is there
+    found = {f"algorithm {entry['algorithm']}" for entry in document["algorithms"]}
+    axes = [
+        (key, value)
+        for key, values in document.get("grid", {}).items()
+        for value in (values.values() if isinstance(values, dict) else values)
+    ]
+    for key, value in [*document.items(), *axes]:
+        if key.partition(".")[0] in WORLD:
+            found |= set(_said(key.rpartition(".")[2], value))
+    return found
+
+
+def _said(key: str, value: Any) -> Iterator[str]:
+    """Each key below this one, and with it what it says if that is a word, as kinds and names are."""
+    if isinstance(value, dict):
+        for inner, content in value.items():
+            yield from _said(key if inner == "kind" else inner, content)
+    elif isinstance(value, list):
+        for content in value:
+            yield from _said(key, content)
+    yield f"{key} {value}" if isinstance(value, str) and not key.endswith("file") else key
+
+
+def covering(having: Mapping[str, set[str]]) -> list[str]:
+    """Some of the names, which together have all that any has: each adds the most to those before."""
+    chosen, left = [], set().union(*having.values())
+    while left:
+        best = max(sorted(having), key=lambda name: len(having[name] & left))
+        chosen.append(best)
+        left -= having[best]
+    return sorted(chosen)
 
 
 def data_file(name: str) -> str | None:

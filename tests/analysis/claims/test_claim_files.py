@@ -41,7 +41,7 @@ pls/public_code_delb
 def everyday_ones() -> Iterator[str]:
     """Claims that together meet each paper, quantifier, kind of condition and metric; conditions take any metric alike.
 
-    That every scenario runs at a small size is what the counts on file say.
+    That scenarios run at a small size is what the counts on file say.
     """
     met = set[object]()
     for placed in RUNNABLE:

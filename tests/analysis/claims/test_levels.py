@@ -47,9 +47,9 @@ open:
   D: {set: [algorithms.A.threshold, algorithms.B.threshold], values: [0.1, 1, 9], why: not printed}
 quantifier: at_equal
 at_equal: {metric: regret, tolerance: 0.5, levels: 2}
-tuning: {replications: 6}
+tuning: {replications: 3}
 studies: {scenario: levels.yaml}
-replications: {first: 4, most: 4}
+replications: {first: 3, most: 3}
 conditions:
   - {kind: ratio, of: scalars, first: A, second: B, at_most: 3}
 """
@@ -101,7 +101,7 @@ def test_from_the_runs_themselves(tmp_path: Path) -> None:
     outcome, _ = reproduced(tmp_path, CLAIM)
     curves = {}
     for label in "AB":
-        means = [(*numbers(label, d, 777_001, 6).mean(axis=1), d) for d in (0.1, 1, 9)]
+        means = [(*numbers(label, d, 777_001, 3).mean(axis=1), d) for d in (0.1, 1, 9)]
         curves[label] = sorted(p for p in means if not any(q[0] <= p[0] and q[1] <= p[1] and q != p for q in means))
     bounds = max(c[0][0] for c in curves.values()), min(c[-1][0] for c in curves.values())
     assert bounds[0] < bounds[1]
@@ -110,7 +110,7 @@ def test_from_the_runs_themselves(tmp_path: Path) -> None:
         for label in "AB":
             places = [point[0] for point in curves[label]]
             shares = [np.interp(level, places, np.eye(len(places))[number]) for number in range(len(places))]
-            rows.append(sum(w * numbers(label, p[2], 3, 4) for w, p in zip(shares, curves[label], strict=True)))
+            rows.append(sum(w * numbers(label, p[2], 3, 3) for w, p in zip(shares, curves[label], strict=True)))
         scalars, regrets = (np.array([row[number] for row in rows]).T for number in (1, 0))
         assert np.array(part[0].rows) == pytest.approx(scalars, rel=1e-5)
         assert np.array(part[1].rows) == pytest.approx(regrets, rel=1e-5)
