@@ -64,9 +64,7 @@ ALLOWED = {
         "simulator.experiments",
         "simulator.live",
         "simulator.reference",
-        "simulator.ui",
     ),
-    "simulator/ui": ("simulator.ui", "simulator.analysis", "simulator.experiments"),
     # What a terminal shows of a run's progress, a notebook shows too.
     "simulator/api": ("simulator.api", "simulator.terminal", "simulator.analysis", "simulator.experiments"),
     "simulator/conformance": (
@@ -218,14 +216,14 @@ def test_only_the_core_imports_simpy() -> None:
 
 
 def test_what_talks_over_sockets_is_in_its_rooms() -> None:
-    """asyncio, msgpack and hmac: live runs, the command that joins one, and the browser's server, which has a token."""
+    """asyncio, msgpack and hmac: live runs, and the command that joins one."""
     users = {
         str(file.relative_to(PACKAGE).parent)
         for file in files("simulator") + files("agents") + files("server")
         for _, name in imports(file)
         if name.split(".")[0] in ("asyncio", "msgpack", "hmac") and file.parts[-2:] != ("cli", "live.py")
     }
-    assert users == {"simulator/live", "simulator/ui"}
+    assert users == {"simulator/live"}
 
 
 def test_nothing_that_crosses_processes_live_is_pickled() -> None:

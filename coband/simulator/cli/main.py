@@ -52,7 +52,6 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
         "reproduce": "Try what papers claim, with intervals and verdicts.",
         "hunt": "Search for faults that make the algorithms of a scenario fail.",
         "live": "Run a scenario with processes that talk over sockets.",
-        "ui": "Browse all runs on a page that only this machine can open.",
         "data": "Fetch public datasets and list them.",
     },
 }
