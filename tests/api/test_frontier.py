@@ -59,5 +59,5 @@ def test_what_is_no_frontier(done: coband.Run) -> None:
 
 
 def test_plot(found: coband.Frontier) -> None:
-    titles = [axis.get_title(loc="left") for axis in found.plot().axes]
-    assert titles == ["regret against scalars sent, at the end", "regret against simulated time, at the end"]
+    names = [(axis.get_xlabel(), axis.get_ylabel()) for axis in found.plot().axes]
+    assert names == [("scalars sent", "regret"), ("simulated time", "regret")]

@@ -15,7 +15,7 @@ ORDER = (
     "--check --workers --cluster --cluster-option --quiet --verbose --resume --out --force --json"
 )
 """The order of options that several commands have; a command's own stand anywhere among them."""
-ARGUMENTS = "FILE RUN NAME DIR KIND PAPER|CLAIM PAPER|FIGURE A B SEQ MESSAGE SQL tcp://HOST:PORT"
+ARGUMENTS = "FILE RUN RUN|NAME NAME DIR KIND PAPER|CLAIM PAPER|FIGURE A B SEQ MESSAGE SQL tcp://HOST:PORT"
 """The arguments in their order: what is read comes first."""
 OTHER_NAMES = {"-o", "--output", "--output-dir", "--dest", "--format-json", "--jobs", "--overwrite", "--algorithm"}
 """Names for what has another name in other commands."""

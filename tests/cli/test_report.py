@@ -137,7 +137,7 @@ def inches(file: Path) -> tuple[float, float]:
 
 
 def test_plot_in_the_size_of_a_column(coband: Program, run: Path, tmp_path: Path) -> None:
-    size = ["--only", "x=turns", "--width", "3.3", "--height", "2.2", "--dpi", "100"]
+    size = ["--where", "x=turns", "--width", "3.3", "--height", "2.2", "--dpi", "100"]
     for ending in ("pdf", "svg", "png"):
         file = tmp_path / f"panel.{ending}"
         assert coband("plot", run, "regret", *size, "--out", file)[:2] == (0, f"{file}\n")
@@ -159,9 +159,9 @@ def test_plot_in_the_size_of_a_column(coband: Program, run: Path, tmp_path: Path
             ["regret", "results", "--out", "x.pdf"],
             "is one file for 2 panels: regret, results. Name one, or a directory.",
         ),
-        (["regret", "--only", "environment=a"], "there is no column 'environment'; there is x, label, at, mean"),
+        (["regret", "--where", "environment=a"], "there is no column 'environment'; there is x, label, at, mean"),
         (
-            ["regret", "--only", "x=time", "--width", "0.6", "--height", "0.7"],
+            ["regret", "--where", "x=time", "--width", "0.6", "--height", "0.7"],
             "0.6 x 0.7 inches has no room for 'regret'",
         ),
         (["--out", "x.pdf"], "is one file for 6 panels: results, regret, trade_off, communication, differences, "),

@@ -31,10 +31,14 @@ def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[lis
 
 
 @click.command(epilog=LATEST_HELP)
-@click.argument("words", metavar="[RUN]... [NAME]...", nargs=-1)
+@click.argument("words", metavar="[RUN|NAME]...", nargs=-1)
 @against
 @click.option(
-    "--only", multiple=True, metavar="COLUMN=VALUE", help="Only rows with this value, such as x=time; repeatable."
+    "--where",
+    "only",
+    multiple=True,
+    metavar="COLUMN=VALUE",
+    help="Only rows with this value, such as x=time; repeatable.",
 )
 @click.option("--width", type=INCHES, metavar="INCHES", help="Width of a figure; by default 3.3 for each drawing.")
 @click.option("--height", type=INCHES, metavar="INCHES", help="Height of each line of drawings; by default 2.2.")
