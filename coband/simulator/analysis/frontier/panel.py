@@ -37,7 +37,7 @@ def trade_offs(analysis: Analysis) -> pd.DataFrame:
 
 def _standings(analysis: Analysis, cost: Metric, aim: Metric) -> list[str]:
     """How every label stands among those of its world and network, in words."""
-    found: dict[int, str] = dict.fromkeys(range(len(analysis.labels)), "dominated")  # those that have waited
+    found: dict[int, str] = dict.fromkeys(range(len(analysis.labels)), draw.NOT_RANKED)  # those that have waited
     settings = _settings(analysis)
     for setting in dict.fromkeys(settings):
         members = {i: one for i, one in enumerate(analysis.contenders) if settings[i] == setting}
@@ -73,7 +73,8 @@ TRADE_OFF = Panel(
     "trade_off",
     "Regret against its cost",
     "Both at the end, with 95 % intervals; lower left is better. The dashed line is what the best means reach. A label "
-    "is dominated if another is at least as good in both and better in one, as paired differences show with 95 %.",
+    "is dominated if another is at least as good in both and better in one, as paired differences show with 95 %. One "
+    "that makes fewer than half of the most pulls is not ranked.",
     trade_offs,
     draw.trade_off,
     each="cost",

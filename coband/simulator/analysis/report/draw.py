@@ -141,6 +141,10 @@ def heat(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
     axis.grid(visible=False)
 
 
+NOT_RANKED = "not ranked"
+"""The standing of a label that has waited while others pulled."""
+
+
 def trade_off(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
     """Points with intervals in both directions; a dashed line shows what the best means reach."""
     bold = styles.bold(frame["label"])
@@ -156,7 +160,7 @@ def trade_off(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
         axis.plot(
             one.cost_mean, one.mean, color=colour, marker=marker, markersize=6, zorder=3, label=one.label, **where
         )
-    best = frame.sort_values(["cost_mean", "mean"])
+    best = frame[frame["standing"] != NOT_RANKED].sort_values(["cost_mean", "mean"])
     best = best[best["mean"] <= best["mean"].cummin()]
     if len(best) > 1:
         axis.step(best["cost_mean"], best["mean"], where="post", color=MUTED, linewidth=0.9, linestyle="--", zorder=1)
