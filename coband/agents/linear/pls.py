@@ -210,7 +210,7 @@ ALGORITHM = Algorithm(
     config=PlsConfig,
     summary="Progressive learning and sharing: linear bandits that send changes of estimates in about d bits an epoch.",
     reference="Salgia and Zhao 2022, PLS",
-    needs=replace(IN_PHASES, horizon=True),
+    needs=replace(IN_PHASES, horizon=True, waits_for_all=""),
     messages=(
         MessageSize(EstimateLevels, "up", "d", "from each agent"),
         MessageSize(ModelLevels, "down", "d", "to all"),

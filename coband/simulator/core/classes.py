@@ -86,7 +86,7 @@ def _accounted(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Agent(Client, node.Agent):
-    """A device that pulls an arm at each of its turns: ``choose`` an arm, ``observe`` its reward, talk to others.
+    """A device that pulls an arm at each of its turns: ``choose`` an arm, ``observe`` its reward, talk to others::
 
         class Mine(coband.Agent):
             epsilon = 0.1
@@ -189,7 +189,7 @@ SEEDS = ("seed", "random_state")
 
 
 def plain(make: Callable[..., Any], select: str = "", update: str = "", name: str = "") -> type[Agent]:
-    """A policy for a single agent, from whatever library, as agents that learn alone.
+    """A policy for a single agent, from whatever library, as agents that learn alone::
 
         coband.run("quickstart", algorithms=[coband.plain(TheirPolicy), "async_kernel_ucb"])
 
