@@ -41,7 +41,7 @@ def test_help_lists_every_command_and_imports_none() -> None:
         "'coband.simulator.terminal', 'coband.simulator.experiments', 'coband.simulator.experiments.safe_text', "
         "'coband.simulator.terminal.output', 'coband.simulator.cli.main']\n"
     )
-    assert (result.returncode, len(program.COMMANDS)) == (0, 20)
+    assert (result.returncode, len(program.COMMANDS)) == (0, 19)
 
 
 @every("name", program.COMMANDS)
