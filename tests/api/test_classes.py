@@ -95,6 +95,10 @@ def test_parameters_come_from_a_scenario_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        (
+            lambda: ran(type("Half", (coband.Agent,), {}), place=Path()),
+            "Half has no method choose and no observe; write",
+        ),
         (lambda: Sharing.with_(perod=2), "Sharing has no parameter 'perod'; did you mean period"),
         (
             lambda: ran({"algorithm": Sharing, "period": "two"}, place=Path()),
@@ -121,6 +125,33 @@ def test_pulls_are_accounted_for_where_messages_say_them(tmp_path: Path) -> None
     with pytest.warns(coband.RunWarning, match="broke off"):
         run = ran(Boasting, place=tmp_path / "boasting")
     assert "has applied 120 pulls and agents hold -60" in run.failures.error[0]
+
+
+def test_a_class_may_go_on_from_another_and_its_attributes_may_change_between_runs(tmp_path: Path) -> None:
+    class Further(Sharing):
+        rate: float = 1
+
+        def observe(self, arms: Any, arm: int, reward: float) -> Any:
+            return super().observe(arms, arm, reward)
+
+    assert Further.with_(rate=0.5)["rate"] == 0.5
+    for period in (5, 2):
+        Further.period = period
+        run = ran(Further, {"algorithm": Further, "label": "Other", "rate": 0.5}, place=tmp_path / str(period))
+        assert run.results.scalars.tolist() == [3 * (20 // period) * 2 * 4] * 2
+    Further.server = type("Two", (Adding,), {"period": 3})
+    with pytest.raises(coband.PluginError, match="period is 2 in Further and 3 in its server"):
+        Further.with_(rate=2)
+
+
+def test_what_is_begun_need_not_be_returned(tmp_path: Path) -> None:
+    class Forgetful(Sharing):
+        def observe(self, arms: Any, arm: int, reward: float) -> None:
+            super().observe(arms, arm, reward)
+
+    run = ran(Forgetful, place=tmp_path, set={"network.latency": 0.5, "network.loss": 0.2})
+    assert run.results.scalars.tolist() == [3 * 4 * 2 * 4]
+    assert coband.cases(Forgetful)
 
 
 def test_a_class_without_a_server_talks_to_its_neighbours(tmp_path: Path) -> None:

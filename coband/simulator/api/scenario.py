@@ -275,7 +275,8 @@ def simple(value: Any, key: str) -> Any:
         return {"kind": "python" if key.endswith("reward") else "sampler", "function": named(value)}
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Set)):  # a set has no order
         return [simple(item, f"{key}[{number}]") for number, item in enumerate(value)]
-    what = f"an object of type {type(value).__name__} cannot be a value of a scenario"
+    what = f"the class {value.__name__}" if isinstance(value, type) else f"an object of type {type(value).__name__}"
+    what = f"{what} cannot be a value of a scenario"
     raise _mistake(key, f"{what}; give numbers, texts, lists or mappings, an object of a kind, a graph or a function")
 
 

@@ -47,7 +47,7 @@ from coband.simulator.core.formulas import FormulaError, evaluate
 from coband.simulator.core.nodes.node import Node
 from coband.simulator.core.randomness import streams
 from coband.simulator.core.records import trace as tr
-from coband.simulator.experiments.registry.registry import ensure
+from coband.simulator.experiments.registry.registry import ensured_algorithm
 
 ADVICE = (
     "other replications, or other agents, draw the same numbers from it, or no run can be repeated. Draw from "
@@ -299,9 +299,7 @@ def cases(given: str | Algorithm, *variants: Mapping[str, Any]) -> list[Case]:
         variants: of its parameters.
     """
     found: list[Case] = []
-    name = given if isinstance(given, str) else given.name
-    if not isinstance(given, str):
-        ensure(given)
+    name = given if isinstance(given, str) else ensured_algorithm(given).name
     for config in variants or ({},):
         quiet = sends_nothing(name, config)
         networks = SILENT_NETWORKS if quiet else NETWORKS

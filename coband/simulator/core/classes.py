@@ -6,11 +6,12 @@ sizes of messages or what the algorithm needs, write an `Algorithm`.
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from inspect import Parameter, signature
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, ClassVar, get_origin
 
 from pydantic import create_model
 
@@ -44,6 +45,7 @@ class Client(_Starting, node.Client):
     """
 
     server: ClassVar[type[node.Server] | None] = None
+    _learning = False
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -77,9 +79,17 @@ def _accounted(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def observe(self: Client, arms: Any, *learned: Any) -> Any:
-        if isinstance(self.context.config, Parameters):
+        if self._learning:  # called by the method that overrides it
+            return method(self, arms, *learned)
+        by_class, self._learning = isinstance(self.context.config, Parameters), True
+        if by_class:
             self.unshared += 1 if isinstance(self, Agent) else int(arms.sum())
-        outbox, told = method(self, arms, *learned), self.sent()
+            self.talks.busy = True  # what is begun and told is taken at the end
+        try:
+            outbox = method(self, arms, *learned)
+        finally:
+            self._learning = False
+        told = self.talks.take() if by_class else self.sent()
         return told if outbox is None else outbox + told if told else outbox
 
     return observe
@@ -108,7 +118,7 @@ class Agent(Client, node.Agent):
         coband.run("quickstart", algorithms=[Mine, Mine.with_(epsilon=0.01), "lin_ucb"])
 
     ``start`` makes the state; class attributes are parameters, which a scenario may set. `tell` sends a message; `ask`
-    waits for an answer, in an ``async def`` that is begun by ``return self.begin(self.share())``. A method that is
+    waits for an answer, in an ``async def`` that is begun by ``self.begin(self.share())``. A method that is
     marked ``@coband.on(Kind)`` handles messages of that kind.
 
     Attributes:
@@ -134,38 +144,70 @@ class Parameters(Config):
 
 
 def parameters_of(kind: type) -> Mapping[str, tuple[Any, Any]]:
-    """Name -> (type, default) of the attributes of an agent's class and of its server's that are plain values."""
+    """Name -> (type, default) of the attributes of an agent's class and of its server's that are plain values.
+
+    Raises:
+        PluginError: both have one of the same name with another value.
+    """
+    found, server = _plain_values(kind), _plain_values(getattr(kind, "server", None))
+    for name in found.keys() & server.keys():
+        if found[name][1] != server[name][1]:
+            raise PluginError(
+                f"{name} is {found[name][1]!r} in {kind.__name__} and {server[name][1]!r} in its server, but both have "
+                "the same parameters: give both one value, or one of them another name"
+            )
+    return {**server, **found}
+
+
+def _plain_values(owner: Any) -> dict[str, tuple[Any, Any]]:
     found: dict[str, tuple[Any, Any]] = {}
-    for owner in (getattr(kind, "server", None), kind):
-        own = [one for one in reversed(getattr(owner, "__mro__", ())) if not one.__module__.startswith("coband.")]
-        for name, value in (item for one in own for item in vars(one).items()):
-            reserved = name.startswith("_") or hasattr(node.Client, name) or hasattr(node.Server, name)
+    for one in reversed(getattr(owner, "__mro__", ())):
+        for name, value in vars(one).items() if not one.__module__.startswith("coband.") else ():
+            reserved = (
+                name.startswith("_") or name == "context" or hasattr(node.Client, name) or hasattr(node.Server, name)
+            )
             if isinstance(value, (bool, int, float, str)) and not reserved:
-                found[name] = _hints(owner).get(name, type(value)), value
+                found[name] = _annotation(one, name, type(value)), value
     return found
 
 
-def _hints(owner: Any) -> Mapping[str, Any]:
-    """Annotations of a class, if they can be resolved."""
-    try:
-        return get_type_hints(owner)
-    except Exception:  # a name that only type checkers see
-        return {}
+def _annotation(owner: type, name: str, otherwise: Any) -> Any:
+    """How a class annotates an attribute; ``otherwise`` where it does not, or by a name that only type checkers see."""
+    hint = vars(owner).get("__annotations__", {}).get(name, otherwise)
+    if isinstance(hint, str):
+        try:
+            hint = eval(hint, dict(vars(sys.modules[owner.__module__])))
+        except Exception:
+            return otherwise
+    return otherwise if hint is ClassVar or get_origin(hint) is ClassVar else hint
+
+
+def algorithm_of(kind: type[Client]) -> Algorithm:
+    """The entry of a class, which runs in a star, or without a server on graphs too; its nodes may know everything.
+
+    Raises:
+        PluginError: a method is missing, or agents and server disagree about a parameter.
+    """
+    for owner in (kind, kind.server):
+        if missing := sorted(getattr(owner, "__abstractmethods__", ())):
+            raise PluginError(f"{getattr(owner, '__name__', owner)} has no method {' and no '.join(missing)}; write it")
+    return _entry(kind, kind.server, tuple(parameters_of(kind).items()))
 
 
 @cache
-def algorithm_of(kind: type[Client]) -> Algorithm:
-    """The entry of a class, which runs in a star, or without a server on graphs too; its nodes may know everything."""
-    given: Any = parameters_of(kind)
+def _entry(
+    kind: type[Client], server: type[node.Server] | None, parameters: tuple[tuple[str, tuple[Any, Any]], ...]
+) -> Algorithm:
+    given: Any = dict(parameters)
     batches = issubclass(kind, node.BatchAgent)
     needs = Needs(
-        topologies=("star",) if kind.server is not None else ("star", "graph"),
+        topologies=("star",) if server is not None else ("star", "graph"),
         schedules=("phases",) if batches else Needs.schedules,
     )
     return Algorithm(
         name=kind.__name__,
         agent=kind,
-        server=kind.server,
+        server=server,
         config=create_model(kind.__name__, __base__=Parameters, __module__=kind.__module__, **given),
         summary=(kind.__doc__ or kind.__name__).strip().splitlines()[0].rstrip("."),
         reference=f"the class {kind.__qualname__}",
@@ -174,7 +216,7 @@ def algorithm_of(kind: type[Client]) -> Algorithm:
     )
 
 
-def begin(made: node.Node) -> None:
+def start_node(made: node.Node) -> None:
     """Let a node that was just made begin: its parameters, then its own state."""
     if isinstance(made, _Starting):
         config = made.context.config
@@ -202,15 +244,24 @@ def plain(make: Callable[..., Any], select: str = "", update: str = "", name: st
             itself: ``select``, ``choice`` (SMPyBandits, with ``startGame``) and ``predict`` (MABWiser).
         update: the method that is given the arm's number and its reward: ``update``, ``getReward``, or ``partial_fit``,
             which takes lists.
-        name: of the algorithm; None for that of ``make``.
+        name: of the algorithm; empty for that of ``make``.
 
     Raises:
         PluginError: it has no such methods.
     """
     known = [(select or one, update or other) for one, other in FORMS]
-    pair = next((pair for pair in known if all(hasattr(make, one) for one in pair)), known[0])
-    if isinstance(make, type) and not all(hasattr(make, one) for one in pair):
-        raise PluginError(f"{make.__name__} has no method {pair[0]} or no method {pair[1]}; give select= and update=")
+
+    def pair_of(policy: Any) -> tuple[str, str]:
+        """The names of its two methods."""
+        for pair in known:
+            if all(hasattr(policy, one) for one in pair):
+                return pair
+        named = policy.__name__ if isinstance(policy, type) else f"what {label} has made"
+        raise PluginError(f"{named} has no method {known[0][0]} or no method {known[0][1]}; give select= and update=")
+
+    label = name or getattr(make, "__name__", "Plain")
+    if isinstance(make, type):
+        pair_of(make)
 
     class Plain(Agent):
         policy: Any = None
@@ -218,21 +269,23 @@ def plain(make: Callable[..., Any], select: str = "", update: str = "", name: st
         def choose(self, arms: ArmSet) -> int:
             if self.policy is None:
                 self.policy = self._made(len(arms))
-            method = getattr(self.policy, pair[0])
+                self.pair = pair_of(self.policy)
+            method = getattr(self.policy, self.pair[0])
             return int(method(arms.features) if _required(method) else method())
 
         def observe(self, arms: ArmSet, arm: int, reward: float) -> None:  # type: ignore[override]
-            method = getattr(self.policy, pair[1])
-            method(*(([arm], [reward]) if pair[1] == "partial_fit" else (arm, reward)))
+            method = getattr(self.policy, self.pair[1])
+            method(*(([arm], [reward]) if self.pair[1] == "partial_fit" else (arm, reward)))
 
         def _made(self, arms: int) -> Any:
             taken = signature(make).parameters
             seeds = {one: int(self.context.rng.integers(2**31)) for one in SEEDS if one in taken}
             made = make(*[arms][: len(_required(make) - seeds.keys())], **seeds)
-            getattr(made, "startGame", int)()
+            if hasattr(made, "startGame"):
+                made.startGame()
             return made
 
-    Plain.__name__ = Plain.__qualname__ = name or getattr(make, "__name__", "Plain")
+    Plain.__name__ = Plain.__qualname__ = label
     Plain.__module__ = getattr(make, "__module__", Plain.__module__)
     Plain.__doc__ = f"{Plain.__name__}, each agent for itself."
     return Plain

@@ -25,6 +25,7 @@ from coband.simulator.core.plan import Plan, settled
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.invariants import InvariantViolation, check_pulls
+from coband.simulator.core.records.ledger import UP
 from coband.simulator.core.result import Ended, RunResult
 from coband.simulator.core.router import Router
 from coband.simulator.core.world import World
@@ -118,7 +119,7 @@ class Engine:
             self._check_end()
             result = self._ended().result()
             said = [f"agents.population: {self._dropped}"] if self._dropped else []
-            said += [NO_ACCOUNT] if self._by_class and self.server is not None and not self.server.applied else []
+            said += [NO_ACCOUNT] if self._by_class and self._says_no_pulls else []
             result = replace(result, warnings=(*result.warnings, *said)) if said else result
         except InvariantViolation as violation:
             self.trace.record(self.clock.now, tr.VIOLATION, SERVER, cause=violation.cause)
@@ -127,6 +128,12 @@ class Engine:
         finally:
             self.trace.flush()
         return result
+
+    @property
+    def _says_no_pulls(self) -> bool:
+        """Whether agents have sent messages to a server, which has got all of them and taken in no pulls."""
+        sent = self.ledger.total("messages", UP) > 0 and not self.audit.lost_for_good
+        return sent and self.server is not None and not self.server.applied
 
     def _check_end(self) -> None:
         self.transport.close()

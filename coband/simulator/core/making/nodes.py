@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import require_room
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.classes import begin
+from coband.simulator.core.classes import start_node
 from coband.simulator.core.clock.schedule import Phases, Renewal, Rounds
 from coband.simulator.core.formulas import evaluate
 from coband.simulator.core.nodes.context import DeclaredContext, NodeContext, Sharing
@@ -44,7 +44,7 @@ def _prepared(kind: type[N], context: NodeContext) -> N:
     try:
         node = kind(context)
         _ = node.context
-        begin(node)
+        start_node(node)
         return node
     except AttributeError as error:
         if error.name != "context" or not isinstance(error.obj, kind):
