@@ -170,7 +170,7 @@ def test_a_comparison_is_that_of_the_command_line(done: coband.Run, capsys: pyte
     assert list(done.compare(against="Alone").index) == [("Async", "Alone")]
     with pytest.raises(coband.RunError, match="there is no label 'Nobody'"):
         done.compare(against="Nobody")
-    with pytest.raises(coband.RunError, match="labels are not compared by 'regrets'; there is regret, scalars,"):
+    with pytest.raises(coband.RunError, match="labels cannot be compared by 'regrets', only by regret, scalars,"):
         done.compare(measure="regrets")
 
 
@@ -204,15 +204,15 @@ def test_figures(done: coband.Run) -> None:
     assert len(done.plot.results().axes) > 1
     assert set(done.plot.frame("regret", x="time").columns) == {"x", "label", "at", "mean", "low", "high", "n"}
     wrong = {
-        "there is no row with x=nothing; there is turns": lambda: done.plot.regret(x="nothing"),
-        "there is no row with label=X; there is": lambda: done.plot.regret(label="X"),
-        "there is no panel 'x'; there is results": lambda: done.plot.frame("x"),
+        "there is no row with x=nothing; its values are turns": lambda: done.plot.regret(x="nothing"),
+        "there is no row with label=X; its values are": lambda: done.plot.regret(label="X"),
+        "there is no panel 'x'; the panels are results": lambda: done.plot.frame("x"),
         "regret has 3 drawings, and axes have room for one; choose by x": lambda: done.plot.regret(ax=axis),
     }
     for said, attempt in wrong.items():
         with pytest.raises(coband.RunError, match=said):
             attempt()
-    with pytest.raises(AttributeError, match="there is no plot 'foo'; there is results, sensitivity"):
+    with pytest.raises(AttributeError, match="there is no panel 'foo'; the panels are results, sensitivity"):
         done.plot.foo  # noqa: B018
     pyplot.close("all")
 

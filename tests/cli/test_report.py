@@ -159,7 +159,10 @@ def test_plot_in_the_size_of_a_column(coband: Program, run: Path, tmp_path: Path
             ["regret", "results", "--out", "x.pdf"],
             "is one file for 2 panels: regret, results. Name one, or a directory.",
         ),
-        (["regret", "--where", "environment=a"], "there is no column 'environment'; there is x, label, at, mean"),
+        (
+            ["regret", "--where", "environment=a"],
+            "there is no column 'environment'; the columns are x, label, at, mean",
+        ),
         (
             ["regret", "--where", "x=time", "--width", "0.6", "--height", "0.7"],
             "0.6 x 0.7 inches has no room for 'regret'",

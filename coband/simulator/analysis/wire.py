@@ -92,8 +92,8 @@ def _dishonest(analysis: Analysis) -> pd.DataFrame:
 
 
 def _epsilon(analysis: Analysis) -> pd.DataFrame:
-    """What the agent has spent that has spent most; nothing where nodes are private by themselves, of which only the
-    end is known."""
+    """What the agent that has spent most has spent by each quarter; no rows where nodes add the noise themselves, since
+    only what they have spent in the end is known."""
     rows_ = []
     for one in analysis.contenders:
         agents = [record.get("agents", ()) for record in one.records.values()]

@@ -44,7 +44,7 @@ class Plots:
 
     def __getattr__(self, name: str) -> Callable[..., Figure | Axes]:
         if name.startswith("_") or name not in self.__dir__():
-            raise AttributeError(f"there is no plot {name!r}; there is {', '.join(self.__dir__())}.")
+            raise AttributeError(f"there is no panel {name!r}; the panels are {', '.join(self.__dir__())}.")
         return partial(self._draw, name)
 
     def __dir__(self) -> list[str]:

@@ -20,7 +20,7 @@ KINDS = (
 
 HELP = f"""List algorithms, problems, all kinds that scenarios can name, datasets, metrics and shipped scenarios.
 
-KIND is one of: {", ".join(KINDS)}. By default all are listed of which there are any.
+KIND is one of: {", ".join(KINDS)}. By default, all kinds that have members are listed.
 
 Every command that takes a scenario FILE takes the name of a shipped scenario too.
 """

@@ -16,6 +16,7 @@ from coband.simulator.terminal import progress, tables
 if TYPE_CHECKING:
     from coband.simulator.analysis.claims.claim import PlacedClaim, Size
     from coband.simulator.analysis.claims.outcome import Outcome, Verdict
+    from coband.simulator.analysis.claims.reproduction import Reproduction
     from coband.simulator.experiments.runs.executor import JobExecutor
 
 OUT = Path("runs/reproduce")
@@ -77,18 +78,13 @@ def reproduce(
     verdicts of several claims have a false discovery rate of at most 5 %.
     """
     from coband.simulator.analysis.claims.figures import of_papers
-    from coband.simulator.analysis.claims.jobs import JOBS, Stopped
-    from coband.simulator.analysis.claims.reading import ALL, chosen
+    from coband.simulator.analysis.claims.jobs import JOBS
     from coband.simulator.analysis.claims.reproduction import Reproduction
     from coband.simulator.analysis.claims.results import origin, write
 
     if quick and full:
         raise BadInput("give --quick or --full, not both.")
-    claims = [one.seeded(seed) for one in chosen(names or [ALL])]
-    if seed is not None and any(one.claim.tuning.seed == seed for one in claims):
-        raise BadInput(
-            f"--seed {seed} is the seed on which settings are chosen, which tests nothing; give another one."
-        )
+    claims = _seeded(names, seed)
     where = results or out / "results"
     size: Size = "quick" if quick else "full"
     if listing:
@@ -107,11 +103,7 @@ def reproduce(
         with pool(**place) as workers:
             how: dict[str, Any] = {"size": size, "budget": budget, "origin": origin(seed), "listener": progress.View}
             reproduction = Reproduction(claims, out, workers, **how, earlier=earlier)
-            try:
-                reproduction.run(_told, lambda outcomes: write(where, outcomes, {}))
-                status = 0
-            except Stopped:
-                status = INTERRUPTED
+            status = _run(reproduction, where)
             outcomes, drawn = reproduction.outcomes(), of_papers({one.paper for one in claims}, out, size, seed)
             written = write(where, outcomes, drawn)
         _show(outcomes, as_json)
@@ -120,6 +112,30 @@ def reproduce(
         if pages is not None:
             _pages(where, pages)
         context.exit(status)
+
+
+def _seeded(names: Sequence[str], seed: int | None) -> list[PlacedClaim]:
+    """The claims with these names, or all, on a seed of their own or the given one."""
+    from coband.simulator.analysis.claims.reading import ALL, chosen
+
+    claims = [one.seeded(seed) for one in chosen(names or [ALL])]
+    if seed is not None and any(one.claim.tuning.seed == seed for one in claims):
+        raise BadInput(
+            f"--seed {seed} is the seed on which settings are chosen, which tests nothing; give another one."
+        )
+    return claims
+
+
+def _run(reproduction: Reproduction, where: Path) -> int:
+    """Run to the end or until Ctrl-C, and write what is found after each step; returns the exit status."""
+    from coband.simulator.analysis.claims.jobs import Stopped
+    from coband.simulator.analysis.claims.results import write
+
+    try:
+        reproduction.run(_told, lambda outcomes: write(where, outcomes, {}))
+    except Stopped:
+        return INTERRUPTED
+    return 0
 
 
 def _earlier(

@@ -18,7 +18,7 @@ from pydantic import create_model
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.config import Config
-from coband.simulator.core.conversations.talks import Talks as Talking
+from coband.simulator.core.conversations import talks
 from coband.simulator.core.nodes import node
 from coband.simulator.core.nodes.context import FACTS
 from coband.simulator.core.nodes.outbox import Outbox
@@ -30,14 +30,14 @@ class Talks:
     """Nothing more: agents and servers ask, tell and answer by themselves. Old classes may still name it as a base."""
 
 
-class _Starting(Talking):
+class _Starting(talks.Talks):
     """A node whose class needs no ``__init__``."""
 
     def start(self) -> None:
         """Make the state that the node begins with; `context` and parameters are there."""
 
 
-class Client(_Starting, node.Client):
+class AnyAgent(_Starting, node.Client):
     """What both kinds of agents have in common.
 
     Attributes:
@@ -78,7 +78,7 @@ def _accounted(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(method)
-    def observe(self: Client, arms: Any, *learned: Any) -> Any:
+    def observe(self: AnyAgent, arms: Any, *learned: Any) -> Any:
         if self._learning:  # called by the method that overrides it
             return method(self, arms, *learned)
         by_class, self._learning = isinstance(self.context.config, Parameters), True
@@ -95,7 +95,7 @@ def _accounted(method: Callable[..., Any]) -> Callable[..., Any]:
     return observe
 
 
-class Agent(Client, node.Agent):
+class Agent(AnyAgent, node.Agent):
     """A device that pulls an arm at each of its turns: ``choose`` an arm, ``observe`` its reward, talk to others::
 
         class Mine(coband.Agent):
@@ -131,7 +131,7 @@ class Agent(Client, node.Agent):
         """Learn from the pull of an arm of the turn's arm set; return what `begin` has returned, or None."""
 
 
-class BatchAgent(Client, node.BatchAgent):
+class BatchAgent(AnyAgent, node.BatchAgent):
     """A device that pulls in phases: `request` says how often each arm, `observe_batch` is told the means."""
 
 
@@ -182,7 +182,7 @@ def _annotation(owner: type, name: str, otherwise: Any) -> Any:
     return otherwise if hint is ClassVar or get_origin(hint) is ClassVar else hint
 
 
-def algorithm_of(kind: type[Client]) -> Algorithm:
+def algorithm_of(kind: type[AnyAgent]) -> Algorithm:
     """The entry of a class, which runs in a star, or without a server on graphs too; its nodes may know everything.
 
     Raises:
@@ -196,7 +196,7 @@ def algorithm_of(kind: type[Client]) -> Algorithm:
 
 @cache
 def _entry(
-    kind: type[Client], server: type[node.Server] | None, parameters: tuple[tuple[str, tuple[Any, Any]], ...]
+    kind: type[AnyAgent], server: type[node.Server] | None, parameters: tuple[tuple[str, tuple[Any, Any]], ...]
 ) -> Algorithm:
     given: Any = dict(parameters)
     batches = issubclass(kind, node.BatchAgent)
@@ -235,13 +235,13 @@ def plain(make: Callable[..., Any], select: str = "", update: str = "", name: st
 
         coband.run("quickstart", algorithms=[coband.plain(TheirPolicy), "async_kernel_ucb"])
 
-    Every agent has an object of its own. It is made with the number of arms, if ``make`` has to be given anything, and
-    with a seed, if it takes ``seed`` or ``random_state``; so it is made at the agent's first turn.
+    Every agent has an object of its own. It is made at the agent's first turn: with the number of arms, if ``make``
+    requires an argument, and with a seed, if it takes ``seed`` or ``random_state``.
 
     Args:
         make: a class, or a function that makes an object.
-        select: the method that returns the number of an arm; it is given the arms (n, d) if it takes anything. Found by
-            itself: ``select``, ``choice`` (SMPyBandits, with ``startGame``) and ``predict`` (MABWiser).
+        select: the method that returns the number of an arm; it is given the arms (n, d) if it requires an argument.
+            By default ``select``, ``choice`` (SMPyBandits, with ``startGame``) and ``predict`` (MABWiser).
         update: the method that is given the arm's number and its reward: ``update``, ``getReward``, or ``partial_fit``,
             which takes lists.
         name: of the algorithm; empty for that of ``make``.

@@ -115,11 +115,13 @@ def test_selecting_is_filtering(places: dict[str, Path]) -> None:
         assert 0 < len(part) < len(whole)
         pd.testing.assert_frame_equal(part, kept)
         assert set(panel("results").numbers(analysis, label=["Async", "Alone"])["label"]) == {"Async", "Alone"}
-        with pytest.raises(ReportError, match="there is no column 'y'; there is environment, x, label, at, mean"):
+        with pytest.raises(
+            ReportError, match="there is no column 'y'; the columns are environment, x, label, at, mean"
+        ):
             panel("regret").numbers(analysis, y=1)
-        with pytest.raises(ReportError, match=r"no row with x=money; there is turns, scalars, time\."):
+        with pytest.raises(ReportError, match=r"no row with x=money; its values are turns, scalars, time\."):
             panel("regret").numbers(analysis, x="money")
-        with pytest.raises(ReportError, match="there is no panel 'regrets'; there is results, sensitivity, heat"):
+        with pytest.raises(ReportError, match="there is no panel 'regrets'; the panels are results, sensitivity, heat"):
             panel("regrets")
 
 

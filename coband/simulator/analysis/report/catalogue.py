@@ -169,5 +169,5 @@ def panel(name: str) -> Panel:
     """
     known = panels()
     if name not in known:
-        raise ReportError(f"there is no panel {name!r}; there is {', '.join(known)}.")
+        raise ReportError(f"there is no panel {name!r}; the panels are {', '.join(known)}.")
     return known[name]

@@ -29,7 +29,7 @@ ROW, LINE = 0.1, 0.15
 CHARACTER = 0.6
 """Width of an average character of the font, as a share of its size."""
 HANDLE = 4.4
-"""Width of the sign beside an entry of a legend and of the space between entries, in font sizes."""
+"""Width of the sign in front of a legend entry, and of the gap between entries, in font sizes."""
 NAMES = 22
 """Characters in a line of the name of a row; in files a share of the width."""
 MAX_RATIO = 8.0

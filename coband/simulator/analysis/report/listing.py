@@ -81,7 +81,7 @@ def differences(analysis: Analysis, measure: str | None = None, *, everything: b
     known = {one.name: one for one in analysis.measures}
     wanted = known.get(analysis.measures[0].name if measure is None else measure)
     if wanted is None:
-        raise ReportError(f"labels are not compared by {measure!r}; there is {', '.join(known)}.")
+        raise ReportError(f"labels cannot be compared by {measure!r}, only by {', '.join(known)}.")
     rows = [
         _place(one) | _row(each) | (_further(each) if everything else {})
         for one in analysis.within

@@ -39,7 +39,7 @@ MAX_LINES = 200
 """Rows of a table in the page; ``coband plot --format csv`` writes all."""
 NUMBER = re.compile(r"[-−+]?[\d,.]+( ± [\d,.]+| %)?|-|")
 ELSEWISE = {"live", "not_installed"}
-"""Keys that only manifests of runs have which the scenario alone does not repeat."""
+"""Manifest keys of runs that their scenario by itself does not repeat."""
 HEAD = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -93,7 +93,7 @@ def page(analysis: Analysis, replications: Sequence[int] = ()) -> str:
 </div>
 {"".join(sections[tall:])}
 </main>
-<footer>Made by coband from the stored run alone. This file is complete: it loads nothing from anywhere.</footer>
+<footer>Made by coband from the stored run only. This file is complete: it loads nothing from anywhere.</footer>
 </div>
 <script>
 {static(PACKAGE, "wide.js")}
@@ -145,7 +145,7 @@ def _sections(analysis: Analysis, replications: Sequence[int]) -> Iterator[tuple
 
 
 def _best(panel: Panel, frame: pd.DataFrame, styles: Styles) -> tuple[pd.DataFrame, str]:
-    """The rows of which a drawing has room, and a sentence about the others."""
+    """The rows that a drawing has room for, and a sentence about the others."""
     labels = set(frame["label"]) if panel.rows and "label" in frame else set[str]()
     bold = styles.bold(labels)
     if len(labels) <= MAX_ROWS or not bold:

@@ -100,11 +100,11 @@ def sole(analysis: Analysis) -> bool:
 def _selected(frame: pd.DataFrame, only: Mapping[str, Any]) -> pd.DataFrame:
     for column, value in only.items():
         if column not in frame:
-            raise ReportError(f"there is no column {column!r}; there is {', '.join(map(str, frame.columns))}.")
+            raise ReportError(f"there is no column {column!r}; the columns are {', '.join(map(str, frame.columns))}.")
         wanted = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
         texts = frame[column].map(str)
         for text in map(str, wanted):
             if text not in set(texts):
-                raise ReportError(f"there is no row with {column}={text}; there is {', '.join(texts.unique())}.")
+                raise ReportError(f"there is no row with {column}={text}; its values are {', '.join(texts.unique())}.")
         frame = frame[texts.isin(list(map(str, wanted)))]
     return frame

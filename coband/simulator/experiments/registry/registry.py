@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.classes import Client, algorithm_of
+from coband.simulator.core.classes import AnyAgent, algorithm_of
 from coband.simulator.core.clock.schedule import SCHEDULES
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.hosts.availability import AVAILABILITIES
@@ -104,7 +104,7 @@ class Registry:
 
 @lru_cache(maxsize=32)
 def only(registry: Registry, algorithms: frozenset[str], problem: str) -> Registry:
-    """The registry with these algorithms and this problem alone; with all of a sort of which it does not know one."""
+    """The registry with only these algorithms and this problem; with all of them where a name is unknown."""
     known = algorithms and all(name in registry.algorithms for name in algorithms)
     found = {name: registry.algorithms[name] for name in sorted(algorithms)} if known else registry.algorithms
     return Registry(found, {problem: registry.problems[problem]} if problem in registry.problems else registry.problems)
@@ -193,13 +193,13 @@ def _entry(found: Any) -> Any:
 
 def _algorithm(found: Any) -> Any:
     """The entry of an algorithm; one is made for a class of agents that is given without."""
-    return algorithm_of(found) if is_subclass(found, Client) else found
+    return algorithm_of(found) if is_subclass(found, AnyAgent) else found
 
 
 ALGORITHMS = Kinds(
     "algorithms",
     lambda name, found: checked_algorithm(name, _algorithm(found)),
-    lambda found: isinstance(found, Algorithm) or is_subclass(found, Client),
+    lambda found: isinstance(found, Algorithm) or is_subclass(found, AnyAgent),
     lambda found: _algorithm(found).name,
 )
 PROBLEMS = Kinds(

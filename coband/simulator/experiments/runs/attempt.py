@@ -36,7 +36,7 @@ def told(error: BaseException) -> str:
     """The text of a mistake, with the place in the code of a plugin; of other errors the traceback.
 
     Where the code of a plugin is involved the traceback begins with its first line, and what of coband called it is
-    left out. Memory that runs out elsewhere is no mistake of anybody's.
+    left out. Memory that runs out elsewhere is nobody's mistake.
     """
     frames = frames_of_plugins(error)
     if isinstance(error, MemoryError) and not frames:

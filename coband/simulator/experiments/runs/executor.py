@@ -263,8 +263,8 @@ WORKER_DIED = "its worker process died, twice: it ran out of memory, crashed or 
 class Dispatcher(Generic[Key]):
     """Runs jobs until none waits.
 
-    Jobs under way when a worker dies are suspects. They run again when nothing else is left, one at a time with nothing
-    beside them, so a job that always kills its worker costs itself alone.
+    Jobs under way when a worker dies are suspects. They run again when nothing else is left, one at a time, so that
+    a job which always kills its worker is the only one that fails.
 
     Args:
         submit: hands the job with a key to an executor.
