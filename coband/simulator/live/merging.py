@@ -157,7 +157,9 @@ class Ending(ClosestDecision):
         return self._found
 
 
-UNKNOWN = AgentFacts(0, 0, 0, None, 0, {}, {}, {}, (), None)
+UNKNOWN = AgentFacts(
+    agent=0, rounds=0, unshared=0, answer=None, stalled=0, report={}, own={}, hindsight={}, warnings=(), closest=None
+)
 """What is known of an agent whose process was lost."""
 
 
