@@ -20,7 +20,7 @@ from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import ROOT, results_of, wait_until
 from tests.experiments.runs.fakes import FakeScenario
 
-SIZE = "40 turns × 5 agents × 2 algorithms × 2 replications = 800 pulls\n"
+SIZE = "fake: 40 turns × 5 agents × 2 algorithms × 2 replications = 800 pulls\n"
 
 
 def test_a_table_and_the_run_directory(coband: Program) -> None:
