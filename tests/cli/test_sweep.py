@@ -21,9 +21,6 @@ def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "sweep", "small.yaml", "--out", "old"])
-    monkeypatch.setattr(
-        "coband.simulator.terminal.progress.LOG_SECONDS", (float("inf"),) * 2
-    )  # no lines on a slow machine
     Path("small.yaml").write_text(GRID)
     return Program(capsys)
 
