@@ -74,7 +74,7 @@ def _class_bodies(module: str) -> Mapping[str, list[ast.stmt]]:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (KeyError, OSError, TypeError):
         return {}
-    return {node.name: node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 T = TypeVar("T")
