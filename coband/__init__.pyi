@@ -97,3 +97,6 @@ from coband.simulator.scenario_errors import ScenarioError as ScenarioError
 
 __version__: str
 BLAS_IS_PINNED: bool
+
+def homes(stub: str) -> dict[str, tuple[str, str]]: ...
+def imported(module: str, name: str, home_of: dict[str, tuple[str, str]]) -> object: ...

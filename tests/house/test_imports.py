@@ -11,11 +11,13 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+import coband
+from coband import extending
 from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "coband"
-OURS = ("simulator", "agents", "server")
+OURS = ("simulator", "agents", "server", "extensions")
 
 # What each part may import of ours; a name covers everything below it. A part is a folder with all folders below it.
 PREFIX = "coband."
@@ -75,6 +77,7 @@ ALLOWED = {
     ),
     "agents": ("agents", *NODE_SIDE),
     "server": ("server", "agents.messages", *NODE_SIDE),
+    "extensions": ("extensions", "extending", *coband.__all__),
 }
 MATHS_LIBRARIES = {"numpy", "scipy", "annotated_types"}
 PURE = ("simulator/maths", "simulator/problems", "agents", "server")
@@ -120,13 +123,37 @@ def place(file: Path, line: int) -> str:
 @every("part", ALLOWED)
 def test_layers(part: str) -> None:
     assert files(part)
+    everywhere = () if part == "extensions" else EVERYWHERE
     wrong = [
         f"{place(file, line)} imports {name}"
         for file in files(part)
         for line, name in imports(file)
-        if name.startswith(PREFIX) and not covered(name.removeprefix(PREFIX), (*EVERYWHERE, *ALLOWED[part]))
+        if name.startswith(PREFIX) and not covered(name.removeprefix(PREFIX), (*everywhere, *ALLOWED[part]))
     ]
     assert wrong == []
+
+
+MOST_NAMES = 110
+"""Names in `coband.extending`."""
+
+
+def test_nothing_imports_an_extension_but_itself() -> None:
+    """Templates, which become files of users, import the conformance kit as users do."""
+    wrong = [
+        f"{place(file, line)} imports {name}"
+        for file in sorted({*PACKAGE.rglob("*.py"), *PACKAGE.glob("*.pyi")})
+        for line, name in imports(file)
+        if name.startswith(f"{PREFIX}extensions.")
+        if not name.startswith(f"{PREFIX}{'.'.join(file.relative_to(PACKAGE).parts[:2])}.")
+        if not file.is_relative_to(PACKAGE / "simulator" / "templates")
+    ]
+    assert wrong == []
+
+
+def test_the_interface_for_extensions_is_small_and_documented() -> None:
+    assert len(extending.__all__) <= MOST_NAMES
+    bare = [name for name in extending.__all__ if callable(one := getattr(extending, name)) and not one.__doc__]
+    assert bare == []
 
 
 def dotted(file: Path) -> str:

@@ -56,7 +56,6 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Title of a list -> command -> its help in one line, which is here so that ``--help`` imports nothing."""
-COMMANDS = {name: text for group in GROUPED.values() for name, text in group.items()}
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:

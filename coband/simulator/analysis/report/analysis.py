@@ -19,7 +19,7 @@ from coband.simulator.analysis.report import comparison as comparisons
 from coband.simulator.analysis.report import rounds as rounds_
 from coband.simulator.analysis.report import times
 from coband.simulator.analysis.report.comparison import Difference, Ranking
-from coband.simulator.analysis.report.data import Contender, Events, ReportError, RunComparison, name_of, read
+from coband.simulator.analysis.report.data import Contender, Events, ReportError, RunComparison, name_of, read_events
 from coband.simulator.analysis.report.rounds import Round, Waits
 from coband.simulator.analysis.report.times import Flow, flows
 from coband.simulator.arrays import FloatArray
@@ -341,7 +341,7 @@ def _estimate(measure: Metric, values: list[float]) -> Estimate:
 def _timing(contender: Contender, agents: int | None) -> Timing:
     shares, rounds, first = [], [], None
     for job in contender.jobs:
-        events = read(job)
+        events = read_events(job)
         first = events if first is None else first
         count = agents or int(events["node"].max(initial=-1)) + 1
         end = float(contender.values("simulated_time").get(job.replication, 0.0))

@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from html import escape
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 
-from coband.simulator.analysis.diagram.packing import embedded
-from coband.simulator.analysis.report import draw
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.embedding import static
-from coband.simulator.analysis.report.panel import Panel
-from coband.simulator.analysis.traces.reading import address_name
+from coband import Panel
+from coband.extending import Analysis, Styles, address_name, draw, static
+from coband.extensions.diagram.packing import embedded
 
-PACKAGE = "coband.simulator.analysis.diagram"
+PACKAGE = "coband.extensions.diagram"
 SCRIPTS = ("events", "view", "drawing", "messages", "words", "controls")
 """The parts of the script, which share the names of one function."""
 MOST = 60
 """Sends of the first replication in the picture."""
 MOST_COPIES = 200
+MAX_NAMES = 12
+"""Nodes that are named in the picture."""
 
 
 def _messages(analysis: Analysis) -> pd.DataFrame:
@@ -41,6 +42,20 @@ def _messages(analysis: Analysis) -> pd.DataFrame:
             own.append(row | times | {"kind": events.names[events["kind"][cause]], "lost": lost, "event": index})
         rows += own[:MOST_COPIES]
     return pd.DataFrame(rows)
+
+
+def draw_messages(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
+    """A line per copy of a message, from its sender to its receiver; copies that are lost end half-way."""
+    names = sorted({*frame["node"], *frame["receiver"]}, key=lambda one: (one != "server", len(one), one))
+    for kind, own in draw.groups(frame, "kind"):
+        rows = draw.items(own)
+        lines = [((one.time, names.index(one.node)), (one.arrived, names.index(one.receiver))) for one in rows]
+        axis.add_collection(LineCollection(lines, colors=styles.filling(kind)["facecolor"], linewidths=0.8, label=kind))
+    axis.autoscale_view()
+    every = -(-len(names) // MAX_NAMES)
+    axis.set_yticks(range(0, len(names), every), names[::every])
+    axis.invert_yaxis()
+    axis.set_xlabel("simulated time")
 
 
 def html(analysis: Analysis, replications: Sequence[int]) -> str:
@@ -77,7 +92,7 @@ MESSAGES = Panel(
     "A row per node, simulated time to the right, a line per copy of a message; where lines would cover each other, "
     "shades show how many each node sends and receives.",
     _messages,
-    draw.messages,
+    draw_messages,
     each="label",
     html=html,
 )

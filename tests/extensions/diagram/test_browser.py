@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import coband
-from coband.simulator.analysis.diagram import packing
+from coband.extensions.diagram import packing
 from coband.simulator.analysis.report import analysis, data
 from coband.simulator.analysis.report.page import page
 from coband.simulator.analysis.report.palette import KINDS, SERIES, TIMES

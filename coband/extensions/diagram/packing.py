@@ -9,22 +9,29 @@ have seven digits. The seq of an event is its index.
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.data import COLUMNS, NONE, Contender, Events, read
-from coband.simulator.analysis.report.embedding import json_text
-from coband.simulator.analysis.report.palette import KINDS, kind_colour
-from coband.simulator.experiments.store.store import StoredJob
+from coband.extending import (
+    EVENT_COLUMNS,
+    KINDS,
+    Analysis,
+    Contender,
+    Events,
+    StoredJob,
+    kind_colour,
+    read_events,
+    trace,
+    visible,
+)
 
-PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in COLUMNS)
+PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in EVENT_COLUMNS)
 INTEGERS = ("i1", "i2", "i4")
 MAX_EVENTS = 1_500_000
 """Largest number of events of a job that are embedded in the page."""
@@ -43,7 +50,7 @@ class EmbeddedJob:
     title: str
     replication: int
     key: str
-    data: Markup
+    data: str
 
 
 def key_of(environment: str, contender: Contender, replication: int) -> str:
@@ -100,11 +107,28 @@ def _count(job: StoredJob) -> int:
 def _embedded(analysis: Analysis, environment: str, contender: Contender, job: StoredJob) -> EmbeddedJob:
     end = contender.values("simulated_time").get(job.replication, 0.0)
     key, title = key_of(environment, contender, job.replication), title_of(environment, contender)
-    packed = pack(read(job))
+    packed = pack(read_events(job))
     coloured = (kind_colour(name, analysis.shared.kinds) for name in packed["names"])  # -1 without payload, or no kind
-    colours = [KINDS.index(one) if one in KINDS else NONE for one in coloured]
-    return EmbeddedJob(
-        title, job.replication, key, Markup(json_text({"label": key, "end": end, "colours": colours, **packed}))
+    colours = [KINDS.index(one) if one in KINDS else trace.NONE for one in coloured]
+    data = json_text({"label": key, "end": end, "colours": colours, **packed})
+    return EmbeddedJob(title, job.replication, key, data)
+
+
+def json_text(value: Any) -> str:
+    """JSON that is safe inside a script element; characters that deceive stay spelled out when it is read."""
+    return json.dumps(_spelled(value), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _spelled(value: Any) -> Any:
+    """The value with texts that cannot deceive a reader; lists that begin with a number hold numbers alone."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {key: _spelled(item) for key, item in value.items()}
+    return (
+        [_spelled(item) for item in value]
+        if isinstance(value, list) and isinstance(next(iter(value), 0), (str, dict, list))
+        else value
     )
 
 
@@ -138,7 +162,7 @@ def _column(events: Events, name: str) -> NDArray[Any]:
         return events[name].astype("<f4")
     if name == "back":
         causes = events["cause"]
-        return _smallest(np.where(causes == NONE, 0, np.arange(len(causes)) - causes))
+        return _smallest(np.where(causes == trace.NONE, 0, np.arange(len(causes)) - causes))
     return _smallest(events[name])
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.analysis.diagram import packing
+from coband.extensions.diagram import packing
 from coband.simulator.cli.main import main
 from tests.analysis.report.browser import SCREENS, browser, complaints, looks
-from tests.analysis.report.test_browser import write
+from tests.extensions.diagram.test_browser import write
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 SWEEP = """
