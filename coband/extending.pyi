@@ -16,3 +16,9 @@ from coband.simulator.core.records import trace as trace
 from coband.simulator.experiments.safe_text import visible as visible
 from coband.simulator.experiments.store.store import StoredJob as StoredJob
 from coband.simulator.plugins.extensions import Command as Command, Extension as Extension
+from coband.simulator.cli import options as options
+from coband.simulator.core.reading import read_graph as read_graph
+from coband.simulator.experiments.runs import code_version as code_version
+from coband.simulator.problems import datasets as datasets
+from coband.simulator.problems.ratings import RATINGS as RATINGS
+from coband.simulator.terminal import progress as progress, tables as tables

@@ -52,7 +52,6 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
         "reproduce": "Try what papers claim, with intervals and verdicts.",
         "hunt": "Search for faults that make the algorithms of a scenario fail.",
         "live": "Run a scenario with processes that talk over sockets.",
-        "data": "Fetch public datasets and list them.",
     },
 }
 """Title of a list -> command -> its help in one line, which is here so that ``--help`` imports nothing."""

@@ -9,26 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from coband.simulator.core.reading import read_graph
-from coband.simulator.experiments.runs.code_version import file_sha256
-from coband.simulator.problems.datasets import (
-    DATASETS,
-    GRAPH_DATASETS,
-    ClassificationDataset,
-    DataError,
-    GraphDataset,
-    PublicDataset,
-    data_directory,
-    locate,
-    unknown,
-)
-from coband.simulator.problems.ratings import RATINGS
+from coband.extending import RATINGS, code_version, datasets, read_graph
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 
-class FetchError(DataError):
+class FetchError(datasets.DataError):
     """A dataset could not be downloaded."""
 
 
@@ -43,7 +30,7 @@ class DatasetStatus:
         path: the (first) file; None when absent.
     """
 
-    dataset: PublicDataset
+    dataset: datasets.PublicDataset
     state: Literal["absent", "verified", "complete", "differs", "present"]
     path: Path | None
 
@@ -62,20 +49,20 @@ def fetch(name: str, directory: Path | None = None) -> Path:
         FetchError: pooch is not installed, the download failed, or its contents are wrong. No partial file is left, and
             an earlier file is kept.
     """
-    place = data_directory() if directory is None else directory
-    if name in GRAPH_DATASETS:
-        return fetch_graph(GRAPH_DATASETS[name], place)
+    place = datasets.data_directory() if directory is None else directory
+    if name in datasets.GRAPH_DATASETS:
+        return fetch_graph(datasets.GRAPH_DATASETS[name], place)
     if name in RATINGS:
         raise by_hand(RATINGS[name], RATINGS[name].file, place / name)
-    if name not in DATASETS:
-        raise unknown(name, [source.name for source in _sources()])
-    return fetch_dataset(DATASETS[name], place)
+    if name not in datasets.DATASETS:
+        raise datasets.unknown(name, [source.name for source in _sources()])
+    return fetch_dataset(datasets.DATASETS[name], place)
 
 
-def fetch_dataset(dataset: ClassificationDataset, place: Path) -> Path:
+def fetch_dataset(dataset: datasets.ClassificationDataset, place: Path) -> Path:
     """Do what `fetch` does, for a dataset that need not be in `DATASETS`."""
     target = place / dataset.file
-    if target.is_file() and file_sha256(target) == dataset.sha256:
+    if target.is_file() and code_version.file_sha256(target) == dataset.sha256:
         return target
     if dataset.packed:
         names = " and ".join([dataset.file, *(name for name, _ in dataset.further)])
@@ -88,7 +75,7 @@ def fetch_dataset(dataset: ClassificationDataset, place: Path) -> Path:
     return target
 
 
-def fetch_graph(dataset: GraphDataset, place: Path) -> Path:
+def fetch_graph(dataset: datasets.GraphDataset, place: Path) -> Path:
     """Do what `fetch` does, for a graph that need not be in `GRAPH_DATASETS`."""
     target = place / dataset.file
     if target.is_file() and not _difference(dataset, target):
@@ -110,14 +97,14 @@ def fetch_graph(dataset: GraphDataset, place: Path) -> Path:
     return target
 
 
-def _failed(dataset: PublicDataset, target: Path, why: str) -> FetchError:
+def _failed(dataset: datasets.PublicDataset, target: Path, why: str) -> FetchError:
     return FetchError(
         f"dataset {dataset.name!r} could not be downloaded from {dataset.url}: {why.rstrip('.')}. "
         f"Nothing was kept. Try again, or save the file by hand as {target}."
     )
 
 
-def _difference(dataset: GraphDataset, file: Path) -> str:
+def _difference(dataset: datasets.GraphDataset, file: Path) -> str:
     """How a file differs from the published graph; empty where it does not."""
     try:
         graph = read_graph(file)
@@ -129,7 +116,7 @@ def _difference(dataset: GraphDataset, file: Path) -> str:
     return f"it has {nodes:,} nodes and {links:,} links, not {dataset.nodes:,} and {dataset.links:,}"
 
 
-def by_hand(source: PublicDataset, names: str, place: Path) -> FetchError:
+def by_hand(source: datasets.PublicDataset, names: str, place: Path) -> FetchError:
     """The error for data that are published in archives; its text says how to get them."""
     return FetchError(
         f"dataset {source.name!r} is published in packed files: get them from {source.url}, unpack them "
@@ -139,27 +126,27 @@ def by_hand(source: PublicDataset, names: str, place: Path) -> FetchError:
 
 def listing(directory: Path | None = None) -> list[DatasetStatus]:
     """The state of each dataset in `directory`; None: `data_directory()`."""
-    place = data_directory() if directory is None else directory
+    place = datasets.data_directory() if directory is None else directory
     return [_status(source, place) for source in _sources()]
 
 
-def _sources() -> list[PublicDataset]:
-    return [*DATASETS.values(), *RATINGS.values(), *GRAPH_DATASETS.values()]
+def _sources() -> list[datasets.PublicDataset]:
+    return [*datasets.DATASETS.values(), *RATINGS.values(), *datasets.GRAPH_DATASETS.values()]
 
 
-def _status(dataset: PublicDataset, directory: Path) -> DatasetStatus:
+def _status(dataset: datasets.PublicDataset, directory: Path) -> DatasetStatus:
     if not directory.is_dir():
         return DatasetStatus(dataset, "absent", None)
     try:
-        path = locate(dataset, directory)
-    except DataError:
+        path = datasets.locate(dataset, directory)
+    except datasets.DataError:
         return DatasetStatus(dataset, "absent", None)
-    if isinstance(dataset, GraphDataset):
+    if isinstance(dataset, datasets.GraphDataset):
         return DatasetStatus(dataset, "differs" if _difference(dataset, path) else "complete", path)
-    if not isinstance(dataset, ClassificationDataset):
+    if not isinstance(dataset, datasets.ClassificationDataset):
         return DatasetStatus(dataset, "present", path)
     expected = [(path, dataset.sha256), *((path.parent / name, known) for name, known in dataset.further)]
-    official = all(file.is_file() and file_sha256(file) == known for file, known in expected)
+    official = all(file.is_file() and code_version.file_sha256(file) == known for file, known in expected)
     return DatasetStatus(dataset, "verified" if official else "differs", path)
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.data import fetch as data_fetch
+from coband.extensions.data import fetch as data_fetch
 from tests.cli.fake_cli import Program
 
 

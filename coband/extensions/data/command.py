@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import FOLDER
-from coband.simulator.terminal import tables
+from coband.extending import options, tables
 
 WORDS = {
     "absent": "not here",
@@ -17,7 +16,10 @@ WORDS = {
     "present": "here",
 }
 PLACE = click.option(
-    "--dir", "place", type=FOLDER, help="Directory of the files; by default $COBAND_DATA or the user's cache directory."
+    "--dir",
+    "place",
+    type=options.FOLDER,
+    help="Directory of the files; by default $COBAND_DATA or the user's cache directory.",
 )
 
 
@@ -31,7 +33,7 @@ def data() -> None:
 @PLACE
 def fetch(name: str, place: Path | None) -> None:
     """Download dataset NAME and verify its checksum, unless a verified copy exists."""
-    from coband.simulator.experiments.data import fetch as data_fetch
+    from coband.extensions.data import fetch as data_fetch
 
     click.echo(data_fetch.fetch(name, place))
 
@@ -40,7 +42,7 @@ def fetch(name: str, place: Path | None) -> None:
 @PLACE
 def list_(place: Path | None) -> None:
     """List the known datasets and the state of their files."""
-    from coband.simulator.experiments.data import fetch as data_fetch
+    from coband.extensions.data import fetch as data_fetch
 
     rows = []
     for status in data_fetch.listing(place):

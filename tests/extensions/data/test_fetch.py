@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.data.fetch import FetchError, fetch, fetch_dataset, fetch_graph, listing
+from coband.extensions.data.fetch import FetchError, fetch, fetch_dataset, fetch_graph, listing
 from coband.simulator.experiments.runs.code_version import file_sha256
 from coband.simulator.problems.datasets import DATASETS, GRAPH_DATASETS, ClassificationDataset, DataError, GraphDataset
 from tests.data_files import data_file
