@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
 CHEAP_TO_DEAR = (
-    "house maths problems core oracles agents server conformance experiments analysis reference live extensions "
+    "house maths problems core oracles agents server experiments analysis reference extensions "
     "cluster cli api ui attacks packaging scenarios docs"
 ).split()
 """The folders of tests in the order in which they run: a mistake shows as early as it can.

@@ -18,18 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coband.extending import (
-    EVENT_COLUMNS,
-    KINDS,
-    Analysis,
-    Contender,
-    Events,
-    StoredJob,
-    kind_colour,
-    read_events,
-    trace,
-    visible,
-)
+from coband.extending import EVENT_COLUMNS, Analysis, Contender, Events, StoredJob, palette, read_events, trace, visible
 
 PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in EVENT_COLUMNS)
 INTEGERS = ("i1", "i2", "i4")
@@ -108,8 +97,8 @@ def _embedded(analysis: Analysis, environment: str, contender: Contender, job: S
     end = contender.values("simulated_time").get(job.replication, 0.0)
     key, title = key_of(environment, contender, job.replication), title_of(environment, contender)
     packed = pack(read_events(job))
-    coloured = (kind_colour(name, analysis.shared.kinds) for name in packed["names"])  # -1 without payload, or no kind
-    colours = [KINDS.index(one) if one in KINDS else trace.NONE for one in coloured]
+    coloured = (palette.kind_colour(name, analysis.shared.kinds) for name in packed["names"])  # -1: no kind
+    colours = [palette.KINDS.index(one) if one in palette.KINDS else trace.NONE for one in coloured]
     data = json_text({"label": key, "end": end, "colours": colours, **packed})
     return EmbeddedJob(title, job.replication, key, data)
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from coband import Panel
-from coband.extending import Analysis, Styles, address_name, draw, static
+from coband.extending import Analysis, address_name, draw, static, style
 from coband.extensions.diagram.packing import embedded
 
 PACKAGE = "coband.extensions.diagram"
@@ -44,7 +44,7 @@ def _messages(analysis: Analysis) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def draw_messages(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
+def draw_messages(axis: Axes, frame: pd.DataFrame, styles: style.Styles) -> None:
     """A line per copy of a message, from its sender to its receiver; copies that are lost end half-way."""
     names = sorted({*frame["node"], *frame["receiver"]}, key=lambda one: (one != "server", len(one), one))
     for kind, own in draw.groups(frame, "kind"):

@@ -50,8 +50,6 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
     "More": {
         "suite": "Compare algorithms on frozen scenarios, tuned alike.",
         "reproduce": "Try what papers claim, with intervals and verdicts.",
-        "hunt": "Search for faults that make the algorithms of a scenario fail.",
-        "live": "Run a scenario with processes that talk over sockets.",
     },
 }
 """Title of a list -> command -> its help in one line, which is here so that ``--help`` imports nothing."""
