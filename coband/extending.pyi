@@ -1,10 +1,11 @@
 """The names for extensions, for type checkers; `extending.py` imports each from here when it is first used."""
 
+from coband.simulator.analysis.frontier import ranges as ranges
 from coband.simulator.analysis.report import draw as draw, palette as palette, style as style, svg as svg
 from coband.simulator.analysis.report.analysis import Analysis as Analysis
 from coband.simulator.analysis.report.data import (
-    EVENT_COLUMNS as EVENT_COLUMNS,
     Contender as Contender,
+    EVENT_COLUMNS as EVENT_COLUMNS,
     Events as Events,
     read_events as read_events,
 )
@@ -44,8 +45,17 @@ from coband.simulator.core.wire import packing as packing
 from coband.simulator.core.wire.encodings import Delta as Delta, reals as reals
 from coband.simulator.core.wire.layout import Field as Field, Layout as Layout
 from coband.simulator.core.world import in_batches as in_batches
-from coband.simulator.experiments.registry.registry import Registry as Registry, ensured_algorithm as ensured_algorithm
-from coband.simulator.experiments.runs import code_version as code_version, executor as executor
+from coband.simulator.experiments.registry.registry import (
+    ALGORITHMS as ALGORITHMS,
+    Registry as Registry,
+    ensured_algorithm as ensured_algorithm,
+)
+from coband.simulator.experiments.runs import (
+    code_version as code_version,
+    executor as executor,
+    footing as footing,
+    hardware as hardware,
+)
 from coband.simulator.experiments.runs.attempt import told as told
 from coband.simulator.experiments.runs.driver import drive as drive
 from coband.simulator.experiments.runs.job import (
@@ -57,20 +67,46 @@ from coband.simulator.experiments.runs.job import (
     graph_and_world as graph_and_world,
     plan as plan,
 )
-from coband.simulator.experiments.runs.planner import Variant as Variant
+from coband.simulator.experiments.runs.planner import FIRST_REPLICATION as FIRST_REPLICATION, Variant as Variant
+from coband.simulator.experiments.runs.preflight import preflight as preflight
 from coband.simulator.experiments.runs.reporting import Commands as Commands, Listener as Listener, Report as Report
+from coband.simulator.experiments.runs.results import Record as Record, dump as dump
+from coband.simulator.experiments.runs.status import now as now
 from coband.simulator.experiments.runs.study import Study as Study, study_of as study_of
 from coband.simulator.experiments.safe_text import visible as visible
-from coband.simulator.experiments.scenario import loading as loading
+from coband.simulator.experiments.scenario import loading as loading, yaml_nodes as yaml_nodes
+from coband.simulator.experiments.scenario.explain import Explainer as Explainer, Wording as Wording
+from coband.simulator.experiments.scenario.files import ScenarioText as ScenarioText, read_scenario as read_scenario
 from coband.simulator.experiments.scenario.overrides import to_yaml as to_yaml
 from coband.simulator.experiments.scenario.scenario import Scenario as Scenario, ScenarioEntry as ScenarioEntry
-from coband.simulator.experiments.store import directory as directory, manifest as manifest
-from coband.simulator.experiments.store.store import StoredJob as StoredJob
+from coband.simulator.experiments.statistics import estimates as estimates, numerals as numerals
+from coband.simulator.experiments.statistics.dominance import non_dominated as non_dominated
+from coband.simulator.experiments.statistics.evidence import (
+    mean_of_logs as mean_of_logs,
+    mean_processes as mean_processes,
+    share_process as share_process,
+)
+from coband.simulator.experiments.store import directory as directory, files as files, manifest as manifest
+from coband.simulator.experiments.store.store import Series as Series, StoredJob as StoredJob
+from coband.simulator.experiments.sweep.address import ForeignCode as ForeignCode, address as address
+from coband.simulator.experiments.sweep.directory import ResultCache as ResultCache, SweepDirectory as SweepDirectory
+from coband.simulator.experiments.sweep.study import Sweep as Sweep, load_study as load_study
 from coband.simulator.maths.linalg import gram as gram
 from coband.simulator.metrics import by_name as by_name
+from coband.simulator.plugins.entry_points import (
+    OWN_DISTRIBUTION as OWN_DISTRIBUTION,
+    distribution as distribution,
+    installed as installed,
+)
 from coband.simulator.plugins.extensions import Command as Command, Extension as Extension
 from coband.simulator.problems import datasets as datasets
 from coband.simulator.problems.network import NetworkProblem as NetworkProblem
 from coband.simulator.problems.ratings import RATINGS as RATINGS
-from coband.simulator.scenario_errors import RAISED as RAISED, BrokenOff as BrokenOff, RequestError as RequestError
+from coband.simulator.scenario_errors import (
+    BrokenOff as BrokenOff,
+    RAISED as RAISED,
+    RequestError as RequestError,
+    did_you_mean as did_you_mean,
+)
 from coband.simulator.terminal import progress as progress, tables as tables
+from coband.simulator.terminal.output import warn_of_plugins as warn_of_plugins

@@ -47,10 +47,6 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
         "describe": "Describe an algorithm, problem, dataset or scenario.",
         "validate": "Check scenario files for mistakes, or print their JSON Schema.",
     },
-    "More": {
-        "suite": "Compare algorithms on frozen scenarios, tuned alike.",
-        "reproduce": "Try what papers claim, with intervals and verdicts.",
-    },
 }
 """Title of a list -> command -> its help in one line, which is here so that ``--help`` imports nothing."""
 

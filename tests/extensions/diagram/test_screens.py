@@ -96,13 +96,3 @@ def test_pages_fit_their_screens(driver: Any, tmp_path: Path) -> None:
         assert len(text) - events <= most
         assert len(text) <= 3e6
     assert packing.MAX_BYTES + 1.3e6 <= 3e6, "with events of many replications, quickstart has at most 3 MB"
-
-
-def test_the_page_of_a_suite_fits_its_screens(driver: Any, tmp_path: Path) -> None:
-    results = QUICKSTART.parent / "suite" / "core-1" / "quick-discounted_dis_lin_ucb.json"
-    with pytest.raises(SystemExit):
-        main(["suite", "page", str(results), "--alone", "--out", str(tmp_path / "suite.html")])
-    driver.get((tmp_path / "suite.html").as_uri())
-    for screen in SCREENS:
-        assert looks(driver, screen)["wrong"] == [], screen
-    assert complaints(driver) == []
