@@ -78,7 +78,7 @@ def _found() -> tuple[dict[str, Extension], dict[str, str]]:
             if not isinstance(extension, Extension):
                 raise PluginError(f"a coband.extending.Extension is expected, not {kind_of(extension)}")
         except RAISED as error:  # whatever it raises, coband goes on without it
-            reasons[point.name] = exception_told(error)
+            reasons[point.name] = str(error) if isinstance(error, ModuleNotFoundError) else exception_told(error)
         else:
             there.setdefault(point.name, extension)
     return there, reasons
