@@ -16,7 +16,7 @@ COMMANDS = {name: list(extension.commands) for name, extension in extensions().i
 """Extension -> its commands."""
 ALL = " ".join(COMMANDS)
 CHOSEN = (
-    "analysis/frontier analysis/traces cli/test_report.py cli/test_run.py cli/test_trace.py core/conversations "
+    "analysis/frontier analysis/traces cli/test_run.py cli/test_sweep.py cli/test_trace.py core/conversations "
     "core/populations core/test_promises.py core/test_reading.py experiments/registry experiments/scenario "
     "experiments/store problems/test_arms.py problems/test_contextual.py problems/test_recommender.py "
     "problems/test_rewards.py reference"
