@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coband.extending import EVENT_COLUMNS, Analysis, Contender, Events, StoredJob, palette, read_events, trace, visible
+from coband.extending import Analysis, Contender, StoredJob, columns, palette, trace, visible
 
-PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in EVENT_COLUMNS)
+PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in columns.COLUMNS)
 INTEGERS = ("i1", "i2", "i4")
 MAX_EVENTS = 1_500_000
 """Largest number of events of a job that are embedded in the page."""
@@ -96,7 +96,7 @@ def _count(job: StoredJob) -> int:
 def _embedded(analysis: Analysis, environment: str, contender: Contender, job: StoredJob) -> EmbeddedJob:
     end = contender.values("simulated_time").get(job.replication, 0.0)
     key, title = key_of(environment, contender, job.replication), title_of(environment, contender)
-    packed = pack(read_events(job))
+    packed = pack(columns.read(job))
     coloured = (palette.kind_colour(name, analysis.shared.kinds) for name in packed["names"])  # -1: no kind
     colours = [palette.KINDS.index(one) if one in palette.KINDS else trace.NONE for one in coloured]
     data = json_text({"label": key, "end": end, "colours": colours, **packed})
@@ -121,29 +121,29 @@ def _spelled(value: Any) -> Any:
     )
 
 
-def pack(events: Events) -> dict[str, Any]:
+def pack(events: columns.Events) -> dict[str, Any]:
     """The first :data:`MAX_EVENTS` events as a JSON object."""
     kept = replace(events, rows=events.rows[:MAX_EVENTS])
-    columns = {name: _column(kept, name) for name in PACKED}
+    found = {name: _column(kept, name) for name in PACKED}
     # The columns of wider items come first, so that each starts at a multiple of its width.
-    order = sorted(columns, key=lambda name: -columns[name].itemsize)
-    data = b"".join(columns[name].tobytes() for name in order)
+    order = sorted(columns, key=lambda name: -found[name].itemsize)
+    data = b"".join(found[name].tobytes() for name in order)
     return {
         "count": len(kept),
         "total": len(events),
         "tick": _tick(kept),
-        "columns": [[name, columns[name].dtype.str[1:]] for name in order],
+        "columns": [[name, found[name].dtype.str[1:]] for name in order],
         "words": kept.words,
         "names": kept.names,
         "data": base64.b64encode(zlib.compress(data, 9)).decode("ascii"),
     }
 
 
-def _tick(events: Events) -> float:
+def _tick(events: columns.Events) -> float:
     return float(events["time"].max(initial=0.0)) / TICKS or 1.0
 
 
-def _column(events: Events, name: str) -> NDArray[Any]:
+def _column(events: columns.Events, name: str) -> NDArray[Any]:
     if name == "ticks":
         times = np.ascontiguousarray(events["time"])
         return _smallest(np.diff(np.rint(times / _tick(events)).astype(np.int64), prepend=0))
