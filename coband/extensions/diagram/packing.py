@@ -126,7 +126,7 @@ def pack(events: columns.Events) -> dict[str, Any]:
     kept = replace(events, rows=events.rows[:MAX_EVENTS])
     found = {name: _column(kept, name) for name in PACKED}
     # The columns of wider items come first, so that each starts at a multiple of its width.
-    order = sorted(columns, key=lambda name: -found[name].itemsize)
+    order = sorted(found, key=lambda name: -found[name].itemsize)
     data = b"".join(found[name].tobytes() for name in order)
     return {
         "count": len(kept),

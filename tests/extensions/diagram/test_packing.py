@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coband.extensions.diagram import packing
-from coband.simulator.analysis.report import analysis, data
+from coband.simulator.analysis.comparison import analysis, data
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.report.made import run, synchronisation
 
