@@ -1,7 +1,7 @@
 """The results of coband's own algorithms, which come with each suite as one compressed table.
 
-It has what scores and ranks need: all numbers of the tests, and how many settings tuning tried of which parameters. The
-files that it is made from are in the checkout, in ``results``.
+It has what scores and ranks need: the numbers that are compared, means of the others, and how many settings tuning
+tried of which parameters. The files that it is made from are in the checkout, in ``results``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import json
 import lzma
 from collections.abc import Iterable
 
-from coband.extensions.evidence.suite.submission import Candidate, Outcome, Submission
+import numpy as np
+
+from coband.extensions.evidence.suite.submission import MEASURED, Candidate, Outcome, Submission
 from coband.extensions.evidence.suite.suites import HERE
 
 
@@ -21,7 +23,7 @@ def shipped(suite: str) -> list[Submission]:
 
 
 def compact(submission: Submission) -> Submission:
-    """Leave out fingerprints, and what came out of the settings that tuning tried."""
+    """Leave out fingerprints, what came out of the settings that tuning tried, and numbers of which means are shown."""
     tests = {
         scenario: {label: _compact(test) for label, test in labels.items()}
         for scenario, labels in submission.tests.items()
@@ -32,7 +34,8 @@ def compact(submission: Submission) -> Submission:
 def _compact(test: Outcome) -> Outcome:
     settings = [dict.fromkeys(test.tuned), *({} for _ in test.candidates[1:])] if test.candidates else []
     candidates = [Candidate(settings=one, mean=None, fingerprints=[]) for one in settings]
-    return test.model_copy(update={"candidates": candidates, "fingerprints": []})
+    values = {key: [float(np.mean(found))] if key in MEASURED else found for key, found in test.values.items()}
+    return test.model_copy(update={"candidates": candidates, "values": values, "fingerprints": []})
 
 
 def packed(submissions: Iterable[Submission]) -> bytes:
