@@ -16,10 +16,12 @@ COMMANDS = {name: list(extension.commands) for name, extension in extensions().i
 """Extension -> its commands."""
 ALL = " ".join(COMMANDS)
 CHOSEN = (
-    "analysis/frontier analysis/traces cli/test_run.py cli/test_sweep.py cli/test_trace.py core/conversations "
-    "core/populations core/test_promises.py core/test_reading.py experiments/registry experiments/scenario "
-    "experiments/store problems/test_arms.py problems/test_contextual.py problems/test_recommender.py "
-    "problems/test_rewards.py reference"
+    "analysis/frontier analysis/traces/test_causes.py analysis/traces/test_difference.py "
+    "analysis/traces/test_exports.py analysis/traces/test_query.py analysis/traces/test_reading.py "
+    "cli/test_run.py cli/test_sweep.py cli/test_trace.py core/conversations core/populations "
+    "core/test_promises.py core/test_reading.py experiments/registry experiments/scenario experiments/store "
+    "problems/test_arms.py problems/test_contextual.py problems/test_recommender.py problems/test_rewards.py "
+    "problems/test_table.py reference"
 )
 """About a fifth of the tests that are not of extensions, chosen once."""
 SCENARIO = """\
