@@ -26,7 +26,7 @@ from coband.simulator.analysis.report.svg import colours, inline
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.planner import Variant
 from coband.simulator.experiments.statistics import estimates
-from coband.simulator.experiments.sweep.directory import ResultCache
+from coband.simulator.experiments.store.recording import ResultCache
 from coband.simulator.experiments.sweep.study import Sweep
 
 PARAMETER = re.compile(r"\s+([-+.\d]+(e[-+]?\d+)?|\([\w.]+ = [^()]+\))$")

@@ -10,7 +10,8 @@ from coband.simulator.analysis.claims.trials import ConditionProgress
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import JobExecutor
 from coband.simulator.experiments.runs.reporting import Commands, Listener
-from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
+from coband.simulator.experiments.store.directory import RunDirectory
+from coband.simulator.experiments.store.recording import ResultCache
 
 JOBS = "jobs"
 STUDIES = "studies"
@@ -59,7 +60,7 @@ class Jobs:
         listener = None if self._listener is None else self._listener(progress.study.name)
         report = drive(
             study,
-            SweepDirectory(where, self._place / JOBS),
+            RunDirectory(where, resume=True, done=self._place / JOBS),
             workers=self._pool,
             commands=Commands(["coband", "run", progress.study.key[0]], ["coband", "reproduce"]),
             listener=listener,

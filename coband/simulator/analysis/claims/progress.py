@@ -8,7 +8,7 @@ from typing import Literal
 
 from coband.simulator.analysis.claims.samples import Sample, StudySamples
 from coband.simulator.analysis.claims.studies import Needed
-from coband.simulator.experiments.sweep.directory import ResultCache
+from coband.simulator.experiments.store.recording import ResultCache
 
 Seconds = Literal["wall_seconds", "cpu_seconds"]
 

@@ -10,10 +10,10 @@ from typing import Any
 from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Size
 from coband.simulator.analysis.claims.condition import Term
 from coband.simulator.analysis.claims.samples import Sample, SampleError, StudySamples
+from coband.simulator.experiments.runs.address import address
 from coband.simulator.experiments.runs.code_version import sha256
 from coband.simulator.experiments.runs.planner import Variant
-from coband.simulator.experiments.sweep.address import address
-from coband.simulator.experiments.sweep.directory import ResultCache
+from coband.simulator.experiments.store.recording import ResultCache
 from coband.simulator.experiments.sweep.study import Sweep, load_study
 
 LONGEST = 60

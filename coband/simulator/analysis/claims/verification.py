@@ -18,7 +18,8 @@ from coband.simulator.analysis.claims.studies import Needed, needed
 from coband.simulator.analysis.claims.trials import ConditionProgress, settings_of, variants_of
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import JobExecutor
-from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
+from coband.simulator.experiments.store.directory import RunDirectory
+from coband.simulator.experiments.store.recording import ResultCache
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def verify(jobs: Sequence[Job], place: Path, pool: JobExecutor) -> list[Checked]
         if not missing:
             (one,) = (one for one in study.sweep.variants if one.label == variant)
             alone = replace(study.sweep, variants=(replace(one, number=0),), numbers=(replication,))
-            report = drive(alone, SweepDirectory(where, place / JOBS), workers=pool)
+            report = drive(alone, RunDirectory(where, resume=True, done=place / JOBS), workers=pool)
             records = [record for entry in report.object["results"] for record in entry["replications"]]
             if records:
                 fresh = str(records[0]["fingerprint"])[:DIGITS]

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coband.simulator.analysis.suite.suites import CHECKED, REFERENCES, Settings, Size, Suite, World, is_own, point_of
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.address import ForeignCode, address
 from coband.simulator.experiments.runs.code_version import sha256, source_digest
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import JobExecutor
@@ -22,9 +23,9 @@ from coband.simulator.experiments.runs.footing import BEHIND, Label, choosable, 
 from coband.simulator.experiments.runs.planner import FIRST_REPLICATION
 from coband.simulator.experiments.runs.reporting import Commands, Listener, Report
 from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import SCENARIO, replace_bytes, writing_to
-from coband.simulator.experiments.sweep.address import ForeignCode, address
-from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
+from coband.simulator.experiments.store.recording import ResultCache
 from coband.simulator.experiments.sweep.study import Sweep
 from coband.simulator.scenario_errors import RequestError
 
@@ -291,7 +292,7 @@ class Runner:
         with writing_to(where, "Choose another place with --out DIR."):
             where.mkdir(parents=True, exist_ok=True)
         listener = None if self.listener is None else self.listener(study.name)
-        report = driven(study, SweepDirectory(where, self.place / JOBS), self.pool, listener)
+        report = driven(study, RunDirectory(where, resume=True, done=self.place / JOBS), self.pool, listener)
         failures = {one.label: one.gist for one in report.failures}
         return dict(records_of(study, ResultCache(self.place / JOBS))), failures
 
@@ -319,7 +320,7 @@ def test_study(found: Suite, scenario: str, entries: Mapping[str, Outcome], size
     return found.study(scenario, settings, size=size, seed=seed)
 
 
-def driven(study: Sweep, place: SweepDirectory, pool: JobExecutor, listener: Listener | None = None) -> Report:
+def driven(study: Sweep, place: RunDirectory, pool: JobExecutor, listener: Listener | None = None) -> Report:
     """Run a study to its end.
 
     Raises:

@@ -31,7 +31,8 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.executor import JobExecutor
 from coband.simulator.experiments.runs.reporting import Report
 from coband.simulator.experiments.runs.results import Record
-from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
+from coband.simulator.experiments.store.directory import RunDirectory
+from coband.simulator.experiments.store.recording import ResultCache
 from coband.simulator.experiments.sweep.study import Sweep
 
 OWN = "coband "
@@ -224,7 +225,7 @@ class _Again:
     def _run(self, study: Sweep, name: str) -> Report:
         where = self.place / name
         where.mkdir()
-        return driven(study, SweepDirectory(where, self.place / JOBS), self.pool)
+        return driven(study, RunDirectory(where, resume=True, done=self.place / JOBS), self.pool)
 
     def _records(self, study: Sweep, name: str) -> list[Record]:
         self._run(study, name)
