@@ -14,7 +14,7 @@ from coband.simulator.experiments.runs import attempt as attempt_module
 from coband.simulator.experiments.runs.attempt import Outcome
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import WORKER_DIED, Local
-from coband.simulator.experiments.runs.planner import FIRST_REPLICATION
+from coband.simulator.experiments.runs.planner import FIRST_REPLICATION, Tally
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.store.lock import LockedError, read
@@ -294,3 +294,19 @@ def test_the_trace_of_a_job_that_broke_off_is_kept_until_it_runs_again(tmp_path:
     with store.open_run(tmp_path / "out") as run:
         assert {job.label: job.status for job in run.jobs} == {"D": "failed", "K": "finished"}
         assert sum(1 for _ in run.events("D", 0)) > 0
+
+
+def test_a_job_that_nobody_has_taken_is_not_lost(tmp_path: Path) -> None:
+    """Its driver was killed between its end and the next step."""
+    what, out = study(tmp_path, trace="protocol"), tmp_path / "out"
+    place = directory.create("small", out, swept=True)
+    place.open(what)
+    place.begin(what.facts())
+    task, *others = next(what.planner(Tally(what.variants, what.entries)))
+    place.add([task, *others])
+    attempt_module.perform(place.job(task), what.variants[task.variant].scenario, place.job_file(task))
+    place.close()
+    report = perform(what, out)
+    assert (sum(entry.kept for entry in report.status.entries.values()), report.status.done) == (1, 1 + len(others))
+    with store.open_run(out) as run:
+        assert all(score.events > 0 and not score.differences for score in verification.verify(run))

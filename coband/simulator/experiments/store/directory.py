@@ -142,7 +142,7 @@ class RunDirectory:
     def _take_over(self, store: Path) -> None:
         """Find what an earlier driver has left: put its store beside, and keep what it had no time to keep."""
         before = recording.recorded(store) if store.is_file() else []
-        self._unseen = {str(one.record["fingerprint"]) for one in before if one.record is not None}
+        self._unseen = {str(one.record.get("fingerprint")) for one in before if one.record is not None}
         if any(one.record is not None and one.trace != "off" for one in before):
             with suppress(sqlite3.Error), closing(schema.reopened(store)) as connection:
                 schema.make_whole(connection)
@@ -152,8 +152,9 @@ class RunDirectory:
             finished = [one for one in recording.recorded(file) if one.record is not None and not self._again]
             self._traces |= {(one.address, one.trace): one for one in finished}
             for one in finished:
-                if not self._cache.file(one.address).exists():
-                    self._cache.put(one.address, one.content())
+                with suppress(sqlite3.Error):  # it is damaged, and the job runs again
+                    if not self._cache.file(one.address).exists():
+                        self._cache.put(one.address, one.content())
             if not finished:
                 recording.remove(file)
 
