@@ -52,6 +52,7 @@ from coband.simulator.experiments.runs import (
     footing as footing,
     hardware as hardware,
 )
+from coband.simulator.experiments.runs.address import ForeignCode as ForeignCode, address as address
 from coband.simulator.experiments.runs.attempt import told as told
 from coband.simulator.experiments.runs.driver import drive as drive
 from coband.simulator.experiments.runs.job import (
@@ -83,9 +84,9 @@ from coband.simulator.experiments.statistics.evidence import (
     share_process as share_process,
 )
 from coband.simulator.experiments.store import directory as directory, files as files, manifest as manifest
+from coband.simulator.experiments.store.directory import RunDirectory as RunDirectory
+from coband.simulator.experiments.store.recording import ResultCache as ResultCache
 from coband.simulator.experiments.store.store import Series as Series, StoredJob as StoredJob
-from coband.simulator.experiments.sweep.address import ForeignCode as ForeignCode, address as address
-from coband.simulator.experiments.sweep.directory import ResultCache as ResultCache, SweepDirectory as SweepDirectory
 from coband.simulator.experiments.sweep.study import Sweep as Sweep, load_study as load_study
 from coband.simulator.maths.linalg import gram as gram
 from coband.simulator.metrics import by_name as by_name

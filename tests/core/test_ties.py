@@ -7,8 +7,8 @@ import pytest
 
 from coband.extensions.conformance.runs import FIXED_PROBLEM, run, world
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.runs.address import Files, configuration_digest
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.sweep.address import Files, configuration_digest
 
 TURNS = {"kind": "rounds", "turns": 4}
 SCENARIO = """

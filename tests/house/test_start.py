@@ -67,7 +67,6 @@ WAIT = {
     "coband.simulator.core.twins.twins": "checks: full",
     "coband.simulator.core.network.reliable": "messages that are lost",
     "coband.simulator.experiments.scenario.explain": "mistakes in a document",
-    "coband.simulator.experiments.sweep.directory": "sweeps that run",
     "coband.simulator.maths.kernels.multitask": "algorithms on the tasks of several agents",
     "coband.simulator.maths.posteriors.choose_multitask": "algorithms on the tasks of several agents",
     "coband.simulator.maths.posteriors.growing_nystrom": "algorithms on the tasks of several agents",

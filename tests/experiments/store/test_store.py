@@ -38,7 +38,8 @@ def damaged(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def test_a_finished_run_is_one_file(path: Path) -> None:
-    assert {entry.name for entry in path.iterdir()} == {"manifest.json", "results.json", "run.sqlite", "scenario.yaml"}
+    names = "done lock lock.owner manifest.json results.json run.sqlite scenario.yaml status.json"
+    assert sorted(entry.name for entry in path.iterdir()) == names.split()
     with store.open_run(path) as whole, store.open_run(path / "run.sqlite") as alone:
         assert alone.results() == whole.results()
         assert alone.manifest == whole.manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from coband.extending import Commands, Listener, ResultCache, SweepDirectory, drive, executor
+from coband.extending import Commands, Listener, ResultCache, RunDirectory, drive, executor
 from coband.extensions.evidence.claims.progress import StudyProgress
 from coband.extensions.evidence.claims.trials import ConditionProgress
 
@@ -56,7 +56,7 @@ class Jobs:
         listener = None if self._listener is None else self._listener(progress.study.name)
         report = drive(
             study,
-            SweepDirectory(where, self._place / JOBS),
+            RunDirectory(where, resume=True, done=self._place / JOBS),
             workers=self._pool,
             commands=Commands(["coband", "run", progress.study.key[0]], ["coband", "reproduce"]),
             listener=listener,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coband.extending import ResultCache, SweepDirectory, drive, executor
+from coband.extending import ResultCache, RunDirectory, drive, executor
 from coband.extensions.evidence.claims.claim import Claim, PlacedClaim, Size
 from coband.extensions.evidence.claims.condition import Finding
 from coband.extensions.evidence.claims.jobs import JOBS
@@ -155,7 +155,7 @@ def verify(jobs: Sequence[Job], place: Path, pool: executor.JobExecutor) -> list
         if not missing:
             (one,) = (one for one in study.sweep.variants if one.label == variant)
             alone = replace(study.sweep, variants=(replace(one, number=0),), numbers=(replication,))
-            report = drive(alone, SweepDirectory(where, place / JOBS), workers=pool)
+            report = drive(alone, RunDirectory(where, resume=True, done=place / JOBS), workers=pool)
             records = [record for entry in report.object["results"] for record in entry["replications"]]
             if records:
                 fresh = str(records[0]["fingerprint"])[:DIGITS]

@@ -23,8 +23,8 @@ from coband.extending import (
     Report,
     RequestError,
     ResultCache,
+    RunDirectory,
     Sweep,
-    SweepDirectory,
     address,
     code_version,
     drive,
@@ -299,7 +299,7 @@ class Runner:
         with files.writing_to(where, "Choose another place with --out DIR."):
             where.mkdir(parents=True, exist_ok=True)
         listener = None if self.listener is None else self.listener(study.name)
-        report = driven(study, SweepDirectory(where, self.place / JOBS), self.pool, listener)
+        report = driven(study, RunDirectory(where, resume=True, done=self.place / JOBS), self.pool, listener)
         failures = {one.label: one.gist for one in report.failures}
         return dict(records_of(study, ResultCache(self.place / JOBS))), failures
 
@@ -327,7 +327,7 @@ def test_study(found: Suite, scenario: str, entries: Mapping[str, Outcome], size
     return found.study(scenario, settings, size=size, seed=seed)
 
 
-def driven(study: Sweep, place: SweepDirectory, pool: executor.JobExecutor, listener: Listener | None = None) -> Report:
+def driven(study: Sweep, place: RunDirectory, pool: executor.JobExecutor, listener: Listener | None = None) -> Report:
     """Run a study to its end.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coband.extending import Record, Registry, Report, ResultCache, Sweep, SweepDirectory, executor
+from coband.extending import Record, Registry, Report, ResultCache, Sweep, executor
 from coband.extensions.evidence.suite.submission import (
     JOBS,
     Candidate,
@@ -219,7 +219,7 @@ class _Again:
     def _run(self, study: Sweep, name: str) -> Report:
         where = self.place / name
         where.mkdir()
-        return driven(study, SweepDirectory(where, self.place / JOBS), self.pool)
+        return driven(study, RunDirectory(where, resume=True, done=self.place / JOBS), self.pool)
 
     def _records(self, study: Sweep, name: str) -> list[Record]:
         self._run(study, name)

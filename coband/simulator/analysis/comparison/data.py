@@ -15,9 +15,9 @@ from coband.simulator.experiments.runs.footing import Label, waiting
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.experiments.scenario.yaml_nodes import plain
+from coband.simulator.experiments.store.files import RUN
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
 from coband.simulator.experiments.store.variants import StoredVariant, variants
-from coband.simulator.experiments.sweep.directory import KINDS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.scenario_errors import RequestError
 
@@ -235,7 +235,7 @@ def _unfinished(run: StoredRun) -> str | None:
 
 def as_given(run: StoredRun) -> bool:
     """Whether the scenario of a run is a file as it was given, that of a sweep or search, and not a resolved one."""
-    return any(key in run.manifest for key in KINDS)
+    return run.kind != RUN
 
 
 def parsed(run: StoredRun) -> Mapping[str, Any]:

@@ -39,6 +39,7 @@ class Job:
         driver: process id of the driver, which is the parent of the job's process and whose end ends the job; else
             None.
         entry: label in the scenario, where results call it otherwise.
+        address: digest of everything that determines its result (`runs.address`); empty where nothing is kept.
     """
 
     id: int
@@ -49,6 +50,7 @@ class Job:
     trace: str
     driver: int | None = None
     entry: str | None = None
+    address: str = ""
 
 
 class DriverGone(Exception):

@@ -58,7 +58,7 @@ class Variant:
         scenario: what it is part of; in a sweep, the point's scenario with this entry alone.
         parameters: in the order of the axes; those that change nothing for this entry are left out.
         settings: those of the grid, for ``--set``; all keys, since the file needs them all to be one scenario.
-        digest: of everything that determines results, but for the replication; empty where nobody asks for it.
+        digest: of everything that determines results, but for the replication.
     """
 
     number: int

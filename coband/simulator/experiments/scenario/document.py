@@ -225,7 +225,8 @@ def json_schema(registry: Registry, section: str | None = None) -> JsonSchemaVal
         info = Document.model_fields[section]
         fields = {section: (info.annotation, info)}
     base = Document if section is None else Config
-    schema = create_model("Scenario", __base__=base, __doc__=Document.__doc__, **fields).model_json_schema()
+    model = create_model("Scenario", __base__=base, __doc__=Document.__doc__, **fields)
+    schema = model.model_json_schema()
     defs = schema.get("$defs", {})
     for part in defs.values():  # what names a kind must be there, as validation asks for it
         tags = [key for key in ("kind", "algorithm") if "const" in part.get("properties", {}).get(key, ())]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.address import Files, configuration_digest
 from coband.simulator.experiments.runs.footing import judged
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.planner import (
@@ -32,7 +33,6 @@ from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, ScalarNode, descend, resolve
 from coband.simulator.experiments.statistics import estimates as statistics
-from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
 from coband.simulator.metrics import Metric
 from coband.simulator.scenario_errors import InputProblem, ScenarioError, did_you_mean, quoted

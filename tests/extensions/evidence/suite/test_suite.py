@@ -37,10 +37,10 @@ from coband.simulator.cli.options import BadInput
 from coband.simulator.core.nodes.context import UndeclaredKnowledge
 from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs import address
 from coband.simulator.experiments.runs.executor import InProcess
+from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import StorageError
-from coband.simulator.experiments.sweep import address
-from coband.simulator.experiments.sweep.directory import SweepDirectory
 from tests.versions import at_least
 
 PART = HERE.parent / "results" / "core-1" / "full-population.json"
@@ -219,7 +219,7 @@ def test_what_was_stopped_has_neither_broken_off_nor_differs(
     def stop(*_: Any) -> None:
         raise ended
 
-    monkeypatch.setattr(SweepDirectory, "take", stop)
+    monkeypatch.setattr(RunDirectory, "take", stop)
     found, submission = ran
     with pytest.raises(raised):
         run(found, ["dis_lin_ucb"], tmp_path / "jobs")

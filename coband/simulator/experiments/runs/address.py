@@ -32,7 +32,7 @@ from coband.simulator.problems.problem import DataError
 
 MOST_BYTES, MOST_FILES = 50_000_000, 10_000
 NOT_CODE = {MANIFEST, DATABASE}, {LOCK, OWNER}, {"pyvenv.cfg"}
-"""What runs, sweeps and virtual environments have, which are left out."""
+"""What runs and virtual environments have, which are left out."""
 IMPORT = re.compile(r"(?:^|[;:])[ \t]*(?:from[ \t]+(\w+)[\w.]*[ \t]+import|import[ \t]+([\w., \t]+))", re.MULTILINE)
 
 
