@@ -19,8 +19,8 @@ from coband.simulator.terminal import progress
 
 TESTS = Path(__file__).parent
 CHEAP_TO_DEAR = (
-    "house maths problems core oracles agents server conformance experiments analysis reference live cluster cli "
-    "api ui attacks packaging scenarios docs"
+    "house maths problems core oracles agents server experiments analysis reference extensions "
+    "cluster cli api ui attacks packaging scenarios docs"
 ).split()
 """The folders of tests in the order in which they run: a mistake shows as early as it can.
 

@@ -15,8 +15,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.conformance import kit
-from coband.simulator.conformance.runs import algorithm, batches, run
+from coband.extensions.conformance import kit
+from coband.extensions.conformance.runs import algorithm, batches, run
 from coband.simulator.core.records.invariants import InvariantViolation
 from tests.agents.test_conformance import VARIANTS
 from tests.agents.test_given_up import NETWORKS as GIVING_UP

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance.runs import FIXED_PROBLEM, run, world
+from coband.extensions.conformance.runs import FIXED_PROBLEM, run, world
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep.address import Files, configuration_digest

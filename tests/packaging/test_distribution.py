@@ -326,7 +326,7 @@ def test_common_names_stay_with_their_owner(python: Path, tmp_path: Path) -> Non
 
 NOT_FOLLOWED = """
 [mypy]
-[mypy-coband.simulator.api.*,coband.simulator.conformance.*,coband.simulator.problems.*]
+[mypy-coband.simulator.api.*,coband.extensions.conformance.*,coband.simulator.problems.*]
 follow_imports = skip
 [mypy-matplotlib.*,networkx.*,rich.*,scipy.*]
 follow_imports = skip

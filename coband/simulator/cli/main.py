@@ -47,16 +47,8 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
         "describe": "Describe an algorithm, problem, dataset or scenario.",
         "validate": "Check scenario files for mistakes, or print their JSON Schema.",
     },
-    "More": {
-        "suite": "Compare algorithms on frozen scenarios, tuned alike.",
-        "reproduce": "Try what papers claim, with intervals and verdicts.",
-        "hunt": "Search for faults that make the algorithms of a scenario fail.",
-        "live": "Run a scenario with processes that talk over sockets.",
-        "data": "Fetch public datasets and list them.",
-    },
 }
 """Title of a list -> command -> its help in one line, which is here so that ``--help`` imports nothing."""
-COMMANDS = {name: text for group in GROUPED.values() for name, text in group.items()}
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:

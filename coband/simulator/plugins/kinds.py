@@ -19,6 +19,7 @@ from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from coband.simulator.plugins import extensions
 from coband.simulator.plugins.entry_points import (
     OWN_DISTRIBUTION,
     PluginError,
@@ -133,7 +134,8 @@ class Kinds(Mapping[str, T]):
         """Entry points by name, in alphabetical order and ours first, and a sentence for each that is left out."""
         taken: dict[str, EntryPoint] = {}
         said: list[str] = []
-        for point in sorted(installed(self.group), key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name)):
+        offered = [*installed(self.group), *extensions.kinds(self.group)]
+        for point in sorted(offered, key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name)):
             first = taken.setdefault(point.name, point)
             ignored = f"{point.group}: {point.name!r} of {distribution(point)} ({point.value}) is ignored"
             if first is not point and first.value != point.value:

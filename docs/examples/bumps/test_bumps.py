@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from bumps import BumpFunction
 
-from coband.simulator.conformance import run
+from coband.extensions.conformance import run
 
 
 def test_the_values_are_the_formula() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coband.simulator.analysis.comparison import data, tables
+from coband.simulator.analysis.comparison import differences as comparisons
 from coband.simulator.analysis.comparison.data import Contender, RunComparison
-from coband.simulator.analysis.report import comparison as comparisons
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics import evidence
 from coband.simulator.experiments.store.store import open_run

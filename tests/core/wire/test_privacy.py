@@ -14,7 +14,7 @@ from scipy import integrate, stats
 
 from coband.agents.messages.linear import LinearUpload
 from coband.agents.messages.synchronisation import NewPoints
-from coband.simulator.conformance.runs import PROBLEM, TASKS, Run, algorithm, batches, registry, run, world
+from coband.extensions.conformance.runs import PROBLEM, TASKS, Run, algorithm, batches, registry, run, world
 from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance.runs import PROBLEM
+from coband.extensions.conformance.runs import PROBLEM
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.runs import attempt as attempts

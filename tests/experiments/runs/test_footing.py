@@ -7,12 +7,12 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.claims.comparisons import Difference
-from coband.simulator.analysis.claims.samples import Sample, SampleError
+from coband.extensions.evidence.claims.comparisons import Difference
+from coband.extensions.evidence.claims.samples import Sample, SampleError
+from coband.extensions.evidence.suite.submission import Outcome, Runner
 from coband.simulator.analysis.comparison import differences as comparisons
 from coband.simulator.analysis.comparison.data import RunComparison
 from coband.simulator.analysis.frontier import objectives
-from coband.simulator.analysis.suite.submission import Outcome, Runner
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs.expectations import compare
 from coband.simulator.experiments.runs.footing import Label, choosable, footing, judged

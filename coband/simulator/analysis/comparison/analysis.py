@@ -21,7 +21,7 @@ from coband.simulator.analysis.comparison.flows import Flow, flows
 from coband.simulator.analysis.frames import STORED
 from coband.simulator.analysis.traces import rounds as rounds_
 from coband.simulator.analysis.traces import times
-from coband.simulator.analysis.traces.columns import Events, read
+from coband.simulator.analysis.traces.columns import Events, read_events
 from coband.simulator.analysis.traces.rounds import Round, Waits
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.footing import footing
@@ -342,7 +342,7 @@ def _estimate(measure: Metric, values: list[float]) -> Estimate:
 def _timing(contender: Contender, agents: int | None) -> Timing:
     shares, rounds, first = [], [], None
     for job in contender.jobs:
-        events = read(job)
+        events = read_events(job)
         first = events if first is None else first
         count = agents or int(events["node"].max(initial=-1)) + 1
         end = float(contender.values("simulated_time").get(job.replication, 0.0))

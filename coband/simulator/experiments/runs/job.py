@@ -10,7 +10,7 @@ from typing import Literal
 
 from coband.simulator.arrays import TooLarge
 from coband.simulator.core.engine import Engine, Plan
-from coband.simulator.core.nodes.graphs import Graph, GraphError
+from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
@@ -152,10 +152,18 @@ def as_declared(problem: Problem, world: World) -> World:
 
 
 def graph_mistake(error: GraphError) -> GraphError:
-    """The error with the place in the scenario, and what to do about it."""
-    from coband.simulator.experiments.data.graph_files import explained  # only a mistake needs it
+    """The error with the place in the scenario; where a file is missing, where it was looked for and how to get it."""
+    if not isinstance(error, NoGraphFileError):
+        return GraphError(f"{TOPOLOGY}{error}")
+    from coband.simulator.problems.datasets import data_directory, graph_of  # only a mistake needs them
 
-    return GraphError(f"{TOPOLOGY}{explained(error)}")
+    name, known = error.path.name, graph_of(error.path.name)
+    get = "Set" if known is None else f"Run `coband data fetch {known.name}` to download it, or set"
+    return GraphError(
+        f"{TOPOLOGY}the graph's file {name!r} is missing. Looked for: {error.path}, and {name} in {data_directory()} "
+        f"and its folders. {get} `network.topology.file` to a file of links (on the command line: "
+        "`--set network.topology.file=FILE`)."
+    )
 
 
 def plan(scenario: Scenario, ties: Ties, trace: Level | None = None) -> Plan:

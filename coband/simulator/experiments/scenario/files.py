@@ -195,10 +195,6 @@ def _absolute(name: str, mark: Mark, base: Path, kind: str | None) -> str:
 
 SUFFIX = ".yaml"
 FOLDER = Path(__file__).resolve().parents[3] / "scenarios"  # beside `simulator`, installed or not
-CLAIMS = "claims"
-"""The folder of what papers claim, which are no scenarios."""
-SUITES, SUITE = "suite", "suite.yaml"
-"""The folder of suites, and the name of the file in each that says how its scenarios are used, which is none."""
 DATA_KEYS = (("problem", "data", "name"), ("network", "topology", "file"))
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # all files in a twentieth of a second instead of one
 
@@ -228,8 +224,7 @@ class ShippedScenario:
 def paths() -> MappingProxyType[str, Path]:
     """The file of every shipped scenario, by name, in alphabetical order."""
     found = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in FOLDER.rglob(f"*{SUFFIX}")}
-    scenarios = {name: path for name, path in found.items() if not name.startswith(f"{CLAIMS}/") and path.name != SUITE}
-    return MappingProxyType(dict(sorted(scenarios.items())))
+    return MappingProxyType(dict(sorted(found.items())))
 
 
 def located(path: Path) -> Path:

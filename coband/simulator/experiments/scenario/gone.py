@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "docs/howto/stragglers.md does",
     "live-agent": "it is called `coband live agent`",
     "schema": "`coband validate --schema` prints it",
+    "suite page": "`coband suite rank FILE...` prints scores and places, and with --json everything else",
     "trace follow": "`coband trace show RUN --message MESSAGE` prints the history of a message",
     "trace hash": "`coband show RUN --table results` has the fingerprint of each job",
     "ui": "list runs by `coband.runs()` in Python; `coband show`, `compare` and `report` say what is in them",
