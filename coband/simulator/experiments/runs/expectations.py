@@ -209,11 +209,11 @@ def _compare_labels(item: Any, sides: Sequence[Label], early: bool, stops: Calla
     )
 
 
-def _pulls_by(item: Any, sides: Sequence[Label]) -> tuple[float, ...]:
-    """The mean number of pulls of some labels by the time that an expectation names; empty at equal pulls."""
+def _pulls_by(item: Any, sides: Sequence[Label]) -> tuple[dict[int, float], ...]:
+    """The pulls of some labels by the time that an expectation names, by replication; empty at equal pulls."""
     if item.at.time is None:
         return ()
-    return tuple(statistics.mean([at_time("turns", one, item.at.time) or 0.0 for one in side.series]) for side in sides)
+    return tuple({one.replication: at_time("turns", one, item.at.time) or 0.0 for one in side.series} for side in sides)
 
 
 def _where(item: Any) -> str:
