@@ -122,7 +122,7 @@ def in_the_suite(key: str, first: Fake, second: Fake) -> set[str]:
 
 def claimed(key: str, first: Fake, second: Fake) -> set[str]:
     both = {one.label: [Sample(record, []) for record in one.records_of()] for one in (first, second)}
-    claim = Difference(kind="difference", of="regret", first=first.label, second=second.label, relation="less")
+    claim = Difference(kind="difference", of=key, first=first.label, second=second.label, relation="less")
     with pytest.raises(SampleError, match="Waits: makes fewer than half of the others' pulls"):
         claim.rows(lambda term: both[term.label])
     return set()
