@@ -40,10 +40,19 @@ def test_shares_that_were_all_alike_are_not_known() -> None:
     ],
 )
 def test_a_mean_that_stays_unknown_is_told(rule: dict[str, float], said: str) -> None:
-    assert still_wide(Until.model_validate(rule), []) == ""
-    sentence = still_wide(Until.model_validate(rule), [1.0, 2.0, 3.0])
+    until = Until.model_validate(rule)
+    assert still_wide(until, [], 3) == ""
+    sentence = still_wide(until, [1.0, 2.0, 3.0], 3)
     assert said in sentence
     assert bool(said) == bool(sentence)
+    assert still_wide(until, [1.0, 2.0], 2) == ""
+
+
+def test_replications_that_broke_off_are_some_of_the_most() -> None:
+    until = Until.model_validate({"half_width": 9.0, "max_replications": 4})
+    told = "after 3 replications and 1 that broke off, the most that until: allows"
+    assert still_wide(until, [1.0, 2.0, 3.0], 4) == f"regret is known to ± 9.44 {told}; it asks for ± 9"
+    assert still_wide(until, [1.0, 2.0], 4).startswith("regret has no interval after 2 replications and 2 that broke")
 
 
 def test_a_candidate_with_a_failed_replication_is_none() -> None:

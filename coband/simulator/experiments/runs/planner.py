@@ -140,17 +140,20 @@ def half_widths(until: Until, values: Sequence[float], *, proportion: bool = Fal
     return half_width, until.half_width if until.half_width is not None else abs(mean) * (until.relative or 0.0)
 
 
-def still_wide(until: Until, values: Sequence[float], *, proportion: bool = False) -> str:
-    """What to say of a mean that is not known well enough after the most replications; empty where it is."""
-    if len(values) < until.max_replications:  # jobs broke off, perhaps all
+def still_wide(until: Until, values: Sequence[float], done: int, *, proportion: bool = False) -> str:
+    """What to say of a mean that is not known well enough after the most replications; empty where it is.
+
+    Args: as of `more`.
+    """
+    if done < until.max_replications or not values:
         return ""
     widths = half_widths(until, values, proportion=proportion)
-    if widths is None or widths[0] <= widths[1]:
-        return ""
-    return (
-        f"{until.on} is known to ± {widths[0]:.3g} after {len(values)} replications, the most that until: allows; "
-        f"it asks for ± {widths[1]:.3g}"
-    )
+    broken = f" and {done - len(values)} that broke off" if done > len(values) else ""
+    after = f"after {len(values)} replications{broken}, the most that until: allows"
+    if widths is None:
+        return f"{until.on} has no interval {after}"
+    wide, target = widths
+    return f"{until.on} is known to ± {wide:.3g} {after}; it asks for ± {target:.3g}" if wide > target else ""
 
 
 @dataclass(frozen=True)
@@ -291,7 +294,7 @@ class Tally:
     def __init__(self, variants: Sequence[Variant], entries: Sequence[str]) -> None:
         self._variants = variants
         self._planned = Counter(dict.fromkeys(entries, 0))
-        self._open = Counter[Key]()
+        self._open, self._ended = Counter[Key](), Counter[Key]()
         self._records: dict[Key, list[Record]] = defaultdict(list)
         self._summaries: dict[Key, Entry] = {}
         self.foreseen = Counter[str]()
@@ -309,6 +312,7 @@ class Tally:
         """A task has ended, with a record or without."""
         key = task.variant, task.phase
         self._open[key] -= 1
+        self._ended[key] += 1
         if record is not None:
             self._records[key].append(record)
             self._summaries.pop(key, None)
@@ -349,7 +353,8 @@ class Tally:
         found = list[str]()
         for variant in self._variants:
             values = results.numbers(until.on, self.records(variant.number, FRESH))
-            if why := still_wide(until, values, proportion=variant.is_share(until.on)):
+            done = self._ended[variant.number, FRESH]
+            if why := still_wide(until, values, done, proportion=variant.is_share(until.on)):
                 found.append(f"{variant.title(FRESH)}: {why}")
         return found
 
