@@ -45,6 +45,7 @@ class Fake:
     rate: float = 1.0
     power: float = 0.5
     run: Any = RUN
+    variant: Any = None
     own_scenario: Any = None
 
     @property

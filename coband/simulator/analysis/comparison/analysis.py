@@ -29,6 +29,7 @@ from coband.simulator.experiments.runs.timeline import Snapshot, snapshots
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.metrics import Metric
+from coband.simulator.scenario_errors import nearest
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,7 @@ def measures(comparison: RunComparison, within: Sequence[RunComparison] = ()) ->
     ranked = [metric for name, metric in metrics.items() if metric.better and name not in (aim, "regret")]
     ranked.sort(key=lambda metric: ORDER.index(metric.name) if metric.name in ORDER else -1)
     first = [replace(metrics[aim], better=metrics[aim].better or "lower")]
-    if any(footing("turns", each.contenders, comparison.stops_itself).pulls for each in within):
+    if any(footing("turns", each.contenders, each.stops_itself).pulls for each in within):
         first += [replace(metrics[name], better="higher", verb=verb) for name, verb in WHAT_WAS_DONE.items()]
     return [*first, *(metric for metric in ranked if _differs(comparison, metric))]
 
@@ -250,7 +251,7 @@ class Analysis:
         self.measures = self.shared.measures
         short = reference if shared is not None else self.shared.short(reference)
         if short is not None and short not in (self.labels if shared is not None else self.shared.labels):
-            known = ", ".join(self.shared.labels)
+            known = nearest(str(reference), self.shared.labels)
             raise ReportError(f"there is no label {reference!r} to compare with; there is {known}.")
         many = len(self.labels) > MAX_PAIRED
         self.reference = self.labels[0] if short is None and many else short

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from coband.simulator.experiments.runs import results
@@ -177,11 +178,11 @@ def all_of(tasks: Sequence[Task]) -> Generator[Sequence[Task], Ended, list[Recor
     Whoever decides after that decides the same whatever the order in which jobs end.
     """
     records: dict[Task, Record | None] = {}
-    new = tasks
-    while len(records) < len(tasks):
+    new = wanted = tuple(dict.fromkeys(tasks))
+    while len(records) < len(wanted):
         task, records[task] = yield new
         new = ()
-    return [record for task in tasks if (record := records[task]) is not None]
+    return [record for task in wanted if (record := records[task]) is not None]
 
 
 def together(planners: Iterable[Planner]) -> Planner:
@@ -231,7 +232,7 @@ def tuned(
         trials = range(FIRST_REPLICATION, FIRST_REPLICATION + rule.replications)
         yield from all_of([Task(variant.number, TUNING, number) for number in trials for variant in group])
         candidates = [variant.number for variant in group]
-        values = choosable(rule.on, tally.sides(candidates, TUNING), tally.stops_itself)
+        values = choosable(rule.on, tally.sides(candidates, TUNING), partial(tally.stops_itself, candidates[0]))
         choice = choose(rule, context, {number: list(values.get(number, {}).values()) for number in candidates})
         tally.choices.append(choice)
         tally.foreseen[context[0]] -= len(numbers)
@@ -247,7 +248,8 @@ class Choice:
     """What tuning found for one algorithm in one context.
 
     Attributes:
-        variant: number of the best variant; None when no candidate finished all its replications.
+        variant: number of the best variant; None when no candidate finished all its replications, or none of those
+            that did may be chosen (`runs.footing.choosable`).
         candidates: numbers of all.
     """
 
@@ -334,9 +336,9 @@ class Tally:
         tasks = [Task(variant, phase, int(one["replication"])) for one in records]
         return Label(records, lambda: () if series is None else map(series, tasks))
 
-    def stops_itself(self) -> bool:
-        """Whether algorithms decide themselves when to stop."""
-        return stops_itself(self._variants[0].scenario.problem)
+    def stops_itself(self, variant: int = 0) -> bool:
+        """Whether algorithms on the problem of a variant decide themselves when to stop."""
+        return stops_itself(self._variants[variant].scenario.problem)
 
     def summary(self, variant: Variant, phase: str) -> Entry:
         """The records of a variant so far, their means and intervals."""
