@@ -5,7 +5,11 @@ from coband.simulator.analysis.comparison.data import Contender as Contender
 from coband.simulator.analysis.frontier import ranges as ranges
 from coband.simulator.analysis.report import draw as draw, palette as palette, style as style, svg as svg
 from coband.simulator.analysis.report.embedding import static as static
-from coband.simulator.analysis.traces import columns as columns
+from coband.simulator.analysis.traces.columns import (
+    EVENT_COLUMNS as EVENT_COLUMNS,
+    Events as Events,
+    read_events as read_events,
+)
 from coband.simulator.analysis.traces.reading import address_name as address_name
 from coband.simulator.arrays import IntArray as IntArray, TooLarge as TooLarge
 from coband.simulator.cli import options as options

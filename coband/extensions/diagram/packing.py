@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coband.extending import Analysis, Contender, StoredJob, columns, palette, trace, visible
+from coband.extending import EVENT_COLUMNS, Analysis, Contender, Events, StoredJob, palette, read_events, trace, visible
 
-PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in columns.COLUMNS)
+PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in EVENT_COLUMNS)
 INTEGERS = ("i1", "i2", "i4")
 MAX_EVENTS = 1_500_000
 """Largest number of events of a job that are embedded in the page."""
@@ -96,7 +96,7 @@ def _count(job: StoredJob) -> int:
 def _embedded(analysis: Analysis, environment: str, contender: Contender, job: StoredJob) -> EmbeddedJob:
     end = contender.values("simulated_time").get(job.replication, 0.0)
     key, title = key_of(environment, contender, job.replication), title_of(environment, contender)
-    packed = pack(columns.read(job))
+    packed = pack(read_events(job))
     coloured = (palette.kind_colour(name, analysis.shared.kinds) for name in packed["names"])  # -1: no kind
     colours = [palette.KINDS.index(one) if one in palette.KINDS else trace.NONE for one in coloured]
     data = json_text({"label": key, "end": end, "colours": colours, **packed})
@@ -121,7 +121,7 @@ def _spelled(value: Any) -> Any:
     )
 
 
-def pack(events: columns.Events) -> dict[str, Any]:
+def pack(events: Events) -> dict[str, Any]:
     """The first :data:`MAX_EVENTS` events as a JSON object."""
     kept = replace(events, rows=events.rows[:MAX_EVENTS])
     found = {name: _column(kept, name) for name in PACKED}
@@ -139,11 +139,11 @@ def pack(events: columns.Events) -> dict[str, Any]:
     }
 
 
-def _tick(events: columns.Events) -> float:
+def _tick(events: Events) -> float:
     return float(events["time"].max(initial=0.0)) / TICKS or 1.0
 
 
-def _column(events: columns.Events, name: str) -> NDArray[Any]:
+def _column(events: Events, name: str) -> NDArray[Any]:
     if name == "ticks":
         times = np.ascontiguousarray(events["time"])
         return _smallest(np.diff(np.rint(times / _tick(events)).astype(np.int64), prepend=0))

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
+from itertools import count, permutations
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
@@ -35,6 +35,13 @@ class Term(Strict):
     label: str
     at: dict[str, str | int | float] = Field(default={}, description="key of the grid -> value")
     study: str | None = Field(default=None, description="name of the study; needed if the claim has several")
+
+    @property
+    def faced(self) -> tuple[str | None, frozenset[tuple[str, str | int | float]]]:
+        """The environment: its study, with the values of those keys that are no choice of an algorithm."""
+        return self.study, frozenset(
+            (key, value) for key, value in self.at.items() if not key.startswith("algorithms.")
+        )
 
     def __str__(self) -> str:
         places = [f"{short_name(key)} = {value}" for key, value in self.at.items()]
@@ -213,27 +220,33 @@ class MetricCondition(BaseCondition):
     of: str = Field(description="the metric")
 
     def _columns(self, find: Find) -> Sequence[Sequence[float]]:
-        terms = self.terms()
+        terms, key = self.terms(), self.of.removesuffix(PER_AGENT)
         samples = [find(term) for term in terms]
-        if (
-            self.of.removesuffix(PER_AGENT) == footing.AIM
-            and len({(term.study, *term.at.items()) for term in terms}) == 1
-        ):
-            records = [[{**one.record, "replication": r} for r, one in enumerate(of)] for of in samples]
-            sides = [
-                footing.Label(one, partial(map, Sample.curves, of, count()))
-                for one, of in zip(records, samples, strict=True)
-            ]
-            if any(late := footing.waiting(sides)):
-                who = " and ".join(str(term) for term, out in zip(terms, late, strict=True) if out)
-                raise SampleError(f"{who}: makes fewer than half of the others' pulls; ask of: reward, or kind: below.")
-            ground = footing.footing(footing.AIM, sides)
-            if ground.at is not None:
-                agents = 1 if self.of == footing.AIM else samples[0][0].agents
-                return [[value / agents for value in values.values()] for values in ground.values]
-            if ground.pulls:
-                raise SampleError("labels make different numbers of pulls, and no curve is stored; ask of: reward.")
-        return [metric_values(one, self.of) for one in samples]
+        whole = [metric_values(one, self.of) for one in samples]
+        metric = Registry.installed().metrics.get(key)
+        if metric is None or metric.better != "lower" or len({term.faced for term in terms}) > 1:
+            return whole
+        records = [[{**one.record, "replication": r} for r, one in enumerate(of)] for of in samples]
+        sides = [
+            footing.Label(one, partial(map, Sample.curves, of, count()))
+            for one, of in zip(records, samples, strict=True)
+        ]
+        stops = partial(any, [one.stops for of in samples for one in of])
+        if any(late := footing.waiting(sides, stops)):
+            who = " and ".join(str(term) for term, out in zip(terms, late, strict=True) if out)
+            raise SampleError(f"{who}: makes fewer than half of the others' pulls; ask of: reward, or kind: below.")
+        ground = footing.footing(key, sides, stops)
+        means = [np.mean(list(one.values())) if one else np.nan for one in ground.values]
+        for first, second in permutations(range(len(terms)), 2):
+            if means[first] < means[second] and ground.behind(first, second):
+                raise SampleError(
+                    f"{terms[first]} has less {key} than {terms[second]}{ground.where}, but makes fewer pulls; ask of: "
+                    "reward, or kind: below."
+                )
+        if ground.at is None:
+            return whole
+        agents = 1 if self.of == key else samples[0][0].agents
+        return [[value / agents for value in values.values()] for values in ground.values]
 
 
 class PairCondition(MetricCondition):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,13 @@ class Sample:
         record: its metrics.
         series: rows (turn, time, regret, scalars).
         agents: how many there are.
+        stops: whether its algorithm decides itself when to stop.
     """
 
     record: Record
     series: Sequence[Sequence[float]]
     agents: int = 1
+    stops: bool = False
 
     def metric(self, name: str) -> float:
         """One number.
@@ -73,7 +75,7 @@ def blended(parts: Sequence[tuple[float, Sample]]) -> Sample:
     weights, records = [weight for weight, _ in parts], [dict(one.record) for _, one in parts]
     common = [key for key in records[0] if all(isinstance(one.get(key), (int, float)) for one in records)]
     means = {key: float(np.dot(weights, [float(one[key]) for one in records])) for key in common}
-    return Sample(means, [], parts[0][1].agents)
+    return replace(parts[0][1], record=means, series=[])
 
 
 @dataclass(frozen=True)

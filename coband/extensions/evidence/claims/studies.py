@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coband.extending import ResultCache, Sweep, Variant, address, code_version, load_study
+from coband.extending import ResultCache, Sweep, Variant, address, code_version, footing, load_study
 from coband.extensions.evidence.claims.claim import Claim, ClaimedStudy, Size
 from coband.extensions.evidence.claims.condition import Term
 from coband.extensions.evidence.claims.samples import Sample, SampleError, StudySamples
@@ -76,8 +76,9 @@ def _follow(variant: Variant, replication: int, found: dict[int, Sample], cache:
             done = cache.get(address(variant.digest, replication))
             if done is None:
                 return
-            series = list(done.tables.get("series", ()))
-            found[replication] = Sample(done.record, series, variant.scenario.agents.count)
+            series, scenario = list(done.tables.get("series", ())), variant.scenario
+            stops = footing.stops_itself(scenario.problem)
+            found[replication] = Sample(done.record, series, scenario.agents.count, stops)
         replication += 1
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coband.extending import Record, Registry, Report, ResultCache, Sweep, executor
+from coband.extending import Record, Registry, Report, ResultCache, RunDirectory, Sweep, executor
 from coband.extensions.evidence.suite.submission import (
     JOBS,
     Candidate,

@@ -135,7 +135,8 @@ class RunComparison:
     @cached_property
     def aim(self) -> str:
         """The metric that the problem optimises; regret if the runs have different aims, or a result lacks it."""
-        kinds = [(scenario.get("problem") or {}).get("kind") for scenario in self.scenarios]
+        faced = [scenario for run in dict.fromkeys(one.run for one in self.contenders) for scenario in self._faced(run)]
+        kinds = {(scenario.get("problem") or {}).get("kind") for scenario in faced}
         aims = {Registry.installed().aim_of(str(kind)) for kind in kinds}
         aim = aims.pop() if len(aims) == 1 else REGRET
         records = (record for one in self.contenders for record in one.records.values())

@@ -12,7 +12,7 @@ from coband.simulator.arrays import IntArray
 from coband.simulator.experiments.store.store import StoredJob
 
 SERVER, NONE = -1, -1
-COLUMNS = {
+EVENT_COLUMNS = {
     "time": "f8",
     "event": "i4",
     "node": "i4",
@@ -34,7 +34,7 @@ class Events:
     """Events in order of ``seq``, which is their index; docs/store.md explains the codes.
 
     Attributes:
-        rows: one record per event, with the fields of :data:`COLUMNS`.
+        rows: one record per event, with the fields of :data:`EVENT_COLUMNS`.
         words: the names of events by code.
         names: the texts of kinds and reasons by code.
     """
@@ -58,12 +58,11 @@ class Events:
         return np.flatnonzero(np.isin(self["event"], [self.code(word) for word in words]))
 
 
-def read(job: StoredJob) -> Events:
+def read_events(job: StoredJob) -> Events:
     """Read the stored events of a job; there are none if its trace was off."""
-    columns = ", ".join("ifnull(value, 0.0)" if name == "value" else name for name in COLUMNS)
+    columns = ", ".join("ifnull(value, 0.0)" if name == "value" else name for name in EVENT_COLUMNS)
     rows = job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))
     words = job.part.execute("SELECT name FROM event_names ORDER BY code")
     names = job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))
-    return Events(
-        np.fromiter(rows, dtype=list(COLUMNS.items())), tuple(row[0] for row in words), tuple(row[0] for row in names)
-    )
+    packed = np.fromiter(rows, dtype=list(EVENT_COLUMNS.items()))
+    return Events(packed, tuple(row[0] for row in words), tuple(row[0] for row in names))

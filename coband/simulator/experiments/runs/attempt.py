@@ -147,7 +147,7 @@ def _attempt(
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """Let the garbage collector look less often, and once at the end, at what the job has made alone.
+    """Let the garbage collector look less often, and once at the end, only at what the job has made.
 
     A run's nodes refer to each other, and would keep their arrays while the next run needs the memory. What was there
     before, modules above all, takes ten times as long to look through as a small job takes to run, and is set aside.

@@ -134,10 +134,10 @@ def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None,
 
 
 def as_declared(problem: Problem, world: World) -> World:
-    """The world of a problem, of which that of a plugin is looked at.
+    """Return the world of a problem, that of a plugin after a look at it.
 
     Raises:
-        BrokenOff: it is no world, or its arms are no (n, d) array.
+        BrokenOff: it is not a world, or its arms are not an (n, d) array.
     """
     kind = type(problem)
     if kind.__module__.startswith("coband."):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
@@ -15,9 +16,11 @@ from types import MappingProxyType
 from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
 from coband.simulator.experiments.registry.registry import Registry, has_field
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, text_at
+from coband.simulator.experiments.store.files import replace_bytes
 from coband.simulator.problems.problem import Problem
 from coband.simulator.scenario_errors import KeyPath
 
@@ -38,7 +41,7 @@ def write(problems: Iterable[tuple[Problem, Path]], folder: Path) -> None:
             found.setdefault(*attachment)
     for name, content in found.items():
         if not (folder / name).exists():
-            (folder / name).write_bytes(content())
+            replace_bytes(folder / name, content())
 
 
 def problems_in(document: object, base: Path) -> Iterator[tuple[Problem, Path]]:
@@ -48,8 +51,9 @@ def problems_in(document: object, base: Path) -> Iterator[tuple[Problem, Path]]:
             yield from problems_in(item, base)
     elif isinstance(document, Mapping):
         if document.get("kind") == "arrays" and isinstance(content := document.get("content"), str):
-            arrays = Registry.installed().problems["arrays"].config
-            yield arrays.model_validate({"kind": "arrays", "content": content}), base
+            with suppress(ValidationError):
+                arrays = Registry.installed().problems["arrays"].config
+                yield arrays.model_validate({"kind": "arrays", "content": content}), base
         for value in document.values():
             yield from problems_in(value, base)
 

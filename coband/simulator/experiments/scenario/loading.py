@@ -280,15 +280,15 @@ def read_document(
         what = "the file is empty" if plain(root) is None else f"{given(root)} is not a scenario"
         message = f"{what}; a scenario is a mapping of keys (name, agents, ...)"
         raise ScenarioError([*problems, root.mark.problem((), message)])
-    tree: Node = root
+    changed: Node = root
     for setting in overrides:
         try:
-            tree, more = override(tree, setting, registry.takes)
+            changed, more = override(changed, setting, registry.takes)
             problems += more
         except ScenarioError as error:
             problems += error.problems
-    assert isinstance(tree, MappingNode)
-    if (node := descend(tree, "schema_version")) is not None:  # before all else: other mistakes would mislead
+    assert isinstance(changed, MappingNode)
+    if (node := descend(changed, "schema_version")) is not None:  # before all else: other mistakes would mislead
         version = node.value if isinstance(node, ScalarNode) else None
         if type(version) is not int or version < 1:
             message = f"{given(node)} is not allowed: must be a whole number; this coband reads {CURRENT}"
@@ -296,7 +296,7 @@ def read_document(
         if version > CURRENT:
             message = f"this file says schema_version {version}; this coband reads {CURRENT}; take a newer one"
             raise node.mark.error(message, ("schema_version",))
-    return tree, problems
+    return changed, problems
 
 
 def _is_a_sweep(root: Node, grid: Grid, file: str, overrides: Sequence[str]) -> InputProblem:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -143,7 +144,9 @@ def _best(study: Study, key: str, tally: Tally, choice: Choice) -> Best:
         "tuning": tuned if found else None,
         "fresh": fresh if found else None,
         "pulls": estimated(results.numbers("turns", tally.records(variant.number, FRESH)), None) if found else None,
-        "judged": judged(key, tally.sides(choice.candidates, TUNING).values(), tally.stops_itself),
+        "judged": judged(
+            key, tally.sides(choice.candidates, TUNING).values(), partial(tally.stops_itself, variant.number)
+        ),
     }
 
 

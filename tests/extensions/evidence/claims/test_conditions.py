@@ -183,19 +183,37 @@ def test_nothing_has_run() -> None:
     assert (found.count, found.estimate, verdict(found)) == (0, None, "open")
 
 
-@pytest.mark.parametrize(("of", "agents"), [("regret", 1), ("regret_per_agent", 2)])
-def test_regret_is_compared_at_equal_pulls(of: str, agents: int) -> None:
-    """A makes 40 pulls and B 60 with twice the regret per pull of A's; C makes as many with half of it."""
+def runs(term: Term) -> list[Sample]:
+    """A makes 40 pulls and B 60 with twice the regret and the scalars per pull of A's; C makes as many with half."""
+    pulls, slope = {"A": (40, 1.0), "B": (60, 2.0), "C": (60, 0.5)}[term.label]
+    curve = [(turn, turn, slope * turn, slope * turn) for turn in range(10, pulls + 1, 10)]
+    whole = dict.fromkeys(("regret", "scalars"), slope * pulls) | {"regret_per_agent": slope * pulls / 2}
+    return [Sample({"turns": pulls, "energy": slope * pulls, **whole}, curve, 2)] * 2
 
-    def find(term: Term) -> list[Sample]:
-        pulls, slope = {"A": (40, 1.0), "B": (60, 2.0), "C": (60, 0.5)}[term.label]
-        curve = [(turn, turn, slope * turn, 0) for turn in range(10, pulls + 1, 10)]
-        record = {"turns": pulls, "regret": slope * pulls, "regret_per_agent": slope * pulls / agents}
-        return [Sample(record, curve, agents)] * 2
 
-    for first, second, expected in (("A", "B", 0.5), ("A", "C", 2.0), ("B", "C", 4.0)):
-        fields = {"kind": "ratio", "of": of, "first": first, "second": second, "at_most": 10}
-        assert finding(condition(**fields), find).estimate == pytest.approx(expected)
+CHOSEN = {"second": {"label": "C", "at": {"algorithms.C.alpha": 2, "n": 5}}}
+FACED = {"second": {"label": "C", "at": {"algorithms.C.alpha": 2, "n": 6}}}
+
+
+@pytest.mark.parametrize("of", ["regret", "regret_per_agent", "scalars"])
+def test_labels_of_one_environment_are_compared_at_equal_pulls(of: str) -> None:
+    """Values of algorithms are choices, whose order and number do not matter; other keys are what labels face."""
+    first = {"label": "A", "at": {"n": 5, "algorithms.A.alpha": 1}}
+    for pair, expected in (
+        ({"first": "A", "second": "C"}, 2.0),
+        ({"first": "B", "second": "C"}, 4.0),
+        ({"first": first, **CHOSEN}, 2.0),
+        ({"first": first, **FACED}, 4 / 3),
+    ):
+        assert finding(condition(kind="ratio", of=of, **pair, at_most=10), runs).estimate == pytest.approx(expected)
+
+
+def test_who_makes_fewer_pulls_is_not_better_by_a_claim() -> None:
+    """Neither at equal pulls nor, where no curve is stored, over whole runs."""
+    for of, second, where in (("regret", "B", "at equal pulls .40 on average."), ("energy", "B", "over the whole run")):
+        one = condition(kind="difference", of=of, first="A", second=second, relation="less")
+        with pytest.raises(SampleError, match=f"^A has less {of} than B {where}, but makes fewer pulls; ask of"):
+            one.rows(runs)
 
 
 def test_an_unknown_metric_is_named_with_those_that_exist() -> None:
