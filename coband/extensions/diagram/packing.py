@@ -62,8 +62,7 @@ def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[dict
 
 def _json(analysis: Analysis, packed: dict[str, Any]) -> str:
     colours = [palette.VARIABLES[palette.kind_colour(name, analysis.shared.kinds)] for name in packed["names"]]
-    texts = {name: [visible(text) for text in packed[name]] for name in ("words", "names")}
-    text = json.dumps({**packed, **texts, "colours": colours}, allow_nan=False, separators=(",", ":"))
+    text = json.dumps({**packed, "colours": colours}, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")
 
 
@@ -76,7 +75,8 @@ def pack(events: Events) -> dict[str, Any]:
     columns["cause"] = np.where(rows["cause"] == trace.NONE, 0, np.arange(len(rows)) - rows["cause"])
     numbers = {"count": len(rows), "total": len(events), "tick": tick}
     packed = {name: _packed(column) for name, column in columns.items()}
-    return {**numbers, "words": events.words, "names": events.names, "columns": packed}
+    texts = {"words": [*map(visible, events.words)], "names": [*map(visible, events.names)]}
+    return {**numbers, **texts, "columns": packed}
 
 
 def _packed(values: NDArray[Any]) -> tuple[str, str]:

@@ -57,10 +57,10 @@ def html(analysis: Analysis, replications: Sequence[int]) -> str:
     jobs, absent = embedded(analysis, replications)
     chosen = next((key for key in jobs if key[1] in replications), None)
     options = [
-        f'<option value="{place}"{" selected" * (key == chosen)}>{escape(key[0])}, replication {key[1]}'
+        f'<option value="{place}"{" selected" * (key == chosen)}>{escape(key[0])}, replication {key[1]}</option>'
         for place, key in enumerate(jobs)
     ]
-    options += [f"<option disabled>{escape(label)}, replication {one} (not in this page)" for label, one in absent]
+    options += [f"<option disabled>{escape(key[0])}, replication {key[1]} (left out)</option>" for key in absent]
     data = "\n".join(f'<script type="application/json" class="diagram-data">{data}</script>' for data in jobs.values())
     numbers = {"held": len(jobs), "all": len(jobs) + len(absent)}
     text = static(PACKAGE, "diagram.html").format(**numbers, options="".join(options), data=data)

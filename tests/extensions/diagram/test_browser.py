@@ -181,7 +181,7 @@ def test_of_a_crowd_a_part_is_drawn_and_it_says_so(driver: Any, tmp_path: Path) 
     plot = opened(driver, write(tmp_path / "crowd", tmp_path / "crowd.html"))
     press(driver, plot, HOME)
     assert shown(driver)[2] > 3_000
-    assert "About 1000 of them are drawn; zoom in for all." in text(driver, "status")
+    assert "About 1000 of them are drawn; zoom in for more." in text(driver, "status")
     while "zoom in" in text(driver, "status"):
         press(driver, plot, "+")
     assert 0 < shown(driver)[2] <= 1_000

@@ -3,6 +3,7 @@
 import base64
 import json
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,11 @@ def test_jobs_for_which_there_is_no_room_are_named(made: Path, monkeypatch: pyte
         assert absent == [(label, number) for label in ("Sync", NAMED, "Alone") for number in (1, 2)]
         monkeypatch.setattr(packing, "MAX_ALL_EVENTS", sum(sizes[2::3]) + 10)
         assert {replication for _, replication in packing.embedded(found, [2])[0]} == {2}
+
+
+def test_names_cannot_deceive() -> None:
+    packed = packing.pack(replace(synchronisation(), names=("upload\u202e",)))
+    assert packed["names"] == ["upload\\u202e"]
 
 
 def test_a_long_run_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,7 @@ function drawShapes(visible, copies) {
   for (const shape of visible) {
     if (isCopy(shape) && Math.imul(shape.to, 2654435761) >>> 0 > 2 ** 32 * MOST / copies) continue;
     const colour = isCopy(shape) ? `style="stroke: ${job.colours[job.kind[shape.from]]}; opacity: ${opacity}"` : "";
-    const key = `class="${shape.what}" ${colour}`, end = ENDINGS[shape.what] ?? "";
+    const key = `class="${shape.what}" ${colour}`, end = shape.t1 <= view[1] ? ENDINGS[shape.what] ?? "" : "";
     if (!paths.has(key)) paths.set(key, new Set());
     for (const points of linesOf(shape).map(visiblePart)) {
       if (!paths.get(key).has(path(points) + end)) drawn.push({ event: shape.to, points });
@@ -142,7 +142,7 @@ function draw() {
   drawAxis();
   find(".status").textContent = `Simulated time ${short(view[0])} to ${short(view[1])} of ${short(end)}: ` +
     `${copies} copies of messages, arrived or lost.` +
-    (copies > MOST ? ` About ${MOST} of them are drawn; zoom in for all.` : "") +
+    (copies > MOST ? ` About ${MOST} of them are drawn; zoom in for more.` : "") +
     (job.total > job.count ? ` The page holds the first ${job.count} of ${job.total} events.` : "");
 }
 
