@@ -62,8 +62,7 @@ def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[dict
 
 def _json(analysis: Analysis, packed: dict[str, Any]) -> str:
     colours = [palette.VARIABLES[palette.kind_colour(name, analysis.shared.kinds)] for name in packed["names"]]
-    text = json.dumps({**packed, "colours": colours}, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
+    return json.dumps({**packed, "colours": colours}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def pack(events: Events) -> dict[str, Any]:

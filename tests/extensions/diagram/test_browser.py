@@ -139,7 +139,8 @@ def test_a_click_shows_the_event_and_its_causes(driver: Any, plot: Any, made: Pa
     across = LEFT + (time - start) / (end - start) * (plot.size["width"] - LEFT - RIGHT)
     pointed(driver, plot, across, level).click().perform()
     details = text(driver, "details")
-    assert details.startswith(f"Event {seq}: deliver at server from agent {agent}")
+    assert details.startswith(f"Event {seq}: deliver at server from agent {agent} (")
+    assert details.splitlines()[1].startswith("time ")
     assert f"coband trace why RUN {seq}" in details
     assert driver.find_element("css selector", "#diagram .chain").get_attribute("d")
     driver.find_element("css selector", "#diagram li button").click()

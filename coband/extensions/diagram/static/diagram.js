@@ -9,7 +9,7 @@ const LAYERS = ["turn", "wait", "down", "message", "lost", "mark"];
 const ENDINGS = { message: "m-3 0h6", lost: "m-4-4l8 8m0-8l-8 8" }; // a bar at the receiver, a cross
 const ENDS = { resume: "wait", up: "down" }, ARRIVALS = ["deliver", "duplicate", "drop"];
 const UNMARKED = ["turn", "choose", "reward", "send", ...ARRIVALS];
-const FACTS = ["message", "scalars", "hop", "round", "version", "value"];
+const NOTHING = { time: null, message: -1, scalars: 0, hop: 0, round: -1, version: -1, value: null };
 
 const root = document.getElementById("diagram"), find = (selector) => root.querySelector(selector);
 const choice = find("select"), plot = find(".plot"), sources = root.querySelectorAll("script");
@@ -86,9 +86,10 @@ function linesOf({ what, from, to, t0, t1 }) {
   const node = job.node[from], other = what === "lost" ? job.peer[to] : job.node[to];
   const level = y(node), side = 0.4 * lane;
   if (!lanes.has(node) || (!lanes.has(other) && other !== EVERYONE)) return [];
+  if (what === "lost" && other !== EVERYONE) return [[t0, level, t1, y(other) + (y(other) < level ? side : -side)]];
+  if (other !== EVERYONE) return [[t0, level, t1, y(other)]];
   const agents = [...lanes.keys()].filter((one) => one !== node && one !== SERVER);
-  let levels = [what === "lost" ? y(other) + (y(other) < level ? side : -side) : y(other)];
-  if (other === EVERYONE) levels = job.value[to] < agents.length ? [level - side, level + side] : agents.map(y);
+  const levels = job.value[to] < agents.length ? [level - side, level + side] : agents.map(y);
   return levels.map((one) => [t0, level, t1, one]);
 }
 
@@ -160,7 +161,8 @@ function sentence(event) {
 
 function describe(event) {
   if (event < 0) return find(".details").replaceChildren(make("p", "Choose an event: its causes appear here."));
-  const facts = FACTS.filter((fact) => job[fact][event] > 0).map((fact) => `${fact} ${short(job[fact][event])}`);
+  const known = Object.keys(NOTHING).filter((fact) => job[fact][event] !== NOTHING[fact]);
+  const facts = known.map((fact) => `${fact} ${short(job[fact][event])}`);
   const causes = chain.slice(1, LISTED + 1).map((cause) => {
     const button = make("button", `${cause}: ${sentence(cause)}, time ${short(job.time[cause])}`);
     button.addEventListener("click", () => choose(cause));
@@ -168,7 +170,7 @@ function describe(event) {
   });
   find(".details").replaceChildren(
     make("h3", `Event ${event}: ${sentence(event)}`),
-    make("p", [`time ${short(job.time[event])}`, ...facts, job.names[job.reason[event]]].filter(Boolean).join(" · ")),
+    make("p", facts.concat(job.names[job.reason[event]] ?? []).join(" · ")),
     make("p", causes.length ? "Because of" : "It was due by the schedule."), make("ol", ...causes),
     make("p", make("code", `coband trace why RUN ${event}`), " says what the numbers mean."),
   );
@@ -188,9 +190,8 @@ function show(from, to) {
   draw();
 }
 
-/* Zooms around the chosen event if it is in view, else around the middle. */
 function zoom(factor, around = job.time[chain[0]]) {
-  const fixed = around >= view[0] && around <= view[1] ? around : (view[0] + view[1]) / 2;
+  const fixed = around >= view[0] && around <= view[1] ? around : (view[0] + view[1]) / 2; // else the middle
   show(fixed - (fixed - view[0]) * factor, fixed + (view[1] - fixed) * factor);
 }
 
