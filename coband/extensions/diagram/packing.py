@@ -1,9 +1,8 @@
-"""Packs the events of a job for the space-time diagram of the page.
+"""Packs the events of jobs for the space-time diagram of the page.
 
-Each column has the smallest integer type that can hold its values (little-endian). The columns are concatenated,
-compressed by zlib and encoded in base64. Small numbers compress well: a cause is its distance from the event, 0 for
-none, and a time the number of ticks since the event before, of which the job has :data:`TICKS`. Numbers that are shown
-have seven digits. The seq of an event is its index.
+Each column has the smallest integer type that can hold its values (little-endian), compressed by zlib, in base64. Small
+numbers compress well: a cause is its distance from the event, 0 for none, and a time the number of ticks since the
+event before, of which a job has :data:`TICKS`. The seq of an event is its index.
 """
 
 from __future__ import annotations
@@ -12,153 +11,78 @@ import base64
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coband.extending import EVENT_COLUMNS, Analysis, Contender, Events, StoredJob, palette, read_events, trace, visible
+from coband.extending import EVENT_COLUMNS, Analysis, Events, palette, read_events, trace, visible
 
-PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in EVENT_COLUMNS)
-INTEGERS = ("i1", "i2", "i4")
 MAX_EVENTS = 1_500_000
 """Largest number of events of a job that are embedded in the page."""
 MAX_ALL_EVENTS = 4_000_000
 """Largest number of events that are embedded in the page; further jobs are left out."""
 MAX_BYTES = 1_500_000
-"""Size up to which further replications are in the page, beside the first of each label of a single run."""
+"""Size up to which further replications are in the page, in addition to the first of each label of a single run."""
 TICKS = 2**30
 """Number of ticks from the beginning of a job to its last event."""
+Key = tuple[str, int]
+"""A job: its label, and its replication."""
 
 
-@dataclass(frozen=True)
-class EmbeddedJob:
-    """A job whose events are in the page: its name in the list, and its events as JSON."""
+def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[dict[Key, str], list[Key]]:
+    """Return the events of the jobs in the page as JSON, and the jobs for which there is no room.
 
-    title: str
-    replication: int
-    key: str
-    data: str
-
-
-def key_of(environment: str, contender: Contender, replication: int) -> str:
-    """Identifies a job in the page."""
-    return f"{title_of(environment, contender)} / {replication}"
-
-
-def title_of(environment: str, contender: Contender) -> str:
-    """The label with its environment."""
-    return f"{contender.label} in {environment}" if environment else contender.label
-
-
-def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[list[EmbeddedJob], list[tuple[str, int]]]:
-    """The jobs in the page, and (title, replication) of those for which there is no room.
-
-    The first replication of every label comes first, then the second, and so on. In a single run the first is always
-    there, and so is what is asked for; a label has no more replications after the first for which there is no room.
-
-    Args:
-        replications: replications that come before all others.
+    What ``replications`` asks for comes first, then the first replication of every label, then the second, and so on.
+    In a single run the first one is always there; a label has none after the first for which there is no room.
     """
-    found = [
-        (one.environment, contender, job)
+    jobs = [
+        (f"{contender.label} in {one.environment}" if one.environment else contender.label, job)
         for one in analysis.within
         for contender in one.contenders
         if contender.traced
         for job in contender.jobs
     ]
-    order = sorted(found, key=lambda item: (item[2].replication not in replications, item[2].replication))
-    first = {item[2].replication for item in found if item[2].replication in replications} or {
-        item[2].replication for item in order[:1]
-    }
-    events, room, kept, full = MAX_ALL_EVENTS, MAX_BYTES, dict[int, EmbeddedJob](), set[str]()
-    for environment, contender, job in order:
-        events -= min(_count(job), MAX_EVENTS)
-        title = title_of(environment, contender)
-        if events < 0 or title in full:
+    events, room, kept, begun, full = MAX_ALL_EVENTS, MAX_BYTES, dict[Key, str](), set[str](), set[str]()
+    for label, job in sorted(jobs, key=lambda item: (item[1].replication not in replications, item[1].replication)):
+        count = job.part.execute("SELECT ifnull(max(seq) + 1, 0) FROM events WHERE job = ?", (job.id,)).fetchone()[0]
+        events -= min(count, MAX_EVENTS)
+        if events < 0 or label in full:
             continue
-        packed = _embedded(analysis, environment, contender, job)
-        if len(packed.data) <= room or (job.replication in first and not analysis.swept):
-            kept[id(job)], room = packed, room - len(packed.data)
+        data = _json(analysis, pack(read_events(job)))
+        wanted = not analysis.swept and (job.replication in replications or label not in begun)
+        begun.add(label)
+        if wanted or len(data) <= room:
+            kept[label, job.replication], room = data, room - len(data)
         else:
-            full.add(title)
-    jobs = [kept[id(job)] for _, _, job in found if id(job) in kept]
-    absent = [(title_of(*item[:2]), item[2].replication) for item in found if id(item[2]) not in kept]
-    return jobs, absent
+            full.add(label)
+    order = [(label, job.replication) for label, job in jobs]
+    return {key: kept[key] for key in order if key in kept}, [key for key in order if key not in kept]
 
 
-def _count(job: StoredJob) -> int:
-    last: int | None = job.part.execute("SELECT max(seq) FROM events WHERE job = ?", (job.id,)).fetchone()[0]
-    return 0 if last is None else last + 1
-
-
-def _embedded(analysis: Analysis, environment: str, contender: Contender, job: StoredJob) -> EmbeddedJob:
-    end = contender.values("simulated_time").get(job.replication, 0.0)
-    key, title = key_of(environment, contender, job.replication), title_of(environment, contender)
-    packed = pack(read_events(job))
-    coloured = (palette.kind_colour(name, analysis.shared.kinds) for name in packed["names"])  # -1: no kind
-    colours = [palette.KINDS.index(one) if one in palette.KINDS else trace.NONE for one in coloured]
-    data = json_text({"label": key, "end": end, "colours": colours, **packed})
-    return EmbeddedJob(title, job.replication, key, data)
-
-
-def json_text(value: Any) -> str:
-    """JSON that is safe inside a script element; characters that deceive stay spelled out when it is read."""
-    return json.dumps(_spelled(value), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _spelled(value: Any) -> Any:
-    """The value with texts that cannot deceive a reader; lists that begin with a number hold numbers alone."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, dict):
-        return {key: _spelled(item) for key, item in value.items()}
-    return (
-        [_spelled(item) for item in value]
-        if isinstance(value, list) and isinstance(next(iter(value), 0), (str, dict, list))
-        else value
-    )
+def _json(analysis: Analysis, packed: dict[str, Any]) -> str:
+    colours = [palette.VARIABLES[palette.kind_colour(name, analysis.shared.kinds)] for name in packed["names"]]
+    return json.dumps({**packed, "colours": colours}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def pack(events: Events) -> dict[str, Any]:
-    """The first :data:`MAX_EVENTS` events as a JSON object."""
-    kept = replace(events, rows=events.rows[:MAX_EVENTS])
-    found = {name: _column(kept, name) for name in PACKED}
-    # The columns of wider items come first, so that each starts at a multiple of its width.
-    order = sorted(found, key=lambda name: -found[name].itemsize)
-    data = b"".join(found[name].tobytes() for name in order)
-    return {
-        "count": len(kept),
-        "total": len(events),
-        "tick": _tick(kept),
-        "columns": [[name, found[name].dtype.str[1:]] for name in order],
-        "words": kept.words,
-        "names": kept.names,
-        "data": base64.b64encode(zlib.compress(data, 9)).decode("ascii"),
-    }
+    """Return the first :data:`MAX_EVENTS` events as a JSON object."""
+    rows = events.rows[:MAX_EVENTS]
+    tick = float(rows["time"].max(initial=0.0)) / TICKS or 1.0
+    columns = {name: rows[name] for name in EVENT_COLUMNS}
+    columns["time"] = np.diff(np.rint(rows["time"] / tick).astype(np.int64), prepend=0)
+    columns["cause"] = np.where(rows["cause"] == trace.NONE, 0, np.arange(len(rows)) - rows["cause"])
+    numbers = {"count": len(rows), "total": len(events), "tick": tick}
+    packed = {name: _packed(column) for name, column in columns.items()}
+    texts = {"words": [*map(visible, events.words)], "names": [*map(visible, events.names)]}
+    return {**numbers, **texts, "columns": packed}
 
 
-def _tick(events: Events) -> float:
-    return float(events["time"].max(initial=0.0)) / TICKS or 1.0
-
-
-def _column(events: Events, name: str) -> NDArray[Any]:
-    if name == "ticks":
-        times = np.ascontiguousarray(events["time"])
-        return _smallest(np.diff(np.rint(times / _tick(events)).astype(np.int64), prepend=0))
-    if name == "value":
-        return events[name].astype("<f4")
-    if name == "back":
-        causes = events["cause"]
-        return _smallest(np.where(causes == trace.NONE, 0, np.arange(len(causes)) - causes))
-    return _smallest(events[name])
-
-
-def _smallest(values: NDArray[Any]) -> NDArray[Any]:
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    for name in INTEGERS:
-        bounds = np.iinfo(name)
-        if bounds.min <= low and high <= bounds.max:
-            return values.astype(f"<{name}")
-    return values.astype("<f8")  # JavaScript represents whole numbers exactly up to 2^53
+def _packed(values: NDArray[Any]) -> tuple[str, str]:
+    kind = np.min_scalar_type(min(int(values.min(initial=0)), -1 - int(values.max(initial=0))))
+    if values.dtype.kind == "f":
+        kind = np.dtype("f4")  # numbers are shown with six digits
+    elif kind.itemsize == 8:
+        kind = np.dtype("f8")  # JavaScript has whole numbers up to 2^53
+    data = zlib.compress(values.astype(kind.newbyteorder("<")).tobytes(), 9)
+    return kind.str[1:], base64.b64encode(data).decode("ascii")

@@ -21,7 +21,7 @@ from coband.simulator.analysis.comparison.flows import Flow, flows
 from coband.simulator.analysis.frames import STORED
 from coband.simulator.analysis.traces import rounds as rounds_
 from coband.simulator.analysis.traces import times
-from coband.simulator.analysis.traces.columns import Events
+from coband.simulator.analysis.traces.columns import Events, read_events
 from coband.simulator.analysis.traces.rounds import Round, Waits
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.footing import footing
