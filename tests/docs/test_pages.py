@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
 TEMPLATES = {"fed_ucb1": ROOT / "coband" / "simulator" / "templates" / "own-algorithm"}
-PAGES = sorted(path for folder in (DOCS, DOCS / "howto") for path in folder.glob("*.md"))
+PAGES = sorted(path for folder in (DOCS, DOCS / "doors", DOCS / "howto") for path in folder.glob("*.md"))
 KITS = ("fed_ucb1", "round_ucb1")
 """Algorithms of plugins, whose tests are the whole conformance kit."""
 FEW = "not one_at_a_time and not renewal"
@@ -87,6 +87,8 @@ def execute(command: str) -> tuple[int, str]:
     words = shlex.split(command)
     if words[:2] in (["coband", "run"], ["coband", "check"]):
         words += ["--workers", "1", *["--replications", "1"] * bool({"full", "runs/chatty"} & {*words})]  # nobody reads
+    if words[:2] == ["coband", "frontier"] and "regret,bits" in words:
+        words += ["--set", "agents.count=5", "--set", "schedule.duration=20", "--budget", "80", "--workers", "1"]
     if words[:2] == ["pip", "install"]:
         return install(words[-1])
     if words[:2] == ["python", "-c"]:
