@@ -66,6 +66,16 @@ def save_scenario(example: Example) -> str | None:
     return None
 
 
+def is_in_the_file(example: Example) -> str | None:
+    """Code whose first line is `# in FILE` is a part of that file of the page, or of a package that the page installs."""
+    first, _, shown = example.parsed.partition("\n")
+    if not first.startswith("# in "):
+        return None
+    if not (file := Path(first[5:])).exists():
+        file = EXAMPLES / file
+    return None if shown.rstrip() in file.read_text(encoding="utf-8") else f"{file} has no such lines:\n{shown}"
+
+
 def run_commands(example: Example) -> str | None:
     """Commands after `$ `, each followed by its output (`...` stands for any text) and `[exit N]` where it is not 0."""
     for session in example.parsed.split("$ ")[1:]:
@@ -163,6 +173,8 @@ BOOK = Sybil(
     [
         CodeBlockParser(language="yaml", evaluator=save_scenario),
         CodeBlockParser(language="console", evaluator=run_commands),
+        CodeBlockParser(language="py", evaluator=is_in_the_file),
+        CodeBlockParser(language="toml", evaluator=is_in_the_file),
         PythonCodeBlockParser(doctest_optionflags=FLAGS),
     ]
 )
