@@ -67,7 +67,7 @@ def save_scenario(example: Example) -> str | None:
 
 
 def is_in_the_file(example: Example) -> str | None:
-    """Code whose first line is `# in FILE` is a part of that file of the page, or of a package that the page installs."""
+    """Code whose first line is `# in FILE` is in that file, of the page or of an example package."""
     first, _, shown = example.parsed.partition("\n")
     if not first.startswith("# in "):
         return None
