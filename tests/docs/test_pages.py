@@ -98,7 +98,7 @@ def execute(command: str) -> tuple[int, str]:
     if words[:2] in (["coband", "run"], ["coband", "check"]):
         words += ["--workers", "1", *["--replications", "1"] * bool({"full", "runs/chatty"} & {*words})]  # nobody reads
     if words[:2] == ["coband", "frontier"] and "regret,bits" in words:
-        words += ["--set", "agents.count=5", "--set", "schedule.duration=20", "--budget", "80", "--workers", "1"]
+        words += ["--set", "agents.count=5", "--set", "schedule.duration=10", "--budget", "80", "--workers", "1"]
     if words[:2] == ["pip", "install"]:
         return install(words[-1])
     if words[:2] == ["python", "-c"]:
