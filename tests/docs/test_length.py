@@ -20,3 +20,10 @@ def test_pages_for_users_are_read_in_two_hours() -> None:
     """Tables' bars and fences of code are no words; what programs write (the reference, claims) is not counted."""
     pages = [page for folder in (DOCS, DOCS / "doors", DOCS / "howto") for page in folder.glob("*.md")]
     assert words(pages) <= 22_000
+
+
+def test_decisions_are_few_and_short() -> None:
+    records = sorted((DOCS / "decisions").glob("0*.md"))
+    assert len(records) <= 30
+    assert words([*records, DOCS / "decisions" / "index.md"]) <= 12_000
+    assert words([DOCS / "decisions" / "index.md"]) <= 300
