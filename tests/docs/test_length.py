@@ -17,7 +17,7 @@ def test_doors_are_read_in_two_minutes() -> None:
 
 
 def test_pages_for_users_are_read_in_two_hours() -> None:
-    """Tables' bars and fences of code are no words; what programs write (the reference, claims) is not counted."""
+    """Tables' bars and fences of code are not words; what programs write (the reference, claims) is not counted."""
     pages = [page for folder in (DOCS, DOCS / "doors", DOCS / "howto") for page in folder.glob("*.md")]
     assert words(pages) <= 22_000
 

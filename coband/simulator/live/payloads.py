@@ -27,7 +27,7 @@ from coband.simulator.maths.linalg.gram import Downdate, Gram
 
 NOTHING, UNARY = "n", "u"
 EXACT_BITS = 64
-"""Of a number that is sent as it is."""
+"""Bits of a number that is sent as it is."""
 GRAMS: dict[str, type[Gram]] = {"G": Gram, "D": Downdate}
 ARRAYS = {kind + order for kind in DTYPES for order in "CF"}
 LARGEST = 1 << 24

@@ -21,7 +21,7 @@ from coband.simulator.experiments.statistics.evidence import UNKNOWN, Evidence, 
 from coband.simulator.experiments.statistics.numerals import ROUNDING
 
 DIGITS = 9
-"""Of a number that is no integer in a results file."""
+"""Digits of a number that is not an integer in a results file."""
 MARGIN = 0.05
 """A difference by a smaller share of the second mean makes no practical difference, unless a claim says otherwise."""
 

@@ -31,7 +31,7 @@ def json_text(value: Any) -> str:
 
 
 def _spelled(value: Any) -> Any:
-    """The value with texts that cannot deceive a reader; lists that begin with a number hold numbers alone."""
+    """The value with texts that cannot deceive a reader; lists that begin with a number hold only numbers."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):

@@ -19,7 +19,7 @@ from coband.simulator.experiments.statistics.numerals import number
 LOW, HIGH = -0.5, 1.5
 """The scores that pictures show; bars draw at their edge what lies beyond."""
 WIDTH, HEIGHT = 640, 320
-"""Of the picture of scores and bits, in its own units."""
+"""The picture of scores and bits, in its own units."""
 LEFT = 46
 LETTER = 6.2
 """The place of the axis of scores, and the width of a letter of a name."""

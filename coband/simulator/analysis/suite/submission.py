@@ -29,7 +29,7 @@ from coband.simulator.experiments.sweep.study import Sweep
 from coband.simulator.scenario_errors import RequestError
 
 MEASURED = ("bits", "scalars", "simulated_time")
-"""What is kept of every test, beside the metric that is compared."""
+"""What is kept of every test in addition to the metric that is compared."""
 HONEST = "honest_regret_per_agent"
 """Compared instead of everybody's regret where some are not honest."""
 JOBS = "jobs"

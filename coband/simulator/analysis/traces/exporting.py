@@ -101,7 +101,7 @@ def write_csv(events: Iterable[Event], out: Callable[[str], object]) -> None:
 
 
 def inert(value: object) -> object:
-    """A value of a cell that is no formula; what nodes note are numbers, though as text."""
+    """A value of a cell that is not a formula; what nodes note are numbers, though as text."""
     if not isinstance(value, str) or not value.startswith(FORMULA):
         return value
     try:

@@ -129,7 +129,7 @@ def waiting(sides: Sequence[Side], stops: Callable[[], bool] = lambda: False) ->
 def choosable(key: str, sides: Mapping[int, Side], stops: Callable[[], bool]) -> dict[int, dict[int, float]]:
     """Number of a candidate -> what it is chosen by, in each replication.
 
-    Those that have waited are left out, and those of which nothing has finished; also, where a number is known at the
+    Those that have waited are left out, and those without a finished job; also, where a number is known at the
     end of a run only, those that make fewer pulls than others.
     """
     late = waiting(list(sides.values()), stops)

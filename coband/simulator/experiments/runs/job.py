@@ -101,7 +101,7 @@ def built(job: Job, scenario: Scenario, sink: Sink | None = None, on_pull: OnPul
 
 
 def engine_of(scenario: Scenario, entry: ScenarioEntry, level: Level | None = None, sink: Sink | None = None) -> Engine:
-    """The engine of one algorithm on a scenario's first replication, of which nobody keeps anything."""
+    """Make the engine of one algorithm on a scenario's first replication; nobody keeps its results."""
     streams = Streams(scenario.seed)
     graph, world = graph_and_world(scenario, streams)
     of = entry.algorithm, entry.config, world, streams
@@ -132,10 +132,10 @@ def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None,
 
 
 def as_declared(problem: Problem, world: World) -> World:
-    """The world of a problem, of which that of a plugin is looked at.
+    """Return the world of a problem; worlds from plugins are validated first.
 
     Raises:
-        BrokenOff: it is no world, or its arms are no (n, d) array.
+        BrokenOff: it is not a world, or its arms are not an (n, d) array.
     """
     kind = type(problem)
     if kind.__module__.startswith("coband."):

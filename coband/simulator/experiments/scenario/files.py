@@ -196,7 +196,7 @@ def _absolute(name: str, mark: Mark, base: Path, kind: str | None) -> str:
 SUFFIX = ".yaml"
 FOLDER = Path(__file__).resolve().parents[3] / "scenarios"  # beside `simulator`, installed or not
 CLAIMS = "claims"
-"""The folder of what papers claim, which are no scenarios."""
+"""The folder of what papers claim, which are not scenarios."""
 SUITES, SUITE = "suite", "suite.yaml"
 """The folder of suites, and the name of the file in each that says how its scenarios are used, which is none."""
 DATA_KEYS = (("problem", "data", "name"), ("network", "topology", "file"))
