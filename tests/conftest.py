@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from coband.simulator.terminal import progress
+
 TESTS = Path(__file__).parent
 CHEAP_TO_DEAR = (
     "house maths problems core oracles agents server conformance experiments analysis reference live cluster cli "
@@ -34,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise hundreds of starts compile all sources each
     sys.dont_write_bytecode = False  # nor are the tests compiled for each run
+    progress.LOG_SECONDS = (float("inf"), float("inf"))  # a slow machine would write more lines than others
     hide_plugins()
     remember_what_is_set_aside()
     gc.disable()  # until all tests are collected: nothing of that is garbage

@@ -102,6 +102,8 @@ TIMES = re.compile(
     r"|(?<=  )\d+\.\d\d$",  # the column of seconds
     re.MULTILINE,
 )
+LOGGED = re.compile(r"^\w+: [\d,]+ of [\d,]+ jobs.*\n", re.MULTILINE)
+"""What a slow machine writes more often than a fast one."""
 PLACES = re.compile(r"^<string>:\d+:\d+: ")
 NOT_COMPARED = ("wall_seconds", "cpu_seconds", "seed", "replication")
 MOST_NAMED = 4
@@ -189,7 +191,7 @@ def outputs() -> Iterator[tuple[str, Facts]]:
             if "--json" in command:
                 printed = json.dumps(timeless(json.loads(printed)), indent=1) + "\n"
             text = (printed + ended.stderr).replace(os.path.realpath(place), "PLACE")
-            text = TIMES.sub("TIME", text)
+            text = TIMES.sub("TIME", LOGGED.sub("", text))
             yield f"coband {command}", {"status": ended.returncode, "output": text.splitlines()}
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import coband
+from coband.simulator.analysis.comparison import data
+from coband.simulator.analysis.comparison.analysis import Analysis
 from coband.simulator.analysis.devices import devices_of, groupings
-from coband.simulator.analysis.report import data
-from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.catalogue import panel
 from coband.simulator.core.plan import settled
 from coband.simulator.core.randomness.streams import Streams

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import coband
-from coband.simulator.analysis.report import data
-from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.comparison import data
+from coband.simulator.analysis.comparison.analysis import Analysis
 from coband.simulator.analysis.report.catalogue import panel
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.store.store import StoredRun, open_run

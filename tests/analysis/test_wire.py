@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from coband.simulator.analysis.report import data
-from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.comparison import data
+from coband.simulator.analysis.comparison.analysis import Analysis
 from coband.simulator.analysis.report.catalogue import panel
 from coband.simulator.analysis.report.drawing import inline_figures
 from coband.simulator.analysis.report.style import Styles

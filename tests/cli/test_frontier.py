@@ -20,7 +20,6 @@ def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "frontier", "small.yaml", *FEW])
-    monkeypatch.setattr("coband.simulator.terminal.progress.LOG_SECONDS", float("inf"))
     Path("small.yaml").write_text(TEXT + SMALL)
     return Program(capsys)
 

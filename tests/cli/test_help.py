@@ -15,7 +15,7 @@ ORDER = (
     "--check --workers --cluster --cluster-option --quiet --verbose --resume --out --force --json"
 )
 """The order of options that several commands have; a command's own stand anywhere among them."""
-ARGUMENTS = "FILE RUN RUN|NAME NAME DIR KIND PAPER|CLAIM PAPER|FIGURE A B SEQ MESSAGE SQL tcp://HOST:PORT"
+ARGUMENTS = "FILE RUN RUN|NAME NAME DIR KIND PAPER|CLAIM PAPER|FIGURE A B SEQ SQL tcp://HOST:PORT"
 """The arguments in their order: what is read comes first."""
 OTHER_NAMES = {"-o", "--output", "--output-dir", "--dest", "--format-json", "--jobs", "--overwrite", "--algorithm"}
 """Names for what has another name in other commands."""
@@ -62,7 +62,7 @@ def test_shared_options_have_one_order(path: str) -> None:
 
 
 def test_options_of_several_commands_are_ordered_here() -> None:
-    own = "--agents --budget --format --file --dir --port --token"
+    own = "--agents --budget --limit --format --file --dir --port --token"
     # these stand in two subcommands of one command, or mean other things
     assert len(PAGES) > 30
     assert {name for name in NAMES if len(uses(name)) > 1} - set(own.split()) <= set(ORDER.split())
@@ -127,8 +127,8 @@ OF_RUNS = [
     for path, (_, command) in PAGES.items()
     if any(isinstance(one, click.Argument) and one.name in ("path", "paths", "first") for one in command.params)
 ]
-MORE = {"coband trace why": ["1"], "coband trace follow": ["1"], "coband trace query": ["SELECT 1"]}
-MORE |= {"coband trace diff": ["nowhere"], "coband trace export": ["--format", "jsonl"]}
+MORE = {"coband trace why": ["1"], "coband trace query": ["SELECT 1"]}
+MORE |= {"coband trace diff": ["nowhere"], "coband trace export": ["--format", "perfetto"]}
 
 
 @pytest.mark.parametrize("path", OF_RUNS)

@@ -45,7 +45,7 @@ def test_a_project_runs_and_its_counts_are_locked(here: Path, template: str) -> 
 
 
 def test_another_name(here: Path) -> None:
-    assert coband("init", "study", "--template", "quickstart", "--name", "my_study").output.endswith(
+    assert coband("init", "study", "--template", "comparison", "--name", "my_study").output.endswith(
         "    coband run scenario.yaml\n    coband report runs/my_study-0001\n"
     )
     assert yaml.safe_load(Path("study/scenario.yaml").read_text())["name"] == "my_study"

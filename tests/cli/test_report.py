@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.analysis.report.tables import ReportTable
+from coband.simulator.analysis.comparison.tables import ReportTable
 from coband.simulator.cli.compare import _show_differences
 from coband.simulator.experiments.store.files import OutputError, keep_file
 from tests.cli.fake_cli import Program

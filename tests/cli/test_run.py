@@ -20,7 +20,15 @@ from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import ROOT, results_of, wait_until
 from tests.experiments.runs.fakes import FakeScenario
 
-SIZE = "40 turns × 5 agents × 2 algorithms × 2 replications = 800 pulls\n"
+SIZE = "fake: 40 turns × 5 agents × 2 algorithms × 2 replications = 800 pulls\n"
+
+
+def test_a_log_has_a_line_now_and_then(coband: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coband.simulator.terminal.progress.LOG_SECONDS", (0.0, 0.0))
+    first, *lines = coband("run", "x.yaml", "--workers", 1)[2].splitlines(keepends=True)
+    assert first == SIZE
+    assert lines
+    assert all(line.startswith("fake: ") and " of 4 jobs" in line for line in lines)
 
 
 def test_a_table_and_the_run_directory(coband: Program) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from coband.simulator.analysis import frames
-from coband.simulator.analysis.report import listing
+from coband.simulator.analysis.comparison import listing
 from coband.simulator.cli.main import main
 from coband.simulator.cli.show import TABLES
 from coband.simulator.experiments.store.files import latest, runs_below
@@ -63,6 +63,16 @@ def test_tables_for_papers_and_spreadsheets(coband: Program) -> None:
     assert TABLES.split(", ") == list(listing.TABLES)
     assert coband("show", "latest", "--table", "words")[1].startswith("| measure | best | sentence |\n| --- |")
     assert coband("show", "latest", "--json", "--format", "csv")[2].startswith("coband: give either --json, or")
+
+
+@pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1"])
+def test_csv_has_no_formulas(text: str) -> None:
+    """A spreadsheet would execute a text that begins so; numbers stay numbers, also where they are texts."""
+    written = frames.written(pd.DataFrame({"label": [text, "a=b"], "value": ["-2.5e-05", -1.5]}), "csv")
+    assert [list(row) for row in pd.read_csv(StringIO(written), dtype=str, lineterminator="\n").to_numpy()] == [
+        [f"'{text}", "-2.5e-05"],
+        ["a=b", "-1.5"],
+    ]
 
 
 def test_texts_that_a_format_would_take_for_its_own() -> None:
@@ -123,7 +133,7 @@ def test_a_directory_that_is_called_latest_has_precedence(coband: Program, tmp_p
     [
         ["trace", "stats", "latest"],
         ["trace", "show", "latest", "--limit", "1"],
-        ["trace", "hash", "latest"],
+        ["trace", "waits", "latest"],
         ["trace", "diff", "latest", "latest"],
         ["compare", "latest"],
         ["show", "latest", "--bibtex"],

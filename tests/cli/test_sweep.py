@@ -21,12 +21,11 @@ def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "sweep", "small.yaml", "--out", "old"])
-    monkeypatch.setattr("coband.simulator.terminal.progress.LOG_SECONDS", float("inf"))  # no lines on a slow machine
     Path("small.yaml").write_text(GRID)
     return Program(capsys)
 
 
-SIZE = "20 turns × 2 agents × 4 variants of 1 algorithm at 4 points × 3 replications = 480 pulls\n"
+SIZE = "small: 20 turns × 2 agents × 4 variants of 1 algorithm at 4 points × 3 replications = 480 pulls\n"
 
 
 def test_a_line_for_each_variant(coband: Program) -> None:

@@ -59,12 +59,9 @@ def test_stats_say_that_jobs_did_not_finish(coband: Program, tmp_path: Path) -> 
     assert "send" in output
 
 
-def test_verify_and_hash(coband: Program, run: Path) -> None:
+def test_verify(coband: Program, run: Path) -> None:
     status, output, _ = coband("trace", "verify", run)
     assert (status, output.splitlines()[0]) == (0, "Often, replication 0: 1,600 events, ok")
-    status, output, _ = coband("trace", "hash", run, "--label", "Often", "--replication", 1)
-    label, replication, fingerprint = output.rstrip("\n").split("\t")
-    assert (status, label, replication, len(fingerprint)) == (0, "Often", "1", 64)
 
 
 def test_verify_says_what_it_could_not_check(coband: Program, tmp_path: Path) -> None:
@@ -75,7 +72,6 @@ def test_verify_says_what_it_could_not_check(coband: Program, tmp_path: Path) ->
     status, output, _ = coband("trace", "verify", tmp_path / "broken")
     assert status == 0
     assert "consistent as far as it goes; partial trace of a job that is violated" in output
-    assert coband("trace", "hash", tmp_path / "broken")[1] == "Often\t0\tviolated\n"
 
 
 def test_verify_ends_with_status_1_on_a_difference(coband: Program, tmp_path: Path) -> None:
@@ -151,18 +147,13 @@ def test_why(coband: Program, run: Path) -> None:
     assert [json.loads(line)["event"] for line in output.splitlines()] == words
 
 
-def test_follow(coband: Program, run: Path) -> None:
-    status, output, _ = coband("trace", "follow", run, 5, *ONE)
+def test_show_one_message(coband: Program, run: Path) -> None:
+    status, output, _ = coband("trace", "show", run, "--message", 5, *ONE)
     lines = output.splitlines()
     assert (status, [line.split()[2] for line in lines[2:-1]]) == (0, ["send", *["deliver"] * 5])
     assert lines[-1] == "mean, 1 scalar, from server to everyone: 5 copies, 5 delivered; 0 time units on the way."
-    status, output, _ = coband("trace", "follow", run, 0, *ONE, "--effects", "--json")
-    assert [json.loads(line)["event"] for line in output.splitlines()] == ["send", "deliver", "model", "send"]
-
-
-def test_show_one_message(coband: Program, run: Path) -> None:
-    _, output, _ = coband("trace", "show", run, *ONE, "--message", 5, "--json")
-    assert [json.loads(line)["message"] for line in output.splitlines()] == [5] * 6
+    _, output, _ = coband("trace", "show", run, *ONE, "--message", 5, "--event", "deliver", "--limit", 3, "--json")
+    assert [json.loads(line)["message"] for line in output.splitlines()] == [5] * 3
 
 
 def test_stats_by_several_columns(coband: Program, run: Path) -> None:
@@ -201,7 +192,7 @@ def test_query(coband: Program, run: Path) -> None:
 
 
 def test_export(coband: Program, run: Path, tmp_path: Path) -> None:
-    status, output, _ = coband("trace", "export", run, *ONE, "--format", "jsonl")
+    status, output, _ = coband("trace", "show", run, *ONE, "--json")
     assert (status, len(output.splitlines())) == (0, 1600)
     status, output, _ = coband("trace", "export", run, "--format", "perfetto", "--out", "t.json")
     assert (status, output) == (0, "t.json\n")
@@ -221,20 +212,22 @@ def test_export(coband: Program, run: Path, tmp_path: Path) -> None:
         (["why", "RUN", "99999", *ONE], "Often, replication 0, has no event 99999; they go from 0 to 1599."),
         (["why", "RUN", "-1", *ONE], "-1"),
         (["why", "RUN", "x", *ONE], "'x' is not a valid integer"),
-        (["follow", "RUN", "9999", *ONE], "has no message 9999; they go from 0 to"),
-        (["follow", "RUN", "1", "--label", "Oftn"], "there is no label 'Oftn' in this run; there is Often."),
-        (["follow", "RUN", "1", "--replication", "9"], "there is no replication 9 in this run; there is 0, 1."),
+        (["show", "RUN", "--message", "9999", *ONE], "has no message 9999; they go from 0 to"),
+        (["show", "RUN", "--message", "1"], "holds 4 jobs, each with events of its own; choose --label (Often,"),
+        (["waits", "RUN", "--replication", "9"], "there is no replication 9 in this run; there is 0, 1."),
+        (["follow", "RUN", "1"], "`coband trace follow` is gone: `coband trace show RUN --message MESSAGE` prints"),
+        (["hash", "RUN"], "`coband trace hash` is gone: `coband show RUN --table results` has the fingerprint"),
         (["stats", "RUN", "--by", "kind,day"], "--by 'day' is not one of 'event', 'kind', 'node', 'round'."),
         (["query", "RUN", "DELETE FROM jobs"], "only reading is allowed here"),
         (["query", "RUN", "SELECT 1", "--seconds", "0"], "--seconds"),
         (["query", "nowhere", "SELECT 1"], "nowhere is not a run"),
         (["export", "RUN", "--format", "xml"], "'xml' is not one of"),
         (
-            ["export", "RUN", "--format", "csv", "--out", "RUN/run.sqlite/place"],
+            ["export", "RUN", "--format", "parquet", "--out", "RUN/run.sqlite/place"],
             "/place cannot be written: File exists. Choose another place with --out.",
         ),
         (
-            ["export", "RUN", "--format", "csv", "--out", "RUN/run.sqlite", "--force"],
+            ["export", "RUN", "--format", "parquet", "--out", "RUN/run.sqlite", "--force"],
             "run.sqlite is a file of a run, which nothing replaces. Choose another place with --out.",
         ),
         (["diff", "RUN", "nowhere"], "nowhere is not a run"),
@@ -250,7 +243,7 @@ def test_bad_input(coband: Program, run: Path, arguments: list[object], message:
 
 def test_a_run_without_a_trace_says_so(coband: Program, tmp_path: Path) -> None:
     perform(tmp_path / "off", replications=1, trace="off", labels=("Often",))
-    questions = (["show"], ["stats"], ["why", 0], ["follow", 0], ["export", "--format", "csv"])
+    questions = (["show"], ["stats"], ["why", 0], ["waits"], ["export", "--format", "perfetto"])
     for name, *rest in questions:
         status, _, errors = coband("trace", name, tmp_path / "off", *rest)
         assert status == 2
@@ -262,7 +255,7 @@ def test_a_run_without_a_trace_says_so(coband: Program, tmp_path: Path) -> None:
     "arguments",
     [
         ["show", "RUN"],
-        ["export", "RUN", "--format", "jsonl"],
+        ["export", "RUN", "--format", "perfetto"],
         ["query", "RUN", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"],
     ],
 )

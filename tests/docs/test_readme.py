@@ -47,4 +47,19 @@ def test_its_scenario_runs_and_keeps_what_it_expects(tmp_path: Path, monkeypatch
     Path("devices.yaml").write_text(block("yaml"))
     assert exit_status(["validate", "devices.yaml"]) == 0
     assert exit_status(["check", "devices.yaml", "--workers", "1", "--quiet", "--out", "run"]) == 0
-    assert exit_status(["trace", "why", "run", "1000", "--label", "Async", "--replication", "0"]) == 0
+    assert exit_status(["trace", "waits", "run"]) == 0
+
+
+def test_its_straggler_is_the_one_that_was_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = "run quickstart --only Approx-Dis --replication 4 --workers 1 --quiet --out run"
+    assert exit_status(command.split()) == 0
+    capsys.readouterr()
+    assert exit_status("trace waits run --limit 1".split()) == 0
+    shown = re.search(r"trace waits latest --limit 1\n(( {4}.*\n){2})", TEXT)
+    assert shown is not None
+    assert capsys.readouterr().out.split("\n")[:2] == [line[4:] for line in shown[1].splitlines()]
+    assert exit_status("trace why run 598 --label Approx-Dis --replication 4".split()) == 0
+    assert "31.6716 of them until event 521, send at agent 14." in capsys.readouterr().out

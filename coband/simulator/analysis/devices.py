@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from coband.simulator.analysis.comparison.analysis import Analysis
+from coband.simulator.analysis.comparison.data import REGRET, Contender
 from coband.simulator.analysis.report import draw
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.data import REGRET, Contender
 from coband.simulator.analysis.report.frames import curves, places, wide
 from coband.simulator.analysis.report.palette import SERIES
 from coband.simulator.analysis.report.panel import Panel

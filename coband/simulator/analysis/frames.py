@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from coband.simulator.analysis.traces.exporting import inert
 from coband.simulator.analysis.traces.query import QueryError, query
 from coband.simulator.analysis.traces.reading import traced
 from coband.simulator.core.metrics import CORE_NAMES
@@ -26,6 +25,8 @@ MADE = ("wall_seconds", "fingerprint")
 ESTIMATE = ("mean", "low", "high", "n")
 WHOLE = ("message", "cause", "round", "version")
 """Columns of events that hold whole numbers where they hold anything."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What formulas of spreadsheets begin with."""
 _NOT_IN_A_CELL = ("agents", "warnings")
 _BROKEN = ("violated", "failed")
 
@@ -201,7 +202,7 @@ def written(found: pd.DataFrame, form: str, left: int | None = None) -> str:
     """
     plain = found if isinstance(found.index, pd.RangeIndex) else found.reset_index()
     if form == "csv":
-        return plain.map(inert).to_csv(index=False)
+        return plain.map(_inert).to_csv(index=False)
     cells = plain.map(cell).set_axis(list(map(str, plain.columns)), axis=1)
     texts = [left is None and not pd.api.types.is_numeric_dtype(kind) for kind in plain.dtypes]
     align = ["l" if text or number < (left or 0) else "r" for number, text in enumerate(texts)]
@@ -216,3 +217,14 @@ def cell(value: object) -> str:
     if value is None or value is pd.NA or value != value:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _inert(value: object) -> object:
+    """A cell that no spreadsheet takes for a formula; numbers that are texts stay as they are."""
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from coband.simulator.analysis.comparison.analysis import Analysis
+from coband.simulator.analysis.comparison.data import Contender
+from coband.simulator.analysis.comparison.flows import ARROWS, DIRECTIONS
 from coband.simulator.analysis.report import draw
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.report.panel import Panel
 from coband.simulator.analysis.report.style import Styles, rows
-from coband.simulator.analysis.report.times import ARROWS, DIRECTIONS
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.store.store import StoredJob
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from coband.simulator.analysis.report.analysis import Analysis
+    from coband.simulator.analysis.comparison.analysis import Analysis
 
 
 class Plots:

@@ -18,7 +18,7 @@ from coband.simulator.experiments.store.opening import facts
 if TYPE_CHECKING:
     import pandas as pd
 
-    from coband.simulator.analysis.report.analysis import Analysis
+    from coband.simulator.analysis.comparison.analysis import Analysis
     from coband.simulator.analysis.traces.causes import Chain
     from coband.simulator.api.plots import Plots
     from coband.simulator.api.scenario import Scenario
@@ -250,7 +250,7 @@ class Run:
         Raises:
             RunError: no job has finished, or there is no such label or measure.
         """
-        from coband.simulator.analysis.report import listing
+        from coband.simulator.analysis.comparison import listing
 
         one_of("intervals", intervals, Intervals)
         with self._analysed(*others, against=against, told=True) as analysis:
@@ -258,7 +258,7 @@ class Run:
 
     def words(self, *others: Run | str | PathLike[str]) -> pd.DataFrame:
         """Who wins: of each measure the labels with the best mean, and a sentence, with all pairs judged at once."""
-        from coband.simulator.analysis.report import listing
+        from coband.simulator.analysis.comparison import listing
 
         with self._analysed(*others, told=True) as analysis:
             return listing.rankings(analysis)
@@ -307,7 +307,7 @@ class Run:
             yield run
 
     def _table(self, name: str, *arguments: Sequence[str]) -> pd.DataFrame:
-        from coband.simulator.analysis.report.listing import TABLES
+        from coband.simulator.analysis.comparison.listing import TABLES
 
         with self._opened() as run:
             return TABLES[name](run, *arguments)
@@ -316,8 +316,8 @@ class Run:
     def _analysed(
         self, *others: Run | str | PathLike[str], against: str | None = None, told: bool = False
     ) -> Iterator[Analysis]:
-        from coband.simulator.analysis.report import data
-        from coband.simulator.analysis.report.analysis import Analysis
+        from coband.simulator.analysis.comparison import data
+        from coband.simulator.analysis.comparison.analysis import Analysis
         from coband.simulator.experiments.store.store import open_run
 
         with translated(), ExitStack() as stack:

@@ -12,8 +12,8 @@ from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed
 from coband.simulator.terminal import results, tables
 
 if TYPE_CHECKING:
-    from coband.simulator.analysis.report.analysis import Analysis
-    from coband.simulator.analysis.report.tables import ReportTable
+    from coband.simulator.analysis.comparison.analysis import Analysis
+    from coband.simulator.analysis.comparison.tables import ReportTable
     from coband.simulator.analysis.traces.measured import Pair
 
 
@@ -33,7 +33,7 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
             _show_measured(both, as_json)
             return
         if as_json:
-            from coband.simulator.analysis.report.listing import listed
+            from coband.simulator.analysis.comparison.listing import listed
 
             tables.show_json(listed(analysis))
         else:
@@ -108,7 +108,7 @@ def _show_differences(title: str, table: ReportTable) -> None:
 
 
 def _show_environment(analysis: Analysis) -> None:
-    from coband.simulator.analysis.report import tables as report_tables
+    from coband.simulator.analysis.comparison import tables as report_tables
 
     tables.show(
         ["measure", "in words"], [[one.measure.heading, one.sentence] for one in analysis.rankings], left=2, keys=1

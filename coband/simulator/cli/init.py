@@ -14,7 +14,7 @@ from coband.simulator.cli.options import FOLDER, BadInput
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 ABOUT = {
-    "quickstart": "three algorithms on a synthetic problem",
+    "comparison": "three algorithms on a synthetic problem",
     "own-algorithm": "an algorithm of your own: a plugin with its test",
     "own-linear": "a linear algorithm of your own, which fits most scenarios of the suite",
     "own-data": "your own table of arms and rewards",
@@ -41,7 +41,7 @@ jobs:
 @click.option(
     "--template",
     type=click.Choice(list(ABOUT)),
-    default="quickstart",
+    default="comparison",
     help=f"What it is: {'; '.join(f'{name}: {about}' for name, about in ABOUT.items())}.",
 )
 @click.option("--name", metavar="NAME", help="Name of the scenario, or of the algorithm; by default the template's.")

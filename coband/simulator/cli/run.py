@@ -12,8 +12,8 @@ from coband.simulator.cli.options import JSON, SHIPPED, Request, out_directory, 
 from coband.simulator.terminal import progress, results, tables
 
 if TYPE_CHECKING:
-    from coband.simulator.analysis.report.data import RunComparison
-    from coband.simulator.analysis.report.repetition import Change
+    from coband.simulator.analysis.comparison.data import RunComparison
+    from coband.simulator.analysis.comparison.repetition import Change
     from coband.simulator.experiments.runs.reporting import Report
     from coband.simulator.experiments.runs.study import Study
 
@@ -78,7 +78,7 @@ def _against(before: Path, report: Report, *, quietly: bool, unchanged: bool) ->
     Returns:
         The same for JSON.
     """
-    from coband.simulator.analysis.report import data, listing, repetition
+    from coband.simulator.analysis.comparison import data, listing, repetition
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(before) as first, open_run(report.directory) as second:

@@ -12,7 +12,7 @@ import click
 from coband.simulator.cli.options import BadInput, Place
 
 if TYPE_CHECKING:
-    from coband.simulator.analysis.report.analysis import Analysis
+    from coband.simulator.analysis.comparison.analysis import Analysis
     from coband.simulator.experiments.store.store import StoredRun
 
 RUNS_HELP = "RUN is a run directory, its run.sqlite, or `latest`, the newest run below runs."
@@ -60,7 +60,7 @@ def opened(path: Path) -> StoredRun:
 @contextmanager
 def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysis]:
     """Analyse runs, which stay open for so long."""
-    from coband.simulator.analysis.report import analysis, data
+    from coband.simulator.analysis.comparison import analysis, data
 
     with ExitStack() as stack:
         runs = [stack.enter_context(opened(path)) for path in paths]

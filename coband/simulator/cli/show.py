@@ -68,7 +68,7 @@ def _write(run: StoredRun, parts: Iterable[results.Part], name: str | None, form
     from coband.simulator.analysis import frames
 
     if name is not None:
-        from coband.simulator.analysis.report.listing import TABLES as KNOWN
+        from coband.simulator.analysis.comparison.listing import TABLES as KNOWN
 
         click.echo(frames.written(KNOWN[name](run), form), nl=False)
         return

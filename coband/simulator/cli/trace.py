@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from coband.simulator.analysis.traces.causes import MessageHistory
     from coband.simulator.analysis.traces.difference import TraceComparison
     from coband.simulator.analysis.traces.verification import TraceVerification
+    from coband.simulator.analysis.traces.waits import LongWait
     from coband.simulator.experiments.store.store import StoredJob
 
 LABEL = click.option("--label", metavar="LABEL", help="Only this label.")
@@ -39,7 +40,7 @@ def trace() -> None:
 @click.option("--event", metavar="EVENT", help="Only this event, such as send.")
 @click.option("--node", metavar="NODE", help='Only events at this node: "server", "agent 3" or 3.')
 @click.option("--kind", metavar="KIND", help="Only messages of this kind.")
-@click.option("--message", type=AtLeast(0), help="Only the message with this number.")
+@click.option("--message", type=AtLeast(0), help="Only this message, its copies and what forwards it.")
 @click.option("--time", "interval", metavar="A..B", help="Only events from time A to time B; A or B may be omitted.")
 @click.option("--limit", type=AtLeast(0), help="Largest number of events to print.")
 @JSON_LINES
@@ -55,15 +56,26 @@ def show(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Print events, in order."""
+    """Print events, in order.
+
+    The number of a message stands in the column "message"; it belongs to one job, so that --message needs --label and
+    --replication where a run has several.
+    """
     start, end = parse_interval(interval)
     with opened(path) as run:
-        from coband.simulator.analysis.traces.reading import spelled, traced
+        from coband.simulator.analysis.traces import causes, reading
         from coband.simulator.experiments.store.store import Filter
 
-        jobs = traced(run.select(label, replication))
-        where = Filter(event, spelled(node, jobs), kind, start, end, message)
-        print_events(islice(run.events(label, replication, where), limit), run.labels, as_json)
+        jobs = reading.traced(run.select(label, replication))
+        where = Filter(event, reading.spelled(node, jobs), kind, start, end)
+        events = run.events(label, replication, where)
+        if message is not None:
+            history = causes.follow(reading.TraceReader(reading.one_job(run, label, replication)), message)
+            own = {one.seq for one in history.events}
+            events = (one for one in events if one.seq in own)
+        print_events(islice(events, limit), run.labels, as_json)
+        if message is not None and not as_json:
+            print(_of_message(history))
 
 
 def parse_interval(text: str | None) -> tuple[float | None, float | None]:
@@ -79,28 +91,6 @@ def parse_interval(text: str | None) -> tuple[float | None, float | None]:
     except ValueError:
         pass
     raise BadInput(f"--time {text!r} is not an interval of simulated time; give A..B, A.. or ..B, such as 10..20.")
-
-
-@trace.command(epilog=RUNS_HELP, short_help="Print the history of a message: copies, hops, losses, effects.")
-@RUN
-@click.argument("message", metavar="MESSAGE", type=AtLeast(0))
-@choice
-@click.option("--effects", is_flag=True, help="Also print the events that its deliveries caused directly.")
-@JSON_LINES
-def follow(path: Path, message: int, label: str | None, replication: int | None, effects: bool, as_json: bool) -> None:
-    """Print the history of the message with number MESSAGE (column "message" of `coband trace show`).
-
-    On a graph this includes all sends that forward the message; MESSAGE may be the number of any of them.
-    """
-    with opened(path) as run:
-        from coband.simulator.analysis.traces.causes import follow as history_of
-        from coband.simulator.analysis.traces.reading import TraceReader, one_job
-
-        history = history_of(TraceReader(one_job(run, label, replication)), message)
-    events = sorted((*history.events, *history.effects), key=lambda event: event.seq) if effects else history.events
-    print_events(events, run.labels, as_json)
-    if not as_json:
-        print(_of_message(history))
 
 
 def _of_message(history: MessageHistory) -> str:
@@ -138,6 +128,45 @@ def why(path: Path, seq: int, label: str | None, replication: int | None, whole:
     print_events(chain.events, run.labels, as_json)
     if not as_json:
         print(chain.sentence + chain.further("--all"))
+
+
+@trace.command(epilog=RUNS_HELP, short_help="Print the longest waits of agents, and for whom they waited.")
+@RUN
+@choice
+@click.option("--limit", type=AtLeast(1), default=10, show_default=True, help="Largest number of waits to print.")
+@JSON_LINES
+def waits(path: Path, label: str | None, replication: int | None, limit: int, as_json: bool) -> None:
+    """Print the longest waits of agents: who waited, when, for whom, and what that one did meanwhile.
+
+    A wait is divided along the causal chain of the event that ends it: own turns of the nodes on it, messages that they
+    handled, times away, times in which they did nothing of this, and messages on the way or repeated after a loss.
+    "wait" and "resume" are numbers of events; `coband trace why RUN RESUME` prints the chain.
+    """
+    with opened(path) as run:
+        from coband.simulator.analysis.traces import waits as waiting
+        from coband.simulator.analysis.traces.reading import traced
+
+        found = waiting.waits(traced(run.select(label, replication)), limit)
+    if as_json:
+        for one in found.longest:
+            print_json({**vars(one), "time": one.time})
+        return
+    if not found.count:
+        print("No agent has waited.")
+        return
+    names = ("label", "replication", "agent", "from", "until", "time", "for", *waiting.DOING, "wait", "resume")
+    tables.show(names, [_of_wait(one) for one in found.longest], left=3)
+    count = f"{found.count:,} wait{'' if found.count == 1 else 's'}"
+    print(f"{count}, {found.time:.6g} time units together; the longest {len(found.longest):,} are shown.")
+
+
+def _of_wait(wait: LongWait) -> list[str]:
+    never = wait.resume is None
+    parts = ["-" if never or not time else f"{time:.4g}" for time in wait.doing.values()]
+    until = "never" if never else f"{wait.end:.6g}"
+    numbers = (wait.wait, "-" if never else wait.resume)
+    cells = (wait.label, wait.replication, wait.agent, f"{wait.start:.6g}", until, f"{wait.time:.4g}")
+    return [*map(str, (*cells, wait.waited_for or "-", *parts, *numbers))]
 
 
 @trace.command(epilog=RUNS_HELP, short_help="Count events, messages and scalars.")
@@ -280,7 +309,7 @@ def _digits(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else value
 
 
-@trace.command(epilog=RUNS_HELP, short_help="Write events for Perfetto or a table.")
+@trace.command(epilog=RUNS_HELP, short_help="Write events for Perfetto, or as Parquet.")
 @RUN
 @choice
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Format of the output.")
@@ -290,7 +319,8 @@ def export(path: Path, label: str | None, replication: int | None, form: str, ou
     """Write the events of a run.
 
     perfetto: open the file (also FILE.json.gz) at https://ui.perfetto.dev.
-    jsonl, csv, parquet: one row per event, with the columns of the view `trace` (without ages).
+    parquet: one row per event, with the columns of the view `trace` (without ages).
+    `coband trace show RUN --json` prints the same rows as JSON lines.
     """
     with opened(path) as run:
         from coband.simulator.analysis.traces.exporting import export as write
@@ -339,19 +369,3 @@ def _of_job(result: TraceVerification) -> str:
         return head + (result.remark or "no events")
     finding = f"consistent as far as it goes; {result.remark}" if result.remark else "ok"
     return f"{head}{result.events:,} events, {finding}"
-
-
-@trace.command("hash", epilog=RUNS_HELP, short_help="Print the fingerprint of each job.")
-@RUN
-@choice
-@JSON_LINES
-def hash_(path: Path, label: str | None, replication: int | None, as_json: bool) -> None:
-    """Print label, replication and fingerprint of each job, tab-separated."""
-    with opened(path) as run:
-        for job in run.select(label, replication):
-            found = None if job.record is None else job.record["fingerprint"]
-            if as_json:
-                names = {"label": job.label, "replication": job.replication, "status": job.status}
-                print_json({**names, "fingerprint": found})
-            else:
-                click.echo(f"{job.label}\t{job.replication}\t{found or job.status}")

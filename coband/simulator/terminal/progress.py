@@ -28,8 +28,12 @@ EXIT_CODES = {"interrupted": 130, "stopped": 2}
 VERBOSITY = "coband.verbosity"
 
 
+LOG_SECONDS = (3.0, 60.0)
+"""After how many seconds a log gets a first line; later ones take twice as long, up to the second number."""
+
+
 class Bar:
-    """Follows a run; silent where there is no terminal and no notebook.
+    """Follows a run: a bar on a terminal and in a notebook, elsewhere a line now and then.
 
     Attributes:
         percent: whether it says how many percent are done.
@@ -41,11 +45,18 @@ class Bar:
         self._title = title
         self._progress: Progress | None = None
         self._shown: set[str] = set()
+        self._pause, self._logged = LOG_SECONDS[0], time.monotonic()
 
     def changed(self, status: Status) -> None:
-        """Show how far it is; the first time, show the bar."""
-        if not self.visible():
-            return
+        """Show how far it is."""
+        if self.visible():
+            self._draw(status)
+        elif status.state == "running" and verbosity() != "quiet" and time.monotonic() - self._logged >= self._pause:
+            self._pause, self._logged = min(2 * self._pause, LOG_SECONDS[1]), time.monotonic()
+            click.echo(f"{self._title}: {line(status)}", err=True)
+
+    def _draw(self, status: Status) -> None:
+        """Move the bar; the first time, show it."""
         if self._progress is None:
             self._progress = self._started()
             self._progress.add_task(escaped(self._title), note="")
@@ -126,11 +137,11 @@ def verbosity() -> str:
 
 
 def announce(study: Study) -> None:
-    """Say on standard error how much there is to run."""
+    """Say on standard error what runs, and how much that is."""
     from coband.simulator.experiments.runs.reporting import workload
 
     if verbosity() != "quiet" and (sentence := workload(study)):
-        click.echo(sentence, err=True)
+        click.echo(f"{study.name}: {sentence}", err=True)
 
 
 def time_left(status: Status) -> str:
@@ -220,7 +231,6 @@ def exit_code(report: Report) -> int:
     return 1 if report.failures else 0
 
 
-LOG_SECONDS = 60.0
 MOST_FAILURES = 10
 STATES = {
     "running": "is running",
@@ -233,7 +243,7 @@ STATES = {
 
 
 class View(Bar):
-    """Follows a sweep: a bar for each algorithm on a terminal, elsewhere a line a minute."""
+    """Follows a sweep: with a bar for each algorithm."""
 
     percent = False
 
@@ -241,15 +251,6 @@ class View(Bar):
         super().__init__(title)
         self._bars: dict[str, TaskID] = {}
         self._failures = 0
-        self._logged = time.monotonic()
-
-    def changed(self, status: Status) -> None:
-        """Show how far it is."""
-        if self.visible():
-            self._draw(status)
-        elif status.state == "running" and verbosity() != "quiet" and time.monotonic() - self._logged >= LOG_SECONDS:
-            self._logged = time.monotonic()
-            click.echo(f"{self._title}: {line(status)}", err=True)
 
     def failed(self, failure: Failure) -> None:
         """Say what went wrong, until it becomes too much."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.report.data import COLUMNS, Events
+from coband.simulator.analysis.traces.columns import COLUMNS, Events
 from coband.simulator.cli.main import main
 from coband.simulator.core.records.trace import EVENTS, NOBODY, NONE, NUMERIC, Row
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.analysis.report import data
-from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.comparison import data
+from coband.simulator.analysis.comparison.analysis import Analysis
 from coband.simulator.analysis.report.catalogue import panel
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.traces.runs import STAR, TASKS, perform

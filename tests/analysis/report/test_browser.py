@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import coband
+from coband.simulator.analysis.comparison import analysis, data
 from coband.simulator.analysis.diagram import packing
-from coband.simulator.analysis.report import analysis, data
 from coband.simulator.analysis.report.page import page
 from coband.simulator.analysis.report.palette import KINDS, SERIES, TIMES
 from coband.simulator.experiments.store.store import open_run

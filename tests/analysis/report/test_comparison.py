@@ -5,9 +5,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from coband.simulator.analysis.comparison import data, tables
+from coband.simulator.analysis.comparison.data import Contender, RunComparison
 from coband.simulator.analysis.report import comparison as comparisons
-from coband.simulator.analysis.report import data, tables
-from coband.simulator.analysis.report.data import Contender, RunComparison
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics import evidence
 from coband.simulator.experiments.store.store import open_run

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from coband.simulator.analysis.comparison import analysis, data
 from coband.simulator.analysis.diagram import packing
-from coband.simulator.analysis.report import analysis, data
 from coband.simulator.analysis.report import page as pages
 from coband.simulator.analysis.report.catalogue import add_panel
 from coband.simulator.analysis.report.page import page
@@ -127,7 +127,7 @@ def test_the_page_says_what_the_results_are(text: str) -> None:
 def test_only_what_repeats_is_said_to_repeat(made: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A live run and one of Python objects that are not installed have more than their scenario."""
     assert "coband run scenario.yaml" in text
-    assert "coband trace hash latest" in text
+    assert "coband show latest --table results" in text
     assert "the same fingerprints again" in text
     monkeypatch.setattr(pages, "panels", dict)
     with open_run(made) as one:

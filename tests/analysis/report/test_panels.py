@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.comparison.analysis import Analysis
+from coband.simulator.analysis.comparison.data import ReportError, load
 from coband.simulator.analysis.report.catalogue import PANELS, panel, panels
-from coband.simulator.analysis.report.data import ReportError, load
 from coband.simulator.analysis.report.drawing import file_figure, inline_figures, rendered
 from coband.simulator.analysis.report.palette import INK, PAPER
 from coband.simulator.analysis.report.panel import Panel

@@ -1,6 +1,6 @@
 import pytest
 
-from coband.simulator.analysis.report.rounds import PARTS, rounds, waits
+from coband.simulator.analysis.traces.rounds import PARTS, rounds, waits
 from coband.simulator.conformance import runs
 from tests.analysis.report.made import Made, from_rows, synchronisation
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from coband.simulator.analysis.report import data, tables
-from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.comparison import data, tables
+from coband.simulator.analysis.comparison.analysis import Analysis
 from coband.simulator.analysis.report.catalogue import panel
 from coband.simulator.analysis.report.drawing import file_figure, inline_figures
 from coband.simulator.analysis.report.style import Styles

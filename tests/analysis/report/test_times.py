@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.report.rounds import Chains
-from coband.simulator.analysis.report.times import CATEGORIES, breakdown
+from coband.simulator.analysis.traces.chains import Chains
+from coband.simulator.analysis.traces.times import CATEGORIES, breakdown
 from coband.simulator.conformance import runs
 from tests.analysis.report.made import Made, from_rows, synchronisation
 

@@ -1,11 +1,9 @@
 """Traces for other tools: tables and Perfetto."""
 
-import csv
 import gzip
 import json
 import re
 from collections import Counter, defaultdict
-from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.traces import exporting
 from coband.simulator.analysis.traces.exporting import export
 from coband.simulator.experiments.store.store import Event, StoreError, open_run
 from tests.analysis.traces import perfetto_parser, runs
@@ -55,35 +52,11 @@ def events_of(run: Path) -> list[Event]:
         return list(source.events())
 
 
-@pytest.mark.parametrize("label", ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1"])
-def test_csv_has_no_formulas(label: str, tmp_path: Path) -> None:
-    """A spreadsheet would execute a text that begins so; numbers stay numbers, also those that nodes note as text."""
-    events = [
-        Event(
-            label, 0, 0, -0.5, "trigger", "agent 0", None, None, None, None, 0, 0, None, None, -1.5, label, "-2.5e-05"
-        ),
-        Event("a=b", 0, 1, 0.5, "send", "agent 0", None, None, 0, "-sums", 0, 0, None, None, -2.0, None, '{"a": -1}'),
-    ]
-    lines: list[str] = []
-    exporting.write_csv(events, lines.append)
-    (first, second) = list(csv.reader(StringIO("".join(lines), newline="")))[1:]
-    start, end = [f"'{label}", "0", "0", "-0.5", "trigger", "agent 0"], ["-1.5", f"'{label}", "-2.5e-05"]
-    assert first == [*start, *[""] * 4, "0", "0", "", "", *end]
-    assert (second[0], second[9], second[14], second[16]) == ("a=b", "'-sums", "-2.0", '{"a": -1}')
-
-
-def test_tables_hold_the_same_rows(stored: dict[str, Path], tmp_path: Path) -> None:
+def test_parquet_holds_the_same_rows(stored: dict[str, Path], tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     for name in ("lossy", "direct", "tasks"):
-        events = events_of(stored[name])
-        lines = exported(stored[name], "jsonl", tmp_path / f"{name}.jsonl").read_text().splitlines()
-        assert [Event(**json.loads(line)) for line in lines] == events
-        with exported(stored[name], "csv", tmp_path / f"{name}.csv").open(newline="") as stream:
-            header, *rows = csv.reader(stream)
-        assert tuple(header) == Event._fields
-        assert rows == [["" if value is None else str(value) for value in event] for event in events]
         table = parquet.read_table(exported(stored[name], "parquet", tmp_path / f"{name}.parquet"))
-        assert [Event(**row) for row in table.to_pylist()] == events
+        assert [Event(**row) for row in table.to_pylist()] == events_of(stored[name])
 
 
 @pytest.mark.parametrize("name", RUNS)

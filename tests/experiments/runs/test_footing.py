@@ -9,9 +9,9 @@ import pytest
 
 from coband.simulator.analysis.claims.comparisons import Difference
 from coband.simulator.analysis.claims.samples import Sample, SampleError
+from coband.simulator.analysis.comparison import differences as comparisons
+from coband.simulator.analysis.comparison.data import RunComparison
 from coband.simulator.analysis.frontier import objectives
-from coband.simulator.analysis.report import comparison as comparisons
-from coband.simulator.analysis.report.data import RunComparison
 from coband.simulator.analysis.suite.submission import Outcome, Runner
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs.expectations import compare

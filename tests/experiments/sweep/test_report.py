@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from coband.simulator.analysis.report import analysis, data, draw, words
-from coband.simulator.analysis.report.analysis import combinations
+from coband.simulator.analysis.comparison import analysis, data
+from coband.simulator.analysis.comparison.analysis import combinations
+from coband.simulator.analysis.comparison.listing import listed
+from coband.simulator.analysis.report import draw, words
 from coband.simulator.analysis.report.catalogue import panel
 from coband.simulator.analysis.report.drawing import inline_figures
-from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.report.page import page
 from coband.simulator.analysis.report.style import Styles
 from coband.simulator.analysis.report.sweeps import cells

@@ -18,10 +18,11 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.data import COLUMNS, NONE, Contender, Events, read
+from coband.simulator.analysis.comparison.analysis import Analysis
+from coband.simulator.analysis.comparison.data import Contender
 from coband.simulator.analysis.report.embedding import json_text
 from coband.simulator.analysis.report.palette import KINDS, kind_colour
+from coband.simulator.analysis.traces.columns import COLUMNS, NONE, Events, read
 from coband.simulator.experiments.store.store import StoredJob
 
 PACKED = tuple({"cause": "back", "time": "ticks"}.get(name, name) for name in COLUMNS)

@@ -7,9 +7,9 @@ from html import escape
 
 import pandas as pd
 
+from coband.simulator.analysis.comparison.analysis import Analysis
 from coband.simulator.analysis.diagram.packing import embedded
 from coband.simulator.analysis.report import draw
-from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.embedding import static
 from coband.simulator.analysis.report.panel import Panel
 from coband.simulator.analysis.traces.reading import address_name

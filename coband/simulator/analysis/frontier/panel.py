@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from coband.simulator.analysis.comparison.analysis import Analysis
+from coband.simulator.analysis.comparison.data import SETTING, WORLD, differing
 from coband.simulator.analysis.frontier.objectives import values
 from coband.simulator.analysis.report import draw
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.data import SETTING, WORLD, differing
 from coband.simulator.analysis.report.panel import Panel
 from coband.simulator.analysis.report.sweeps import estimated
 from coband.simulator.experiments.statistics.dominance import Standing, standings

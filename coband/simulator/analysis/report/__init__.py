@@ -1,5 +1,4 @@
-"""Comparisons, tables, figures and HTML reports of stored runs.
+"""Figures and HTML reports of stored runs.
 
-What lives here: everything between a finished run and what a reader sees of it.
-What may come in: figures and tables; they read stored results and never run a scenario.
+What may come in: panels of every run, and what arranges panels on a page; those of a feature stand in its room.
 """

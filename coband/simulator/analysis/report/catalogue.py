@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from coband.simulator.analysis.comparison.data import ReportError
 from coband.simulator.analysis.report import draw, frames, sweeps
-from coband.simulator.analysis.report.data import ReportError
 from coband.simulator.analysis.report.panel import Panel
 from coband.simulator.plugins.entry_points import PluginError, installed, kind_of
 

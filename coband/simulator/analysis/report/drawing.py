@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator, NullFormatter, ScalarFormatter
 
-from coband.simulator.analysis.report.data import ReportError
+from coband.simulator.analysis.comparison.data import ReportError
 from coband.simulator.analysis.report.panel import Panel
 from coband.simulator.analysis.report.style import HEADINGS, SIZE, SMALL, SMALL_STYLE, Styles, styled, tick, wrapped
 

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from coband.simulator.analysis.comparison.analysis import Analysis
+from coband.simulator.analysis.comparison.data import REGRET
 from coband.simulator.analysis.report import draw
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.data import REGRET
-from coband.simulator.analysis.report.rounds import PARTS as ROUND_PARTS
 from coband.simulator.analysis.report.sweeps import estimate, estimated
-from coband.simulator.analysis.report.times import FINISHED, IDLE, MEANINGS
+from coband.simulator.analysis.traces.rounds import PARTS as ROUND_PARTS
+from coband.simulator.analysis.traces.times import FINISHED, IDLE, MEANINGS
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.store.store import Series, StoredJob

@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from coband.simulator.analysis.comparison.analysis import Analysis
+from coband.simulator.analysis.comparison.data import as_given, name_of
 from coband.simulator.analysis.report import words
-from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.catalogue import panels
-from coband.simulator.analysis.report.data import as_given, name_of
 from coband.simulator.analysis.report.drawing import entries, inline_figures
 from coband.simulator.analysis.report.embedding import static
 from coband.simulator.analysis.report.panel import Panel
@@ -270,7 +270,7 @@ def _made(runs: Iterable[StoredRun]) -> Iterator[str]:
 AGAIN = """<p>Its resolved scenario below gives the same fingerprints again: save it as
 <code>scenario.yaml</code>, then</p>
 <pre><code>coband run scenario.yaml
-coband trace hash latest</code></pre>"""
+coband show latest --table results</code></pre>"""
 CLOSEST = (
     "SHA-256 over every event of a job, and the smallest gap between the best arm's score and the next one at any "
     f"turn, as a share of the larger one: below {ROUNDING:.0e} rounding may have decided, so that another kind of "

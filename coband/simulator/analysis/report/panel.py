@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coband.simulator.analysis.report.data import ReportError
+from coband.simulator.analysis.comparison.data import ReportError
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from coband.simulator.analysis.report.analysis import Analysis
+    from coband.simulator.analysis.comparison.analysis import Analysis
     from coband.simulator.analysis.report.style import Styles
 
 

@@ -26,10 +26,10 @@ from coband.simulator.analysis.report.palette import (
     line_style,
     variant_style,
 )
-from coband.simulator.analysis.report.times import MEANINGS
+from coband.simulator.analysis.traces.times import MEANINGS
 
 if TYPE_CHECKING:
-    from coband.simulator.analysis.report.analysis import Analysis
+    from coband.simulator.analysis.comparison.analysis import Analysis
 
 SIZE = 9.0
 """Size of the font, in points."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from coband.simulator.analysis.report.analysis import Analysis, combinations, named
+from coband.simulator.analysis.comparison.analysis import Analysis, combinations, named
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.variants import StoredVariant, variants

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.comparison.analysis import Analysis
 from coband.simulator.experiments.statistics.numerals import bounds, like, number
 
 SINGLE = "There is one replication of each algorithm, so there are no intervals: differences may be chance."

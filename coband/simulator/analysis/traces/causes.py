@@ -166,10 +166,6 @@ def cause_of(reader: TraceReader, event: Event) -> Event:
     return reader.at(event.cause)
 
 
-LIMIT = 64
-"""Largest number of effects that are kept for a message."""
-
-
 @dataclass(frozen=True)
 class MessageHistory:
     """The history of a message, from its first send to all its deliveries.
@@ -177,12 +173,10 @@ class MessageHistory:
     Attributes:
         origin: the first send; on a graph, other sends forward the message.
         events: all events with the number of the message, or of a send that forwarded it, in order of seq.
-        effects: events that a delivery caused directly, or that the message was given up, at most :data:`LIMIT`.
     """
 
     origin: Event
     events: tuple[Event, ...]
-    effects: tuple[Event, ...]
 
     def count(self, event: str) -> int:
         """Number of copies with this ``event``; a row that concerns several agents counts once for each."""
@@ -223,8 +217,7 @@ def follow(reader: TraceReader, message: int) -> MessageHistory:
         StoreError: no message has this number.
     """
     origin = _first_send(reader, message)
-    kept, effects = _collect(reader, origin)
-    return MessageHistory(origin, tuple(map(reader.at, kept)), tuple(map(reader.at, effects)))
+    return MessageHistory(origin, tuple(map(reader.at, _numbers(reader, origin))))
 
 
 def _first_send(reader: TraceReader, message: int) -> Event:
@@ -241,19 +234,14 @@ def _first_send(reader: TraceReader, message: int) -> Event:
     return send
 
 
-def _collect(reader: TraceReader, origin: Event) -> tuple[list[int], list[int]]:
-    """Numbers of the events of a message, and of the events that it caused."""
+def _numbers(reader: TraceReader, origin: Event) -> Iterator[int]:
+    """Yield the numbers of the events of a message."""
     causes, messages = {origin.seq}, {origin.message}
-    kept: list[int] = []
-    effects: list[int] = []
     query = "SELECT seq, event, message, cause, hop FROM events WHERE job = ? AND seq >= ? ORDER BY seq"
     for seq, event, message, cause, hop in reader.job.part.execute(query, (reader.job.id, origin.seq)):
         if event == tr.SEND and hop > 1 and cause in causes:
             messages.add(message)
         if message in messages:
-            kept.append(seq)
+            yield seq
             if event in (tr.SEND, tr.DELIVER, tr.EXPIRE):
                 causes.add(seq)
-        elif cause in causes and len(effects) < LIMIT:
-            effects.append(seq)
-    return kept, effects

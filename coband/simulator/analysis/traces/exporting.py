@@ -1,20 +1,17 @@
-"""Exports traces for other tools: Perfetto, CSV, JSON lines or Parquet, with the columns of the view ``trace``. A file
-appears only when it is complete, and replaces another one only on demand.
+"""Exports traces for other tools: for Perfetto, or as Parquet with the columns of the view ``trace``. A file appears
+only when it is complete, and replaces another one only on demand.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
-import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import IO
 
 from coband.simulator.analysis.traces import perfetto
@@ -22,7 +19,6 @@ from coband.simulator.analysis.traces.reading import traced
 from coband.simulator.experiments.store.files import refuse_stored, writing_to
 from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun, StoreError
 
-Write = Callable[[str], object]
 COMPRESSED = ".gz"
 LEVEL = 6
 
@@ -44,7 +40,7 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
     if out is None:
         if form == "parquet":
             raise StoreError("Parquet is not text; name a file with --out FILE.")
-        _write(run, jobs, form, sys.stdout.write)
+        perfetto.write(jobs, sys.stdout.write)
         return
     if out.exists() and not replace:
         raise StoreError(f"{out} is there already; remove it, choose another --out FILE, or give --force.")
@@ -58,7 +54,7 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
                 write_parquet(run.events_of(jobs), draft)
             else:
                 with _opened(draft, compressed=out.suffix == COMPRESSED) as stream:
-                    _write(run, jobs, form, stream.write)
+                    perfetto.write(jobs, stream.write)
             os.replace(draft, out)
     finally:
         draft.unlink(missing_ok=True)
@@ -73,48 +69,9 @@ def _opened(file: Path, *, compressed: bool) -> Iterator[IO[str]]:
             yield stream
 
 
-def _write(run: StoredRun, jobs: list[StoredJob], form: str, out: Write) -> None:
-    if form == "perfetto":
-        perfetto.write(jobs, out)
-    elif form == "csv":
-        write_csv(run.events_of(jobs), out)
-    else:
-        write_jsonl(run.events_of(jobs), out)
-
-
 BATCH = 65_536
 TEXTS = ("label", "event", "node", "peer", "kind", "reason", "detail")
 FLOATS = ("time", "value")
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What formulas begin with."""
-
-
-def write_csv(events: Iterable[Event], out: Callable[[str], object]) -> None:
-    """Write a header and one line per event; missing values are empty. Numbers have full precision.
-
-    A text that spreadsheets would take for a formula has an apostrophe before it.
-    """
-    # Python quotes a text with a line end of the writer's own kind only, and readers take all kinds for one.
-    writer = csv.writer(SimpleNamespace(write=lambda line: out(f"{line[:-2]}\n")), lineterminator="\r\n")
-    writer.writerow(Event._fields)
-    writer.writerows(map(inert, event) for event in events)
-
-
-def inert(value: object) -> object:
-    """A value of a cell that is not a formula; what nodes note are numbers, though as text."""
-    if not isinstance(value, str) or not value.startswith(FORMULA):
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}"
-    return value
-
-
-def write_jsonl(events: Iterable[Event], out: Callable[[str], object]) -> None:
-    """Write one JSON object per line; missing values are null."""
-    for event in events:
-        out(json.dumps(event._asdict(), allow_nan=False) + "\n")
 
 
 def write_parquet(events: Iterable[Event], file: Path) -> None:

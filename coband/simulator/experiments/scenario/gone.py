@@ -34,6 +34,8 @@ COMMANDS: Mapping[str, str] = {
     "docs/howto/faults.md does",
     "live-agent": "it is called `coband live agent`",
     "schema": "`coband validate --schema` prints it",
+    "trace follow": "`coband trace show RUN --message MESSAGE` prints the history of a message",
+    "trace hash": "`coband show RUN --table results` has the fingerprint of each job",
     "ui": "list runs by `coband.runs()` in Python; `coband show`, `compare` and `report` say what is in them",
     "whatif": "run a stored run with one thing changed: `coband run RUN --set KEY=VALUE`",
 }

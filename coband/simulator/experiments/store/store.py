@@ -93,7 +93,6 @@ class Filter:
 
     Attributes:
         node: as spelled, such as "server" or "agent 3".
-        message: number of the send.
         start, end: simulated times, both included.
     """
 
@@ -102,7 +101,6 @@ class Filter:
     kind: str | None = None
     start: float | None = None
     end: float | None = None
-    message: int | None = None
 
     def conditions(self) -> tuple[str, list[object]]:
         """A condition on the view ``trace`` for SQL, and its values."""

@@ -1,4 +1,4 @@
-"""The data of a report: the finished jobs of one or several runs, by label; the events of a job as numpy columns."""
+"""What is compared: the finished jobs of one or several runs, by label."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from coband.simulator.arrays import IntArray
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.footing import Label, waiting
 from coband.simulator.experiments.runs.results import Record
@@ -24,64 +20,6 @@ from coband.simulator.experiments.store.variants import StoredVariant, variants
 from coband.simulator.experiments.sweep.directory import KINDS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.scenario_errors import RequestError
-
-SERVER, NONE = -1, -1
-COLUMNS = {
-    "time": "f8",
-    "event": "i4",
-    "node": "i4",
-    "peer": "i4",
-    "message": "i8",
-    "cause": "i8",
-    "kind": "i4",
-    "scalars": "i8",
-    "hop": "i4",
-    "round": "i4",
-    "version": "i4",
-    "value": "f8",
-    "reason": "i4",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Events:
-    """Events in order of ``seq``, which is their index; docs/store.md explains the codes.
-
-    Attributes:
-        rows: one record per event, with the fields of :data:`COLUMNS`.
-        words: the names of events by code.
-        names: the texts of kinds and reasons by code.
-    """
-
-    rows: NDArray[np.void]
-    words: tuple[str, ...]
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, column: str) -> NDArray[Any]:
-        return self.rows[column]
-
-    def code(self, word: str) -> int:
-        """The code of an event name; -1, which no event has, if the name is unknown."""
-        return self.words.index(word) if word in self.words else NONE
-
-    def where(self, *words: str) -> IntArray:
-        """Indices of the events with these names."""
-        return np.flatnonzero(np.isin(self["event"], [self.code(word) for word in words]))
-
-
-def read(job: StoredJob) -> Events:
-    """Read the stored events of a job; there are none if its trace was off."""
-    columns = ", ".join("ifnull(value, 0.0)" if name == "value" else name for name in COLUMNS)
-    rows = job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))
-    words = job.part.execute("SELECT name FROM event_names ORDER BY code")
-    names = job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))
-    return Events(
-        np.fromiter(rows, dtype=list(COLUMNS.items())), tuple(row[0] for row in words), tuple(row[0] for row in names)
-    )
-
 
 WORLD = ("seed", "agents.count", "problem", "network.topology")
 """Keys of a scenario that determine arms and noise; the topology matters only to problems on a graph."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP, Difference
+from coband.simulator.analysis.comparison.analysis import Analysis
+from coband.simulator.analysis.comparison.differences import MIN_BOOTSTRAP, Difference
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between, bounds, evidence, like
 from coband.simulator.metrics import Metric

@@ -16,59 +16,21 @@ At each moment of [0, simulated time of the job] an agent is in exactly one cate
 * finished: it is free after its last turn, while other agents continue.
 
 If several categories apply, the first in this list counts.
-
-`flows` is the communication of a label: scalars and messages by kind and direction, as means over replications.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from coband.simulator.analysis.report.data import SERVER, Contender, Events
-from coband.simulator.analysis.report.rounds import RETRANSMISSION, TRANSFER, Chains, Step
+from coband.simulator.analysis.traces.chains import BEFORE, RETRANSMISSION, TRANSFER, Chains, Step, paired
+from coband.simulator.analysis.traces.columns import SERVER, Events
 from coband.simulator.arrays import FloatArray
-
-DIRECTIONS = ("up", "down", "peer")
-ARROWS = {"up": "to the server", "down": "from the server", "peer": "among agents"}
-
-
-@dataclass(frozen=True)
-class Flow:
-    """Messages of one kind in one direction; means over replications.
-
-    Attributes:
-        direction: one of :data:`DIRECTIONS`.
-        messages: number of messages; a broadcast counts once per receiver.
-        scalars: scalars sent; a broadcast counts once per receiver.
-    """
-
-    kind: str
-    direction: str
-    messages: float
-    scalars: float
-
-    @property
-    def named(self) -> str:
-        """Kind and direction in words."""
-        return f"{self.kind}, {ARROWS[self.direction]}"
-
-
-def flows(contender: Contender) -> list[Flow]:
-    """The flows of a contender: up, then down, then among agents; sorted by kind."""
-    query = "SELECT kind, direction, messages, scalars FROM ledger WHERE job = ?"
-    totals: dict[tuple[str, str], list[float]] = {}
-    for job in contender.jobs:
-        for kind, direction, *counts in job.part.execute(query, (job.id,)):
-            total = totals.setdefault((kind, direction), [0.0] * len(counts))
-            totals[kind, direction] = [before + count for before, count in zip(total, counts, strict=True)]
-    order = sorted(totals, key=lambda key: (DIRECTIONS.index(key[1]), key[0]))
-    return [Flow(*key, *(total / len(contender.jobs) for total in totals[key])) for key in order]
-
 
 DOWN, COMPUTE, HANDLING, OTHERS, AT_SERVER = "down", "compute", "handling", "others", "server"
 STALLED, IDLE, FINISHED = "stalled", "idle", "finished"
@@ -137,10 +99,18 @@ def breakdown(events: Events, agents: int, end: float) -> FloatArray:
 
 def spans_of(events: Events, end: float) -> dict[int, list[Span]]:
     """Agent -> its spans, which may overlap; the remaining time is idle or finished."""
+    return _by_node(_working(events), _waiting(events, end), _down(events, end))
+
+
+def acts_of(events: Events, end: float) -> dict[int, list[Span]]:
+    """Node -> when it takes turns, handles messages and is down."""
+    return _by_node(_working(events), _down(events, end))
+
+
+def _by_node(*sources: Iterator[tuple[int, Span]]) -> dict[int, list[Span]]:
     spans: dict[int, list[Span]] = defaultdict(list)
-    for found in (_working(events), _waiting(events, end), _down(events, end)):
-        for agent, span in found:
-            spans[agent].append(span)
+    for node, span in chain(*sources):
+        spans[node].append(span)
     return spans
 
 
@@ -174,27 +144,19 @@ def _working(events: Events) -> Iterator[tuple[int, Span]]:
 
 def _waiting(events: Events, end: float) -> Iterator[tuple[int, Span]]:
     chains = Chains(events)
-    since: dict[int, float] = {}
-    resume = events.code("resume")
-    for index in events.where("wait", "resume").tolist():
-        agent, now = int(events["node"][index]), float(events["time"][index])
-        if events["event"][index] != resume:
-            since.setdefault(agent, now)
-            continue
-        start = since.pop(agent, now)
-        reached = now
-        for step in chains.steps(index, start):
-            yield agent, Span(step.start, step.end, _blocked_by(step, agent))
-            reached = min(reached, step.start)
-        if reached > start:
-            yield agent, Span(start, reached, OTHERS)
-    for agent, start in since.items():
-        yield agent, Span(start, end, STALLED)
+    for wait in paired(events):
+        if wait.resume is None:
+            yield wait.agent, Span(wait.start, end, STALLED)
+        else:
+            for step in chains.blocked(wait.resume, wait.start):
+                yield wait.agent, Span(step.start, step.end, _blocked_by(step, wait.agent))
 
 
 def _blocked_by(step: Step, agent: int) -> str:
     if step.what in (TRANSFER, RETRANSMISSION):
         return step.what
+    if step.what == BEFORE:
+        return OTHERS
     if step.node == SERVER:
         return AT_SERVER
     return HANDLING if step.node == agent else OTHERS
@@ -217,15 +179,21 @@ def _time_by_category(spans: list[Span], end: float) -> FloatArray:
     """Time in each category; where spans overlap, the category with the first rank counts."""
     last_turn = max((span.end for span in spans if span.category == COMPUTE), default=end)
     whole = [Span(0.0, min(last_turn, end), IDLE), Span(min(last_turn, end), end, FINISHED)]
-    starts: list[tuple[float, int, int]] = []
-    for span in [*spans, *whole]:
-        low, high = max(span.start, 0.0), min(span.end, end)
+    times = shares([*spans, *whole], 0.0, end)
+    return np.array([times[category] for category in CATEGORIES])
+
+
+def shares(spans: Iterable[Span], start: float, end: float) -> dict[str, float]:
+    """Category -> its time from ``start`` to ``end``; where spans overlap, the category with the first rank counts."""
+    changes: list[tuple[float, int, int]] = []
+    for span in spans:
+        low, high = max(span.start, start), min(span.end, end)
         if high > low:
-            starts += [(low, 1, RANK[span.category]), (high, -1, RANK[span.category])]
-    times, open_, before = np.zeros(len(RANK)), [0] * len(RANK), 0.0
-    for now, change, rank in sorted(starts):
+            changes += [(low, 1, RANK[span.category]), (high, -1, RANK[span.category])]
+    times, open_, before = [0.0] * len(RANK), [0] * len(RANK), start
+    for now, change, rank in sorted(changes):
         if now > before:
             times[next(rank for rank, count in enumerate(open_) if count)] += now - before
             before = now
         open_[rank] += change
-    return times[[RANK[category] for category in CATEGORIES]]
+    return dict(zip(RANK, times, strict=True))

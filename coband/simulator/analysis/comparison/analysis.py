@@ -14,14 +14,15 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from coband.simulator.analysis.comparison import differences as differences_
+from coband.simulator.analysis.comparison.data import Contender, ReportError, RunComparison, name_of
+from coband.simulator.analysis.comparison.differences import Difference, Ranking
+from coband.simulator.analysis.comparison.flows import Flow, flows
 from coband.simulator.analysis.frames import STORED
-from coband.simulator.analysis.report import comparison as comparisons
-from coband.simulator.analysis.report import rounds as rounds_
-from coband.simulator.analysis.report import times
-from coband.simulator.analysis.report.comparison import Difference, Ranking
-from coband.simulator.analysis.report.data import Contender, Events, ReportError, RunComparison, name_of, read
-from coband.simulator.analysis.report.rounds import Round, Waits
-from coband.simulator.analysis.report.times import Flow, flows
+from coband.simulator.analysis.traces import rounds as rounds_
+from coband.simulator.analysis.traces import times
+from coband.simulator.analysis.traces.columns import Events, read
+from coband.simulator.analysis.traces.rounds import Round, Waits
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.footing import footing
 from coband.simulator.experiments.runs.timeline import Snapshot, snapshots
@@ -279,11 +280,11 @@ class Analysis:
     @cached_property
     def differences(self) -> dict[str, list[Difference]]:
         """Key of a measure -> differences of all pairs."""
-        return {one.name: comparisons.differences(self.comparison, one) for one in self.measures}
+        return {one.name: differences_.differences(self.comparison, one) for one in self.measures}
 
     @cached_property
     def rankings(self) -> list[Ranking]:
-        return [comparisons.ranking(self.comparison, one, self.differences[one.name]) for one in self.measures]
+        return [differences_.ranking(self.comparison, one, self.differences[one.name]) for one in self.measures]
 
     @cached_property
     def at_times(self) -> list[Snapshot]:
@@ -301,7 +302,7 @@ class Analysis:
     def _shown(self) -> dict[str, list[Difference]]:
         if self.reference is None:
             return self.differences
-        return {key: comparisons.against(found, self.reference) for key, found in self.differences.items()}
+        return {key: differences_.against(found, self.reference) for key, found in self.differences.items()}
 
     @cached_property
     def flows(self) -> list[tuple[str, list[Flow]]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from coband.simulator.analysis.report.analysis import measures
-from coband.simulator.analysis.report.comparison import Difference
-from coband.simulator.analysis.report.data import Contender, RunComparison
+from coband.simulator.analysis.comparison.analysis import measures
+from coband.simulator.analysis.comparison.data import Contender, RunComparison
+from coband.simulator.analysis.comparison.differences import Difference
 from coband.simulator.experiments.statistics.estimates import LEVEL, mean
 from coband.simulator.experiments.store.store import StoredRun
 

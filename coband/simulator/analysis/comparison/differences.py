@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from coband.simulator.analysis.report.data import Contender, RunComparison
+from coband.simulator.analysis.comparison.data import Contender, RunComparison
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.footing import AT_THE_END, Footing, footing
 from coband.simulator.experiments.statistics import estimates as statistics

@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 import pandas as pd
 
+from coband.simulator.analysis.comparison import data
+from coband.simulator.analysis.comparison.analysis import Analysis
+from coband.simulator.analysis.comparison.data import ReportError
+from coband.simulator.analysis.comparison.differences import Difference, Ranking
 from coband.simulator.analysis.frames import ESTIMATE, STORED, frame
-from coband.simulator.analysis.report import data
-from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.comparison import Difference, Ranking
-from coband.simulator.analysis.report.data import ReportError
 from coband.simulator.experiments.store.store import StoredRun
 
 

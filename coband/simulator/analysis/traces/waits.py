@@ -1,0 +1,114 @@
+"""The longest waits of agents: for whom each of them waited, and what that one did meanwhile."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import nlargest
+
+from coband.simulator.analysis.traces import times
+from coband.simulator.analysis.traces.chains import AT_NODE, RETRANSMISSION, TRANSFER, Chains, Step, Wait, paired
+from coband.simulator.analysis.traces.columns import SERVER, Events, read
+from coband.simulator.analysis.traces.reading import address_name
+from coband.simulator.experiments.store.store import StoredJob
+
+DOING = OWN_TURNS, MESSAGES, AWAY, ELSE, ON_THE_WAY, REPEATED = (
+    "own turns",
+    "messages",
+    "away",
+    "else",
+    "on the way",
+    "repeated",
+)
+"""What the nodes on the causal chain did while an agent waited: took their own turns, handled messages, were away, did
+nothing of this (waited themselves, or had no turn yet); or a message was on its way, or lost and sent again."""
+ACTS = {times.COMPUTE: OWN_TURNS, times.HANDLING: MESSAGES, times.DOWN: AWAY, times.IDLE: ELSE}
+
+
+@dataclass(frozen=True)
+class LongWait:
+    """A wait of an agent.
+
+    Attributes:
+        start, end: simulated times; a wait that nothing ends lasts until the last event.
+        waited_for: the node with the most time on the causal chain, of messages their sender; None if nothing ended it.
+        doing: the time of each of :data:`DOING`; all 0 if nothing ended it.
+        wait: number of the event that began it.
+        resume: number of the event that ended it; None if nothing did.
+    """
+
+    label: str
+    replication: int
+    agent: str
+    start: float
+    end: float
+    waited_for: str | None
+    doing: Mapping[str, float]
+    wait: int
+    resume: int | None
+
+    @property
+    def time(self) -> float:
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Waits:
+    """The waits of some jobs.
+
+    Attributes:
+        longest: the longest ones, the longest first.
+        count: how many there are in all.
+        time: how long they are together.
+    """
+
+    longest: list[LongWait]
+    count: int
+    time: float
+
+
+def waits(jobs: Iterable[StoredJob], limit: int) -> Waits:
+    """The longest waits of jobs that have a trace.
+
+    Args:
+        limit: the largest number of waits that are described.
+    """
+    longest: list[LongWait] = []
+    count, total = 0, 0.0
+    for job in jobs:
+        events = read(job)
+        end = float(events["time"][-1]) if len(events) else 0.0
+        until = {wait: end if wait.resume is None else float(events["time"][wait.resume]) for wait in paired(events)}
+        count += len(until)
+        total += sum(until.values()) - sum(wait.start for wait in until)
+        chosen = nlargest(limit, until, key=lambda wait: until[wait] - wait.start)
+        longest += _described(job, events, {wait: until[wait] for wait in chosen})
+    return Waits(nlargest(limit, longest, key=lambda one: one.time), count, total)
+
+
+def _described(job: StoredJob, events: Events, until: Mapping[Wait, float]) -> list[LongWait]:
+    chains = Chains(events)
+    acts = times.acts_of(events, max(until.values(), default=0.0))
+    found = []
+    for wait, end in until.items():
+        steps = [] if wait.resume is None else list(chains.blocked(wait.resume, wait.start))
+        doing, nodes = dict.fromkeys(DOING, 0.0), defaultdict[int, float](float)
+        for step in steps:
+            for what, time in _of_step(step, acts.get(step.node, [])).items():
+                doing[what] += time
+                nodes[step.node] += time
+        most = max(nodes, key=lambda node: nodes[node], default=None)
+        whom = None if most is None else address_name(most)
+        who = address_name(wait.agent) or ""
+        found.append(LongWait(job.label, job.replication, who, wait.start, end, whom, doing, wait.wait, wait.resume))
+    return found
+
+
+def _of_step(step: Step, acts: Iterable[times.Span]) -> dict[str, float]:
+    """What was done in a step of a chain -> for how long."""
+    if step.what in (TRANSFER, RETRANSMISSION):
+        return {ON_THE_WAY if step.what == TRANSFER else REPEATED: step.end - step.start}
+    rest = times.HANDLING if step.node == SERVER and step.what == AT_NODE else times.IDLE
+    shares = times.shares([*acts, times.Span(step.start, step.end, rest)], step.start, step.end)
+    return {what: shares[act] for act, what in ACTS.items()}
