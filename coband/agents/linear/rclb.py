@@ -18,8 +18,7 @@ By Hoeffding's inequality
 
     Phi(t_l) <= 1/2 + (liars/2 + sqrt(ln(1/delta_l) / (2 N))) / (1 - liars),
 
-so that the threshold grows with the share of Byzantine agents and shrinks with the number of agents, as the abstract's
-regret does.
+so that the threshold grows with the share of Byzantine agents and shrinks with N, as the abstract's regret does.
 A silent agent counts as one of the floor(liars N); the others go on without it (ours).
 With C = 4 an agent alone would err by 2^(-l) at most, in each arm and phase with probability 1 - 2 delta_l.
 """

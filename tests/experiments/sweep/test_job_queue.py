@@ -96,9 +96,7 @@ def test_python_says_where_a_sweep_ran(tmp_path: Path) -> None:
     sweep = coband.sweep(scenario, cluster="jobqueue-local", cluster_options=options, out=tmp_path / "sweep")
     shown = "jobqueue-local (cores=1, memory=1GB, host=127.0.0.1, dashboard_address=:0)"
     assert (sweep.manifest["cluster"], sweep.status, len(sweep.results)) == (shown, "finished", 1)
-    with pytest.raises(
-        coband.RunError, match=r"^cluster_options='coers' is not an option of jobqueue-local; did you mean"
-    ):
+    with pytest.raises(coband.RunError, match=r"^cluster_options='coers' is not an option of jobqueue-local; did"):
         coband.sweep(scenario, cluster="jobqueue-local", cluster_options={"coers": 1}, out=tmp_path / "other")
     with pytest.raises(coband.RunError, match="cluster_options= goes with cluster="):
         coband.sweep(scenario, cluster_options={"cores": 1}, out=tmp_path / "other")

@@ -20,9 +20,8 @@ class EncodingConfig(Config):
     """How real numbers are written on the wire."""
 
     default: AnyEncoding = PLAIN
-    """Encoding of all real numbers in a payload that declare what they are; float64: exact. Indices, counts and flags
-    are always exact; sign, top, delta and error_feedback are for sums and models, and leave points and rewards
-    exact."""
+    """Encoding of real numbers in a payload that declare what they are; float64: exact. Indices, counts and flags are
+    always exact; sign, top, delta and error_feedback are for sums and models, and leave points and rewards exact."""
     kinds: Mapping[str, Mapping[str, AnyEncoding]] = {}
     """Class or kind of a message -> a field, or what it holds -> its encoding, such as
     {Upload: {gram: float32, moment: {kind: stochastic, bits: 8}}}."""
