@@ -103,7 +103,7 @@ def main(task: str, file: str, *names: str) -> int:
     """Keep or compare."""
     path = Path(file)
     if task not in ("keep", "compare", "exact"):
-        raise SystemExit(f"{task!r} is no task; write keep, compare or exact")
+        raise SystemExit(f"{task!r} is not a task; write keep, compare or exact")
     if task == "keep":
         path.write_text(json.dumps({name: found(name) for name in names or NAMES}, indent=0), encoding="utf-8")
         return 0

@@ -121,7 +121,7 @@ def test_mistakes_are_one_message(
     [
         ("coband.simulator.cli.validate", "please report it with the lines above"),
         ("click.core", "please report it with the lines above"),
-        ("plug_in", "this is no defect of coband's own code: <string>:1: ZeroDivisionError: division by zero"),
+        ("plug_in", "this is not a defect of coband's own code: <string>:1: ZeroDivisionError: division by zero"),
     ],
 )
 def test_a_defect_is_a_traceback_and_a_status_of_its_own(

@@ -163,7 +163,7 @@ def test_the_source_distribution_holds_tests_scenarios_and_documentation(unpacke
 
 @pytest.fixture(scope="module")
 def clone(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone on a file system without symbolic links; where this is no checkout, the source distribution."""
+    """A clone on a file system without symbolic links; where this is not a checkout, the source distribution."""
     place = tmp_path_factory.mktemp("clone") / "coband"
     if not (ROOT / ".git").exists():
         return unpacked

@@ -244,7 +244,7 @@ class Subject:
         return fault.end + (GRACE if fault.down is None else 2 * GRACE)
 
     def share(self, fault: Fault) -> float:
-        """Of the messages of the undisturbed run so many have to be sent, and one at least.
+        """Return which share of the undisturbed run's messages has to be sent, and one at least.
 
         Where an agent is missed to the end the others may be slow; rounds of batches are not: they are all or none.
         """

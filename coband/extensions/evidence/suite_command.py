@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OUT = Path("runs/suite")
 FEW = 5
-"""Of so few algorithms it is said where they do not fit."""
+"""For so few algorithms the output says where they do not fit."""
 SUITE = click.option("--suite", "name", metavar="NAME", default="core-1", show_default=True, help="Which suite.")
 ALONE = click.option("--alone", is_flag=True, help="Without the results of the algorithms that come with coband.")
 RESULTS = click.argument("files", metavar="[FILE]...", nargs=-1, type=options.Place(path_type=Path))

@@ -2,7 +2,7 @@
 
 Nodes, hosts, schedule, links and ledger are those of the simulator. What is different is what drives them: instead of
 one queue of events there is one for each process, run by the clock on the wall, and what leaves a link is written to a
-socket. Here alone are sockets, and clocks that decide anything.
+socket. Only here are sockets, and clocks that decide anything.
 
 * ``machine``: the nodes of one process and all that is around them, up to the socket; a function of what it is given.
   Its ``Pump`` gives it what its clock and its sessions bring;

@@ -52,7 +52,7 @@ def unpack(raw: bytes, extension: Extension = no_extension) -> Any:
         extension: makes what is not in msgpack itself: of its code and bytes.
 
     Raises:
-        WireError: the bytes are no such value.
+        WireError: the bytes are not such a value.
     """
     try:
         if len(raw) > SMALL:
@@ -187,7 +187,7 @@ class Codec:
         """A message of bytes; ``source``: its sender.
 
         Raises:
-            WireError: it is no message of this algorithm, or a field is not what its class declares.
+            WireError: it is not a message of this algorithm, or a field is not what its class declares.
         """
         value = unpack(raw, self.extension)
         if not isinstance(value, tuple) or len(value) < 2:
@@ -271,7 +271,7 @@ def _number(value: Any) -> str | None:
 
 def _sum_of_squares(value: Any) -> str | None:
     if not isinstance(value, gram.Gram):
-        return "is no sum of squares"
+        return "is not a sum of squares"
     base = _base_part(value)
     finite = np.isfinite(value.rows).all() and (base is None or np.isfinite(base).all())
     return None if finite else "has entries that are not finite"
@@ -311,7 +311,7 @@ def _array_of(kind: type[np.generic], where: str) -> Check:
 
     def check(value: Any) -> str | None:
         if not isinstance(value, np.ndarray) or value.dtype != dtype:
-            return f"is no array of {dtype.name}"
+            return f"is not an array of {dtype.name}"
         return None if dtype.kind != "f" or np.isfinite(value).all() else "has entries that are not finite"
 
     return check

@@ -105,7 +105,7 @@ class Reader:
         """(number, frame) of a body; the number is 0 outside of sessions.
 
         Raises:
-            WireError: it is no such frame; the text says why.
+            WireError: it is not such a frame; the text says why.
         """
         value = unpack(raw)
         if not isinstance(value, tuple) or not value:

@@ -31,7 +31,7 @@ async def admit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, toke
     """The hub's side.
 
     Raises:
-        WireError: this is no station, or one that has another token.
+        WireError: this is not a station, or one that has another token.
         asyncio.IncompleteReadError: the connection has ended.
     """
     ours, theirs = await _numbers(reader, writer)
@@ -45,7 +45,7 @@ async def enter(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, toke
     """The station's side.
 
     Raises:
-        WireError: this is no hub, or one that has another token.
+        WireError: this is not a hub, or one that has another token.
         asyncio.IncompleteReadError: the connection has ended.
     """
     ours, theirs = await _numbers(reader, writer)

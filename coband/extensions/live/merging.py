@@ -282,7 +282,7 @@ class Sends:
 def _lose_on_the_way(
     merged: MergedTrace, parts: Sequence[Part], audit: invariants.Audit, gone: Sequence[Address]
 ) -> None:
-    """Copies to and from agents whose process was lost, and of which nobody has recorded an end, are lost."""
+    """Copies to and from agents whose process was lost are lost, unless somebody has recorded their end."""
     sends, names = Sends(), {part.rows[0][0] // NUMBERS: part.report.names for part in parts if part.rows}
     sends.note(parts)
     for row, receiver in sends.on_the_way(gone):

@@ -22,7 +22,7 @@ from coband.extensions.live.codec import DTYPES, LARGEST_RANK, Codec, WireError,
 
 NOTHING, UNARY = "n", "u"
 EXACT_BITS = 64
-"""Of a number that is sent as it is."""
+"""Bits of a number that is sent as it is."""
 GRAMS: dict[str, type[gram.Gram]] = {"G": gram.Gram, "D": gram.Downdate}
 ARRAYS = {kind + order for kind in DTYPES for order in "CF"}
 LARGEST = 1 << 24

@@ -204,7 +204,7 @@ def _stored(given: Given | Run) -> Repeated | None:
 
 
 def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:
-    """The command line that does the same; of a scenario that is no file, with the copy in the run's directory."""
+    """The command line that does the same; of a scenario that is not a file, with the copy in the run's directory."""
     file = asked.source if isinstance(asked.source, Path) else place.path / SCENARIO
     return ["coband", name, str(file), *(word for setting in asked.settings for word in ("--set", setting))]
 

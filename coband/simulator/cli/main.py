@@ -24,7 +24,7 @@ from coband.simulator.terminal import output
 
 BAD_INPUT, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of the system that are no defect of coband: a full disk, a quota, a limit on the size of files, a bad disk."""
+"""Errors of the system, not defects of coband: a full disk, a quota, a limit on the size of files, a bad disk."""
 YOUNG_OBJECTS = 100_000
 """So many new objects are made before the garbage collector looks at them; imports make many, and no garbage."""
 
@@ -173,7 +173,7 @@ def _explain(error: BaseException) -> int:
         return _complain(f"out of memory{reason}; what is finished is kept", BAD_INPUT)
     traceback.print_exception(error)
     if said:
-        return _complain(f"this is no defect of coband's own code: {said}", DEFECT)
+        return _complain(f"this is not a defect of coband's own code: {said}", DEFECT)
     return _complain("this is a defect of coband, not of your input; please report it with the lines above", DEFECT)
 
 

@@ -283,7 +283,7 @@ class ByKind:
             members = {**(lasting := one.lasting()), **members, **lasting}
         if not members and self._default is None:
             raise PluginError(
-                "coband's own entry points are missing; install it anew, in its checkout: pip install -e ."
+                "coband's own entry points are missing; install it again, in its checkout: pip install -e ."
             )
         choices = {kind: handler.generate_schema(member) for kind, member in members.items()}
         if self._default is not None:
@@ -292,7 +292,7 @@ class ByKind:
         def kind_in(value: object) -> str | None:
             """The name of the choice that reads a value."""
             if not isinstance(value, dict) and not hasattr(value, "kind") and not self._is_default(value):
-                return _LATER  # which reads words, and says that it is no mapping
+                return _LATER  # which reads words, and says that it is not a mapping
             if any(one.accepts(type(value)) and type(value) not in one.lasting().values() for one in self._lists):
                 return _LATER
             kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)

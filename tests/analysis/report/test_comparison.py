@@ -187,7 +187,7 @@ def test_more_can_be_better() -> None:
 
 
 def test_after_an_early_stop_the_confidence_sequence_decides() -> None:
-    """A t interval that just excludes 0 is no verdict where one could have looked at every replication."""
+    """A t interval that just excludes 0 is not a verdict where one could have looked at every replication."""
     close = {"a": [1.0, 1.2, 0.9, 1.1, 1.0], "b": [1.2, 1.3, 1.1, 1.15, 1.4]}
     (planned,) = comparisons.differences(compared(**close), REGRET)
     (early,) = comparisons.differences(compared(({"until": {"on": "regret"}},), **close), REGRET)

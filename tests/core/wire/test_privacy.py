@@ -333,7 +333,7 @@ def test_epsilon_or_sigma_is_given(given: dict[str, float]) -> None:
 
 
 def begun(made: Run) -> dict[tuple[str, str], list[tuple[float, int]]]:
-    """When which node sent what is no answer to a message, by kind and direction."""
+    """When which node sent what is not an answer to a message, by kind and direction."""
     found = defaultdict(list)
     for row in made.events(tr.SEND):
         cause = made.rows[row.cause]

@@ -89,7 +89,7 @@ SAID_WRONGLY: dict[str, tuple[Algorithm, str]] = {
     ),
     "no formula": (
         replace(ALGORITHM, messages=(replace(UP, size="42 kangaroos"), DOWN, *OTHERS)),
-        "'42 kangaroos' is no formula",
+        "'42 kangaroos' is not a formula",
     ),
     "unknown quantity": (
         replace(ALGORITHM, messages=(replace(UP, size="kangaroos"), DOWN, *OTHERS)),

@@ -186,7 +186,7 @@ def test_whole_numbers_in_a_unary_code(levels: list[int]) -> None:
     text = "".join("1" * abs(m) + "0" + (str(int(m < 0)) if m else "") for m in levels)
     assert msgpack.unpackb(raw)[-1] == int(text.ljust(-len(text) % 8 + len(text), "0"), 2).to_bytes(ceil(len(text) / 8))
     damaged = [*HEADERS], [[False, ["u", [3, len(text) + 8]]]], None, msgpack.unpackb(raw)[-1] + b"\0"
-    with pytest.raises(WireError, match="that are no unary code of 3 numbers"):
+    with pytest.raises(WireError, match="that are not a unary code of 3 numbers"):
         codec.decode(msgpack.packb(["Levels", *damaged]), 0)
 
 
@@ -203,7 +203,7 @@ W8 = [False, ["fC", [2, 2]]]
         (PACKED, [HEADERS, [[False, ["i", []]], W8], None, bytes(24)], "24 bytes, where codes of"),
         (PACKED, [HEADERS, [[False, ["i", []]]], None, b""], "with other payload fields"),
         (PACKED, [HEADERS[:-1], [[False, ["i", []]], W8], None, bytes(25)], "with other header fields"),
-        (PACKED, [HEADERS, [[False, ["i", []]], [True]], None, b"\0"], r"Told.W is no array"),
+        (PACKED, [HEADERS, [[False, ["i", []]], [True]], None, b"\0"], r"Told.W is not an array"),
         (PACKED, [HEADERS, [[False], W8], None, b""], "of unknown form"),
         (PACKED, [HEADERS, [[False, ["i", [2]]], W8], None, b""], "a value of unknown form"),
         (PACKED, [HEADERS, [[False, ["i", []]], [False, ["fC", [1 << 20, 1 << 20]]]], None, b""], "of unknown form"),

@@ -150,8 +150,9 @@ class Claim(Strict):
             own = tuple(f"algorithms.{term.label}." for term in self.terms())
             for key in (key for one in self.spaces().values() for key in one.set if not key.startswith(own)):
                 raise ValueError(
-                    f"quantifier: {self.quantifier} chooses for each label by itself, and {key} is no key of a label "
-                    "of the conditions (algorithms.LABEL.key); with quantifier: any or all, it takes its values for all"
+                    f"quantifier: {self.quantifier} chooses for each label by itself, and {key} is not a key of a "
+                    "label of the conditions (algorithms.LABEL.key); with quantifier: any or all, its values are for "
+                    "all"
                 )
         return self
 
@@ -232,7 +233,7 @@ class Panel(Strict):
         if self.against in AXES and self.of not in HEIGHTS:
             raise ValueError(f"of(={self.of}) must be one of {', '.join(HEIGHTS)} against {self.against}")
         if unknown := self.published.keys() - set(map(str, self.labels)):
-            raise ValueError(f"published names {', '.join(sorted(unknown))}, which are no lines of the panel")
+            raise ValueError(f"published names {', '.join(sorted(unknown))}, which are not lines of the panel")
         return self
 
 

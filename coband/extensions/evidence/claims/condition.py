@@ -18,7 +18,7 @@ from coband.extensions.evidence.claims.samples import PER_AGENT, Sample, SampleE
 from coband.extensions.evidence.e_values import UNKNOWN, Evidence, Requirement, Test, fieller, together
 
 DIGITS = 9
-"""Of a number that is no integer in a results file."""
+"""Digits of a number that is not an integer in a results file."""
 MARGIN = 0.05
 """A difference by a smaller share of the second mean makes no practical difference, unless a claim says otherwise."""
 

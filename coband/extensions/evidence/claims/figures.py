@@ -31,7 +31,7 @@ LEGEND_LINE = 0.22
 PANEL = (3.6, 2.7)
 """Inches, without the legend."""
 PIXELS = 96
-"""Of an inch."""
+"""Pixels of an inch."""
 AXIS_TITLES = {
     "turns": "turns",
     "turns_per_agent": "turns per agent",

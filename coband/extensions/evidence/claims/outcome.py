@@ -20,7 +20,7 @@ LEVEL = 0.05
 SAME_SHARE = 0.25
 """The weight of "there is a practical difference" beside the sign of a difference, where both are false."""
 DIGITS = 16
-"""Of a fingerprint that results files keep."""
+"""Digits of a fingerprint that results files keep."""
 
 
 @dataclass(frozen=True)

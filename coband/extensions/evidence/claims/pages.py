@@ -255,13 +255,30 @@ def _paper(
         lines += [f"## {figure['title']}", "", *map("![{}]({})".format, titles, files), ""]
         lines += [f"Drawn as {figure['where']}: means over {n} replications, 95 % Student intervals.", ""]
         lines += _published(figure, paper)
+    notes = _notes(claims)
+    if notes:
+        lines += ["## Notes", "", "What several claims leave open, or have different from the paper:", ""]
+        lines += [*(f"{number}. {note}" for note, number in notes.items()), ""]
     for one in claims:
-        lines += _claim(one, outcomes.get(one.key), found.get(one.key, "not run"))
+        lines += _claim(one, outcomes.get(one.key), found.get(one.key, "not run"), notes)
         lines += _others(one, claims, found)
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict) -> list[str]:
+def _notes(claims: Sequence[PlacedClaim]) -> dict[str, int]:
+    """Number the long remarks that several claims have in common."""
+    remarks = (settings for one in claims for settings in (one.claim.open, one.claim.ours))
+    counts = Counter(note for settings in remarks for note in _said(settings) if len(note.split()) > 8)
+    return {note: number for number, note in enumerate((one for one in counts if counts[one] > 1), start=1)}
+
+
+def _said(settings: Mapping[str, str | OpenSpace]) -> Iterator[str]:
+    for key, value in settings.items():
+        told = value if isinstance(value, str) else f"{', '.join(map(str, value.values))} are tried ({value.why})"
+        yield f"{key}: {told}"
+
+
+def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict, notes: Mapping[str, int]) -> list[str]:
     claim = placed.claim
     lines = [f"({_anchor(placed)})=", f"## {MARKS[verdict]} {claim.title}", ""]
     who = {"paper": "", "public code": "; claimed by the public code", "coband": "; claimed by coband"}[claim.source]
@@ -269,17 +286,15 @@ def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict) -> li
     lines += [f"**{words}** · {claim.where}{who} · `coband reproduce {placed.key}`", "", claim.statement.strip(), ""]
     for setting, part in ({} if outcome is None else outcome.parts()).items():
         lines += [f"At {setting}:", ""] if setting else []
-        lines += ["| condition | estimate | 95 % interval | effect size | replications |", "|---|---|---|---|---|"]
-        lines += [*map(_finding, part), ""]
+        before, after = _common([one.text for one in part])
+        head = _cell(" … ".join(filter(None, (before.removesuffix(": "), after.strip())))) or "condition"
+        lines += [f"| {head} | estimate | 95 % interval | effect size | replications |", "|---|---|---|---|---|"]
+        lines += [*(_finding(one, before, after) for one in part), ""]
         lines += [first(part), ""] if part[0].before and part[0].rows else []
     if outcome is not None and is_of_other_settings(outcome, placed):
         lines += ["*Of other settings:* the claim or its scenario has changed since; the command tries it again.", ""]
-    lines += list(_remarks(claim, outcome, verdict))
+    lines += list(_remarks(claim, outcome, verdict, notes))
     return lines
-
-
-def _open(value: str | OpenSpace) -> str:
-    return value if isinstance(value, str) else f"{', '.join(map(str, value.values))} are tried ({value.why})"
 
 
 def _published(figure: Mapping[str, Any], paper: Paper) -> list[str]:
@@ -316,17 +331,32 @@ def _others(placed: PlacedClaim, known: Sequence[PlacedClaim], found: Mapping[st
         yield ""
 
 
-def _finding(one: Finding) -> str:
+def _common(texts: Sequence[str]) -> tuple[str, str]:
+    """Return what several conditions all begin with, up to a colon, and end with, from a share of a curve on."""
+    before = "".join(texts[0].partition(": ")[:2])
+    after = re.search(r" from [\d.]+ % to .*$|$", texts[0])[0]  # type: ignore[index]
+    alike = len(texts) > 1
+    return (
+        before if alike and before.endswith(": ") and all(one.startswith(before) for one in texts) else "",
+        after if alike and all(one.endswith(after) for one in texts) else "",
+    )
+
+
+def _finding(one: Finding, before: str, after: str) -> str:
     interval = numerals.bounds(one.interval)
     estimate = "-" if one.estimate is None else numerals.like(one.estimate, one.interval)
     effect = "-" if one.effect is None else f"{one.effect:.2g}"
-    return f"| {_cell(one.text)} | {estimate} | {interval} | {effect} | {one.count} |"
+    text = re.sub(r" (\([^()]+\))(?=.* \1$)", "", _cell(one.text.removeprefix(before).removesuffix(after)))
+    return f"| {text} | {estimate} | {interval} | {effect} | {one.count} |"
 
 
-def _remarks(claim: Claim, outcome: Outcome | None, verdict: Verdict) -> Iterator[str]:
+def _remarks(claim: Claim, outcome: Outcome | None, verdict: Verdict, notes: Mapping[str, int]) -> Iterator[str]:
     for title, settings in (("Open in the paper", claim.open), ("Different here", claim.ours)):
         if settings:
-            yield f"*{title}:* {'; '.join(f'{key}: {_open(value)}' for key, value in settings.items())}."
+            said = (
+                f"{note.partition(':')[0]} (note {notes[note]})" if note in notes else note for note in _said(settings)
+            )
+            yield f"*{title}:* {'; '.join(said)}."
             yield ""
     unknown = claim.not_run or "no replication of its present settings is on file yet"
     reason = unknown if outcome is None or not (outcome.reason or outcome.replications) else outcome.reason

@@ -25,7 +25,7 @@ Point = tuple[float, float, dict[str, Setting]]
 Blend = list[tuple[float, dict[str, Setting]]]
 """Settings with their weights."""
 WEIGHT_DIGITS = 6
-"""Of a weight."""
+"""Digits of a weight."""
 
 
 def frontier(points: Sequence[Point]) -> list[Point]:
@@ -236,7 +236,7 @@ class Trial:
         return True
 
     def fingerprints(self) -> Prints:
-        """Of all its jobs."""
+        """Return the fingerprints of all its jobs."""
         found: Prints = {}
         for progress, number, start in self._variants():
             samples, label = progress.found(number), progress.study.sweep.variants[number].label
@@ -288,8 +288,8 @@ def _once(values: Iterable[tuple[StudyProgress, int, float]]) -> float:
 def goes_on(part: Sequence[Finding]) -> bool:
     """Whether replications of a results file count, of a claim at one setting: those with numbers, or much evidence.
 
-    Evidence alone is a factor of that of later replications, which have to find the spread of their numbers again;
-    little of it is not worth that, and the claim starts again.
+    Evidence without numbers is a factor of that of later replications, which have to find the spread of their numbers
+    again; little of it is not worth that, and the claim starts again.
     """
     if not all(one.count for one in part) or len({bool(one.rows) for one in part}) != 1:
         return False

@@ -35,7 +35,7 @@ from coband.extending import (
 from coband.extensions.evidence.suite.suites import CHECKED, REFERENCES, Settings, Size, Suite, World, is_own, point_of
 
 MEASURED = ("bits", "scalars", "simulated_time")
-"""What is kept of every test, beside the metric that is compared."""
+"""What is kept of every test in addition to the metric that is compared."""
 HONEST = "honest_regret_per_agent"
 """Compared instead of everybody's regret where some are not honest."""
 JOBS = "jobs"

@@ -62,7 +62,7 @@ class World(_Part):
 
     Attributes:
         given: values that every algorithm with a parameter of that name is given.
-        tuned: ranges of parameters that are tuned, beside those that an algorithm declares (`Algorithm.search`).
+        tuned: ranges of parameters that are tuned in addition to those that an algorithm declares (`Algorithm.search`).
         alone, central: the references, without their labels.
         metric: what is compared, the lower the better.
         error: a metric that is 1 where a replication gave a wrong answer, and the largest share of them.

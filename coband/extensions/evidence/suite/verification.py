@@ -148,7 +148,7 @@ def verify(
 ) -> list[Checked]:
     """Run so many results again, drawn at random: half are of tests, half are settings of tuning.
 
-    Of a test, these are its replications, or that it broke off, which nobody writes to have no score where it is bad.
+    For a test, these are its replications, or that it broke off, which nobody writes to have no score where it is bad.
 
     Args:
         place: an empty directory for them.

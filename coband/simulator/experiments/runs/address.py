@@ -1,6 +1,6 @@
 """The address of a job: a digest of everything that determines its result, so that it never runs twice.
 
-The code of others counts too. Of a plugin, that is all files of its distribution; of a script or a module that no
+The code of others counts too. For a plugin, that is all files of its distribution; for a script or a module that no
 distribution has installed, all files in its folder, whoever reads them, and those of what they import.
 """
 

@@ -66,7 +66,7 @@ def interrupts_held(first: bool) -> Iterator[None]:
 
     Args:
         first: whether a pool is made. Its resource tracker is then started, or woken to see whether it lives; doing so
-            for each job takes a tenth of what a job costs beside its own work.
+            for each job takes a tenth of what a job costs in addition to its own work.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

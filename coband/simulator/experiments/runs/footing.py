@@ -147,7 +147,7 @@ def fewer(share: float, first: Mapping[int, float], second: Mapping[int, float])
 def choosable(key: str, sides: Mapping[int, Side], stops: Callable[[], bool]) -> dict[int, dict[int, float]]:
     """Number of a candidate -> what it is chosen by, in each replication.
 
-    Those that have waited are left out, and those of which nothing has finished; also, where numbers of whole runs are
+    Those that have waited are left out, and those without a finished job; also, where numbers of whole runs are
     compared for want of a curve, those that make fewer pulls than others.
     """
     late = waiting(list(sides.values()), stops)

@@ -103,7 +103,7 @@ def built(job: Job, scenario: Scenario, sink: Sink | None = None, on_pull: OnPul
 
 
 def engine_of(scenario: Scenario, entry: ScenarioEntry, level: Level | None = None, sink: Sink | None = None) -> Engine:
-    """The engine of one algorithm on a scenario's first replication, of which nobody keeps anything."""
+    """Make the engine of one algorithm on a scenario's first replication; nobody keeps its results."""
     streams = Streams(scenario.seed)
     graph, world = graph_and_world(scenario, streams)
     of = entry.algorithm, entry.config, world, streams
@@ -134,7 +134,7 @@ def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None,
 
 
 def as_declared(problem: Problem, world: World) -> World:
-    """Return the world of a problem, that of a plugin after a look at it.
+    """Return the world of a problem; worlds from plugins are validated first.
 
     Raises:
         BrokenOff: it is not a world, or its arms are not an (n, d) array.

@@ -287,7 +287,7 @@ class Tally:
         entries: labels of its algorithms.
 
     Attributes:
-        foreseen: entry -> how many jobs it will have beside those that are planned.
+        foreseen: entry -> how many jobs it will have in addition to those that are planned.
         choices: what tuning has found.
         chosen: numbers of the variants that were chosen to be reported.
         series: gives the curves of a finished task; None where nobody keeps them.

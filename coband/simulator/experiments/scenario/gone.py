@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "export": "read coband.load(RUN).results and .series, and log them with the tracker's own calls",
     "figures": "run a paper's scenario (`coband sweep duets/h1 --out DIR`), and draw it (`coband report DIR`)",
     "fit": "give measured delays as {kind: empirical, file: ...}, or fit a family with scipy.stats, as "
-    "docs/howto/stragglers.md does",
+    "docs/howto/faults.md does",
     "live-agent": "it is called `coband live agent`",
     "schema": "`coband validate --schema` prints it",
     "suite page": "`coband suite rank FILE...` prints scores and places, and with --json everything else",

@@ -18,7 +18,7 @@ from coband.simulator.arrays import FloatArray
 SCALES = (0.25, 1.0, 4.0, 16.0)
 """Standard deviations of the effects (mean over standard deviation) that are mixed with equal weights."""
 LARGEST = 700.0
-"""Of a logarithm: that of the largest double is 709."""
+"""Largest logarithm: that of the largest double is 709."""
 
 
 def t_process(t: FloatArray | float, n: FloatArray | int) -> FloatArray:

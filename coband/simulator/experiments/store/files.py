@@ -24,7 +24,7 @@ JOBS, DONE, STATUS, LOCK = "jobs", "done", "status.json", "lock"
 OWNER = "lock.owner"
 """Who holds the lock, in words; the locked file itself cannot be read by others on Windows."""
 VERSION = 3
-"""Of the tables in stores."""
+"""Version of the tables in stores."""
 LONGEST = 480
 """Bytes of the longest path of a run directory: SQLite takes 512, with its own endings for journals."""
 

@@ -56,7 +56,7 @@ _KNOWN: WeakKeyDictionary[StoredRun, dict[str, StoredVariant]] = WeakKeyDictiona
 
 
 def variants(run: StoredRun) -> dict[str, StoredVariant]:
-    """Label -> variant in the order of the sweep; empty for a run that is no sweep."""
+    """Label -> variant in the order of the sweep; empty for a run that is not a sweep."""
     if run not in _KNOWN:
         _KNOWN[run] = _read(run)
     return _KNOWN[run]

@@ -267,7 +267,7 @@ def _tuned_axes(root: MappingNode, grid: Grid, tuning: Tuning | None) -> set[int
         if path not in known:
             item = descend(section, "over", index) or section
             near = did_you_mean(path, list(known))
-            message = f"{quoted(path)} is no key of the grid{near or ';'} keys: {', '.join(known)}"
+            message = f"{quoted(path)} is not a key of the grid{near or ';'} keys: {', '.join(known)}"
             problems.append(item.mark.problem(("tuning", "over", index), message))
     if problems:
         raise ScenarioError(problems)

@@ -387,7 +387,7 @@ def test_a_quantifier_and_open_values_go_together(tmp_path: Path, text: str) -> 
 @pytest.mark.parametrize("key", ["schedule.turns", "algorithms.Oen.lam"])
 def test_what_no_label_is_tuned_by_is_refused(tmp_path: Path, key: str) -> None:
     text = f"{SPACE.replace('schedule.turns', key)}quantifier: tuned\n"
-    with pytest.raises(ScenarioError, match=f"chooses for each label by itself, and {key} is no key of a label"):
+    with pytest.raises(ScenarioError, match=f"chooses for each label by itself, and {key} is not a key of a label"):
         placed(tmp_path, CLAIM.replace("conditions:", f"{text}conditions:") + TRUE)
 
 
