@@ -48,6 +48,7 @@ def test_the_panels_show_the_devices_of_the_run(tmp_path: Path) -> None:
     np.testing.assert_allclose(hours["mean"], devices.hours)
     for name in ("devices", "availability", "fates"):
         getattr(coband.load(tmp_path / "run").plot, name)()
+    assert "median" in coband.load(tmp_path / "run").report(out=tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_what_became_of_devices_is_known_without_batteries_too(tmp_path: Path) -> None:
