@@ -38,7 +38,7 @@ class Term(Strict):
 
     @property
     def faced(self) -> tuple[str | None, frozenset[tuple[str, str | int | float]]]:
-        """The environment: its study, with the values of those keys that are no choice of an algorithm."""
+        """The environment: its study, with the values of those keys that no algorithm chooses."""
         return self.study, frozenset(
             (key, value) for key, value in self.at.items() if not key.startswith("algorithms.")
         )

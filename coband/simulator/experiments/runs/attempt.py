@@ -266,7 +266,7 @@ def perform(
 
 
 def _packed(job: Job, scenario: Scenario, on_pull: OnPull | None, run: Runner | None) -> Outcome:
-    """Run a job of which nothing is kept but its results."""
+    """Run a job, and keep nothing but its results."""
     tables: dict[str, Rows] = {}
 
     def keep(result: RunResult) -> None:
