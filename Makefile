@@ -15,7 +15,7 @@ types:
 	$(PYTHON) -m mypy
 
 test:
-	$(PYTHON) -m pytest -q -n 2
+	$(PYTHON) -m pytest -q -n 3
 
 slow:
 	$(PYTHON) -m pytest -q -m slow

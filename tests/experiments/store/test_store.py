@@ -88,7 +88,10 @@ def test_events_can_be_chosen(run: store.StoredRun) -> None:
         ({"replication": 5}, "there is no replication 5 in this run; there is 0, 1"),
         ({"replication": -1}, "there is no replication -1 in this run; there is 0, 1"),
         ({"where": store.Filter(event="sent")}, "there is no event 'sent' in this run; there is send"),
-        ({"where": store.Filter(event="send,deliver")}, "no event of this run; ask for send and deliver one at"),
+        (
+            {"where": store.Filter(event="send,deliver")},
+            "no event 'send,deliver'; ask for send and deliver one at",
+        ),
         ({"where": store.Filter(kind="sum")}, "there is no kind 'sum' in this run; there is sums"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coband.simulator.arrays import IntArray
-from coband.simulator.experiments.store.store import StoredJob
+from coband.simulator.experiments.store.store import StoredJob, StoreError
 
 SERVER, NONE = -1, -1
 EVENT_COLUMNS = {
@@ -59,10 +59,17 @@ class Events:
 
 
 def read_events(job: StoredJob) -> Events:
-    """Read the stored events of a job; there are none if its trace was off."""
+    """Read the stored events of a job; there are none if its trace was off.
+
+    Raises:
+        StoreError: something that is not a number stands where one belongs.
+    """
     columns = ", ".join("ifnull(value, 0.0)" if name == "value" else name for name in EVENT_COLUMNS)
     rows = job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))
     words = job.part.execute("SELECT name FROM event_names ORDER BY code")
     names = job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))
-    packed = np.fromiter(rows, dtype=list(EVENT_COLUMNS.items()))
+    try:
+        packed = np.fromiter(rows, dtype=list(EVENT_COLUMNS.items()))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise StoreError(f"the events of {job.label}, replication {job.replication}, are damaged: {error}.") from error
     return Events(packed, tuple(row[0] for row in words), tuple(row[0] for row in names))

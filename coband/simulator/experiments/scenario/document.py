@@ -21,6 +21,7 @@ from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.footing import CURVES
 from coband.simulator.metrics import Metric
+from coband.simulator.plugins.kinds import describe_properties
 from coband.simulator.scenario_errors import quoted
 
 
@@ -228,6 +229,8 @@ def json_schema(registry: Registry, section: str | None = None) -> JsonSchemaVal
     model = create_model("Scenario", __base__=base, __doc__=Document.__doc__, **fields)
     schema = model.model_json_schema()
     defs = schema.get("$defs", {})
+    if section is not None:
+        describe_properties(Document, schema["properties"], {section: section})
     for part in defs.values():  # what names a kind must be there, as validation asks for it
         tags = [key for key in ("kind", "algorithm") if "const" in part.get("properties", {}).get(key, ())]
         if further := [key for key in tags if key not in part.get("required", ())]:

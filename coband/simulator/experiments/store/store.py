@@ -338,7 +338,7 @@ def _check_choice(what: str, given: object, known: Iterable[object]) -> None:
     if given is None or str(given) in names:
         return
     if listed := [name for name in str(given).split(",") if name in names]:
-        raise StoreError(f"{given!r} is not a {what} of this run; ask for {' and '.join(listed)} one at a time.")
+        raise StoreError(f"this run has no {what} {given!r}; ask for {' and '.join(listed)} one at a time.")
     near = difflib.get_close_matches(given, names, n=3) if isinstance(given, str) else []
     shown = near or (names if len(names) <= 10 else [*names[:9], "...", names[-1]])
     raise StoreError(f"there is no {what} {given!r} in this run; there is {', '.join(shown) or 'none at all'}.")

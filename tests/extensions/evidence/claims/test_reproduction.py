@@ -22,7 +22,7 @@ from coband.extensions.evidence.claims.samples import SampleError
 from coband.extensions.evidence.e_values import Evidence
 from coband.simulator.experiments.runs import driver
 from coband.simulator.experiments.runs.executor import InProcess
-from coband.simulator.experiments.sweep.directory import ResultCache
+from coband.simulator.experiments.store.recording import ResultCache
 from coband.simulator.scenario_errors import ScenarioError
 
 SCENARIO = """\
