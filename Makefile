@@ -15,7 +15,7 @@ types:
 	$(PYTHON) -m mypy
 
 test:
-	$(PYTHON) -m pytest -q -n 2
+	$(PYTHON) -m pytest -q -n 3
 
 slow:
 	$(PYTHON) -m pytest -q -m slow
@@ -29,7 +29,7 @@ mutants:
 COUNT ?= 10000
 MINUTES ?= inf
 hunt-long:
-	$(PYTHON) -m tests.analysis.hunt $(COUNT) --minutes $(MINUTES)
+	$(PYTHON) -m tests.extensions.conformance.hunt $(COUNT) --minutes $(MINUTES)
 
 bench:
 	$(PYTHON) -m benchmarks

@@ -88,8 +88,8 @@ def exact(turns: int) -> Measured:
 def long_log(name: str, turns: int) -> Measured:
     """A whole simulated run on one exact log of 100 agents against the same with a solve for all arms of every turn.
 
-    The solves cost T^3, all else T^2 or less, so the ratio grows with T: ``docs/decisions/0024-long-logs.md`` has what
-    was measured at the papers' size.
+    The solves cost T^3, all else T^2 or less, so the ratio grows with T: ``docs/decisions/0002-kernel-bandits.md`` has
+    what was measured at the papers' size.
     """
     fast, result = seconds(lambda: run(name, ONE_LOG, 100, turns), 1)
     with mock.patch.object(look_ahead, "FEWEST_ROWS", turns + 1):

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks import textbook
 from benchmarks.measuring import Cases, Measured, plan, seconds, simulated
-from coband.simulator.conformance.runs import run, world
+from coband.extensions.conformance.runs import run, world
 from coband.simulator.maths.exploration.design import differences, min_max_design, root
 from coband.simulator.problems.pure_exploration import PureExplorationProblem
 from tests.agents.test_pure_exploration import oracle_arms, samples_of

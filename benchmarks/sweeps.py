@@ -19,7 +19,7 @@ from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import Local
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.sweep.directory import SweepDirectory
+from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.sweep.study import load_study
 
 SCENARIO = """\
@@ -60,7 +60,7 @@ def sweep(jobs: int) -> float:
     with tempfile.TemporaryDirectory(prefix="coband-benchmark-") as folder:
         out, before, pool = Path(folder) / "out", cpu_seconds(), Local(1)
         out.mkdir()
-        drive(study(Path(folder), jobs // 4), SweepDirectory(out), workers=pool)
+        drive(study(Path(folder), jobs // 4), RunDirectory(out), workers=pool)
         pool.shutdown()
         return cpu_seconds() - before
 

@@ -16,14 +16,29 @@ from typing import Any
 __version__ = "0.1.0"
 
 
-def _homes() -> dict[str, str]:
-    """Public name -> the module that has it, as `__init__.pyi` tells type checkers."""
-    with open(os.path.join(os.path.dirname(__file__), "__init__.pyi"), encoding="utf-8") as stub:
-        imports = [node for node in ast.parse(stub.read()).body if isinstance(node, ast.ImportFrom)]
-    return {alias.name: str(node.module) for node in imports for alias in node.names}
+def homes(stub: str) -> dict[str, tuple[str, str]]:
+    """Return for each name that a stub file imports for others the module it is from, and its name there."""
+    with open(stub, encoding="utf-8") as file:
+        imports = [node for node in ast.parse(file.read()).body if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name: (str(node.module), alias.name) for node in imports for alias in node.names}
 
 
-_HOME_OF = _homes()
+def imported(module: str, name: str, home_of: dict[str, tuple[str, str]]) -> Any:
+    """Import a name that `homes` has found; it may be that of a module itself.
+
+    Raises:
+        AttributeError: ``module``, whose names these are, has no such name.
+    """
+    if name not in home_of:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    home, there = home_of[name]
+    try:
+        return getattr(importlib.import_module(home), there)
+    except AttributeError:
+        return importlib.import_module(f"{home}.{there}")
+
+
+_HOME_OF = homes(os.path.join(os.path.dirname(__file__), "__init__.pyi"))
 __all__ = sorted(_HOME_OF, key=lambda name: (not name.isupper(), name[0].islower(), name))  # constants, classes, others
 
 
@@ -47,9 +62,7 @@ def _pin_blas() -> bool:
 
 def __getattr__(name: str) -> Any:
     """Import a public name at its first use."""
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'coband' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME_OF[name]), name)
+    return imported(__name__, name, _HOME_OF)
 
 
 def __dir__() -> list[str]:

@@ -13,12 +13,6 @@ from coband.simulator.analysis.report.catalogue import add_panel as add_panel
 from coband.simulator.analysis.report.panel import Panel as Panel
 from coband.simulator.arms import ArmSet as ArmSet
 from coband.simulator.arrays import FloatArray as FloatArray
-from coband.simulator.conformance import (
-    Case as Case,
-    NonConformance as NonConformance,
-    Vacuous as Vacuous,
-    cases as cases,
-)
 from coband.simulator.core.algorithm import (
     Algorithm as Algorithm,
     ClosedForm as ClosedForm,
@@ -97,3 +91,6 @@ from coband.simulator.scenario_errors import ScenarioError as ScenarioError
 
 __version__: str
 BLAS_IS_PINNED: bool
+
+def homes(stub: str) -> dict[str, tuple[str, str]]: ...
+def imported(module: str, name: str, home_of: dict[str, tuple[str, str]]) -> object: ...

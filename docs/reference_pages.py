@@ -1,4 +1,4 @@
-"""The pages of the reference, written before Sphinx looks for its sources, and those of suites: a Sphinx extension.
+"""The pages of the reference, written before Sphinx looks for its sources: a Sphinx extension.
 
 They are made from the program that is installed; none is kept in the repository.
 """
@@ -8,9 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.analysis.suite.page import page
-from coband.simulator.analysis.suite.submission import read
-from coband.simulator.analysis.suite.suites import suite, suites
 from coband.simulator.cli.main import cli
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.reference.pages import pages, write
@@ -19,14 +16,6 @@ from coband.simulator.reference.pages import pages, write
 def generate(app: Any) -> None:
     """Write the pages to ``docs/reference``."""
     write(Path(app.srcdir) / "reference", pages(cli, Registry.installed()))
-
-
-def show_suites(app: Any, failure: Exception | None) -> None:
-    """Write the page of each suite and size that comes with results, such as ``core-1-quick.html``."""
-    for found in map(suite, suites()) if failure is None else ():
-        for size, files in found.results.items():
-            text = page(found, [read(file) for file in files])
-            (Path(app.outdir) / f"{found.name}-{size}.html").write_text(text, encoding="utf-8")
 
 
 NAVIGATION: dict[str, str] = {}
@@ -49,6 +38,5 @@ def share_navigation(app: Any, page: str, template: str, context: dict[str, Any]
 def setup(app: Any) -> dict[str, Any]:
     """Connect with Sphinx."""
     app.connect("builder-inited", generate)
-    app.connect("build-finished", show_suites)
     app.connect("html-page-context", share_navigation, priority=400)  # before the theme
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -19,8 +19,8 @@ from coband.simulator.terminal import progress
 
 TESTS = Path(__file__).parent
 CHEAP_TO_DEAR = (
-    "house maths problems core oracles agents server conformance experiments analysis reference live cluster cli "
-    "api ui attacks packaging scenarios docs"
+    "house maths problems core oracles agents server experiments analysis reference extensions "
+    "cluster cli api ui attacks packaging scenarios docs"
 ).split()
 """The folders of tests in the order in which they run: a mistake shows as early as it can.
 
@@ -46,7 +46,7 @@ def pytest_collection_finish() -> None:
     """Leave what is there now, which lasts to the end, out of all further searches for garbage; these are fewer."""
     gc.enable()
     gc.freeze()
-    gc.set_threshold(7_000)  # ten times as many new objects as usual: the rows and messages of a run are no garbage
+    gc.set_threshold(7_000)  # ten times as many new objects as usual: the rows and messages of a run are not garbage
 
 
 def remember_what_is_set_aside() -> None:

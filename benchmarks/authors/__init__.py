@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from coband.simulator.conformance.runs import algorithm, plan_of, world
+from coband.extensions.conformance.runs import algorithm, plan_of, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import RunResult

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from benchmarks.authors import compared, program, timed
-from coband.simulator.conformance.runs import run, world
+from coband.extensions.conformance.runs import run, world
 
 CONFIG: dict[str, Any] = {"gamma_u": 2.0, "gamma_d": 2.0, "lam": 0.1, "refresh": "at_next_pull"}
 Pulls = list[tuple[int, int, int]]

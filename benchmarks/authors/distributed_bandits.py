@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.authors import compared, program, timed
-from coband.simulator.conformance.runs import world
+from coband.extensions.conformance.runs import world
 
 AGENTS, DIMENSION, ARMS = 10, 20, 120
 TURNS = {"pls": 20_000, "delb": 12_000}

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.authors import compared, program
+from coband.extensions.conformance.runs import algorithm, plan_of, world
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance.runs import algorithm, plan_of, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.authors import compared, program, timed
+from coband.extensions.conformance.runs import run, world
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance.runs import run, world
 
 TURNS, DIMENSION = 2000, 5
 PROBLEM: dict[str, Any] = {

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.authors import compared, program, timed
+from coband.extensions.conformance.runs import algorithm, world
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance.runs import algorithm, world
 
 AGENTS, TURNS = 6, 25
 SMALL, PROGRAM = (30, 60), (100, 1000)

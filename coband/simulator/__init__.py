@@ -1,1 +1,1 @@
-"""The simulator: mathematics, problems, core, experiments, conformance kit and command line, each a package."""
+"""The simulator: mathematics, problems, core, experiments and command line, each a package."""

@@ -38,7 +38,7 @@ class Metric:
         caution: of a number that is 0 where a result shows less than one may think: what a warning then says.
 
     Raises:
-        PluginError: the name is no identifier.
+        PluginError: the name is not an identifier.
     """
 
     name: str
@@ -89,7 +89,7 @@ class RunMetric(Metric):
         of: given the result of a run (`RunResult`), returns the number.
 
     Raises:
-        PluginError: the name is no identifier, ``better`` is none of the above, or ``of`` is no function.
+        PluginError: the name is not an identifier, ``better`` is none of the above, or ``of`` is not a function.
     """
 
     of: Callable[[Any], Number] = field(kw_only=True)

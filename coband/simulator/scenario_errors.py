@@ -56,7 +56,7 @@ def _place(problem: InputProblem) -> tuple[bool, int, int]:
     return problem.line is None, problem.line or 0, problem.column or 0
 
 
-LONGEST_SHOWN = 60
+LONGEST_SHOWN, FEW_NAMES = 60, 10
 KeyPath = tuple[str | int, ...]
 
 
@@ -84,6 +84,13 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     by_folded = {candidate.casefold(): candidate for candidate in known}
     near = difflib.get_close_matches(name.casefold(), list(by_folded), n=1, cutoff=0.55)
     return f"; did you mean {by_folded[near[0]]}?" if near else ""
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """All known names where they are few, otherwise the most similar ones, or the first; with commas between."""
+    if len(known) <= FEW_NAMES:
+        return ", ".join(known)
+    return ", ".join([*(difflib.get_close_matches(name, known) or known[: FEW_NAMES - 1]), "..."])
 
 
 def slips(name: str, known: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.conformance.runs import Run, algorithm, plan_of, problem_of, run, world
+from coband.extensions.conformance.runs import Run, algorithm, plan_of, problem_of, run, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 from tests.oracles import with_ties

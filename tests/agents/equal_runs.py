@@ -15,8 +15,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.conformance import kit
-from coband.simulator.conformance.runs import algorithm, batches, run
+from coband.extensions.conformance import kit
+from coband.extensions.conformance.runs import algorithm, batches, run
 from coband.simulator.core.records.invariants import InvariantViolation
 from tests.agents.test_conformance import VARIANTS
 from tests.agents.test_given_up import NETWORKS as GIVING_UP
@@ -103,7 +103,7 @@ def main(task: str, file: str, *names: str) -> int:
     """Keep or compare."""
     path = Path(file)
     if task not in ("keep", "compare", "exact"):
-        raise SystemExit(f"{task!r} is no task; write keep, compare or exact")
+        raise SystemExit(f"{task!r} is not a task; write keep, compare or exact")
     if task == "keep":
         path.write_text(json.dumps({name: found(name) for name in names or NAMES}, indent=0), encoding="utf-8")
         return 0

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from coband.agents.linear.async_lin_ucb_am import Regression
-from coband.simulator.conformance.runs import PROBLEM, Run, run, world
+from coband.extensions.conformance.runs import PROBLEM, Run, run, world
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every

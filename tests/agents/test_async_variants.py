@@ -8,9 +8,9 @@ import pytest
 
 from coband.agents.kernel.async_kernel_config import AsyncConfig, confidence_width, exchange_threshold, sampling_rate
 from coband.agents.messages.asynchronous import Request, ServerModel, Upload
+from coband.extensions.conformance import runs
+from coband.extensions.conformance.runs import Run, run
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance import runs
-from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.conversations import Declined
 from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import Silence

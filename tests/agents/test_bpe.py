@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from coband.agents.kernel.bpe import BpeConfig
+from coband.extensions.conformance.runs import Run, run
 from coband.server.kernel.bpe import BpeServer
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.runs import Run, run
 from coband.simulator.maths.exploration.bpe import Batch, batch_lengths
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.finite_domain import Domain

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.extensions.conformance.graphs import check_conservation, graph_of, world
+from coband.extensions.conformance.runs import Run
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.graphs import check_conservation, graph_of, world
-from coband.simulator.conformance.runs import Run
 from coband.simulator.core.randomness.streams import Streams
 from tests.agents.test_cooperation import CONTEXTS, TOPOLOGIES, simulate
 from tests.every import every

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coband.simulator.conformance import Vacuous, graphs, kit
-from coband.simulator.conformance.runs import batches, registry, run
+from coband.extensions.conformance import Vacuous, graphs, kit
+from coband.extensions.conformance.runs import batches, registry, run
 from tests.every import every
 from tests.everyday import slow
 

@@ -8,11 +8,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from coband.extensions.conformance.graphs import POOL, check_conservation, graph_of, run, world
+from coband.extensions.conformance.runs import Run
 from coband.simulator import arrays
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import TooLarge
-from coband.simulator.conformance.graphs import POOL, check_conservation, graph_of, run, world
-from coband.simulator.conformance.runs import Run
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.graphs.covers import centres, power_graph

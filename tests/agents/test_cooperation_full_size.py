@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.conformance import graphs
+from coband.extensions.conformance import graphs
 
 V, D = 200, 10
 GAUSSIAN = {"kind": "gaussian", "length_scale": 1.0}

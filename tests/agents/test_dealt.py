@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from coband.agents.linear.rclb import RclbConfig
-from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, batches, problem_of, run, world
+from coband.extensions.conformance.runs import FIXED_PROBLEM, Run, batches, problem_of, run, world
 from coband.simulator.maths.exploration import g_optimal
 from coband.simulator.maths.exploration.design import DesignError
 from coband.simulator.maths.exploration.g_optimal import deal, median_width

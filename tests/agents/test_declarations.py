@@ -19,14 +19,14 @@ import pytest
 import coband.agents
 import coband.server
 import coband.simulator.core
-from coband.simulator.conformance import graphs, runs
-from coband.simulator.conformance.communication import common, run_quantities
+from coband.extensions.conformance import graphs, runs
+from coband.extensions.conformance.communication import common, run_quantities
+from coband.extensions.live.codec import Codec
 from coband.simulator.core import algorithm as formulas
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.metrics import CORE
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.live.codec import Codec
 from tests.every import every
 
 FILE = Path(__file__).with_name("declarations.json")

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from coband.simulator.conformance import kit
-from coband.simulator.conformance.runs import algorithm, registry
+from coband.extensions.conformance import kit
+from coband.extensions.conformance.runs import algorithm, registry
 from coband.simulator.core.algorithm import SILENT
 from coband.simulator.core.formulas import names_in
 from coband.simulator.reference.items import algorithm_item, look_up

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from coband.agents.messages.synchronisation import SyncStart
+from coband.extensions.conformance.runs import PROBLEM, Run, run, world
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.runs import PROBLEM, Run, run, world
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.records import trace as tr
 from tests.agents.beside import assert_equal, beside, schedule_of

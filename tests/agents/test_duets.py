@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from coband.agents.kernel.duets import DuetsConfig
+from coband.extensions.conformance.runs import Run, run
 from coband.server.kernel.duets import DuetsServer
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.exploration.duets import Epochs, Induced, Regions, most_epochs

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.extensions.conformance.runs import PROBLEM, Run
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.runs import PROBLEM, Run
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from coband.agents.exploration.ind_alba import IndAlba, PublicCodeAlba
-from coband.simulator.conformance.runs import TASKS, algorithm, plan_of, run, world
+from coband.extensions.conformance.runs import TASKS, algorithm, plan_of, run, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coband.agents.messages.phases import PhaseEstimates, PhaseModel
-from coband.simulator.conformance.runs import Run, run
+from coband.extensions.conformance.runs import Run, run
 from tests.agents.beside import assert_equal, beside, schedule_of
 from tests.every import every
 from tests.everyday import everyday

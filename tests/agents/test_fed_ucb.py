@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 from coband.agents.linear.fed_ucb_estimator import TreeNoise
+from coband.extensions.conformance import graphs
+from coband.extensions.conformance.runs import PROBLEM, Run, algorithm, run
 from coband.simulator.analysis.audit import Verdict, audited
-from coband.simulator.conformance import graphs
-from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.accounting import gaussian_epsilon, own_epsilon
 from coband.simulator.experiments.scenario.loading import loads

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from coband.extensions.conformance.communication import check_closed_forms
+from coband.extensions.conformance.runs import PROBLEM, Run, algorithm, run
 from coband.server.common.sums import SquaresCheck
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.communication import check_closed_forms
-from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run
 from coband.simulator.core.nodes.node import NodeContext, Sharing
 from coband.simulator.core.records import trace as tr
 from coband.simulator.maths.linalg.gram import Gram

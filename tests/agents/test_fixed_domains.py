@@ -10,9 +10,9 @@ import coband.agents.kernel.approx_dis_kernel_ucb
 import coband.agents.kernel.dis_kernel_ucb
 import coband.agents.kernel.one_kernel_ucb
 from coband.agents.messages.asynchronous import Upload
-from coband.simulator.conformance import graphs
-from coband.simulator.conformance.communication import check_closed_forms, check_messages
-from coband.simulator.conformance.runs import PROBLEM, run
+from coband.extensions.conformance import graphs
+from coband.extensions.conformance.communication import check_closed_forms, check_messages
+from coband.extensions.conformance.runs import PROBLEM, run
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.maths.posteriors import finite_domain as domain_exact
 from coband.simulator.maths.posteriors.finite_domain import DomainLogPosterior, DomainPosterior

@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from coband.agents.messages.synchronisation import SyncStart
+from coband.extensions.conformance import kit
+from coband.extensions.conformance.runs import PROBLEM, Run, algorithm, run
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance import kit
-from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run
 from coband.simulator.core.nodes.node import SERVER, NodeContext, Sharing, UnsupportedScenario
 from coband.simulator.core.records import trace as tr
 from coband.simulator.maths.linalg.gram import Gram

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from scipy import stats
 
 from coband.agents.kernel.fts import PrivateRegions, Regions
+from coband.extensions.conformance.runs import Run, run
 from coband.server.kernel.fts import PrivateFtsServer
 from coband.simulator.analysis.audit import Verdict, audited
-from coband.simulator.conformance.runs import Run, run
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.random_features import RandomFeatures, posterior_draw
 from tests.agents.beside import assert_equal, beside, schedule_of

@@ -10,9 +10,9 @@ import pytest
 
 from coband.agents.messages.linear import LinearUpload, PointsUpload
 from coband.agents.messages.neural import NeuralUpload
+from coband.extensions.conformance import kit
+from coband.extensions.conformance.runs import PROBLEM, Run, batches, registry, run
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance import kit
-from coband.simulator.conformance.runs import PROBLEM, Run, batches, registry, run
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.records import trace as tr
 from coband.simulator.maths.linalg.gram import Gram

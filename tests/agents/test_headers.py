@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-from coband.simulator.conformance.runs import registry
+from coband.extensions.conformance.runs import registry
 from tests.every import every
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,11 @@ import pytest
 from coband.agents.kernel.async_kernel_ucb import AsyncKernelUCB
 from coband.agents.messages.asynchronous import Upload
 from coband.agents.messages.synchronisation import LocalStatistics, SyncAbandoned, SyncStart
+from coband.extensions.conformance.runs import FIXED_PROBLEM, Run, run
 from coband.server.kernel.approx_dis_kernel_ucb import ApproxDisKernelUCBServer
 from coband.server.kernel.async_kernel_ucb import AsyncKernelUCBServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.nodes.outbox import Silence
 from coband.simulator.core.records import trace as tr

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from coband.extensions.conformance.runs import FIXED_PROBLEM, Run, algorithm, registry, run
 from coband.simulator.analysis.traces.causes import meanings
-from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, algorithm, registry, run
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.registry.registry import Registry
 

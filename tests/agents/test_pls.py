@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from coband.agents.linear.pls import Grid
+from coband.extensions.conformance.runs import Run
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.runs import Run
 from coband.simulator.core.nodes.message import unary_bits
 from tests.agents.beside import agent_of, assert_equal, beside, schedule_of
 from tests.every import every

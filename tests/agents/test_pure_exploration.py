@@ -10,8 +10,8 @@ import pytest
 
 from coband.agents.exploration.co_kernel import CoKernelAgent
 from coband.agents.exploration.pure_exploration import rounds_of
+from coband.extensions.conformance.runs import TASKS, Run, run, world
 from coband.simulator.arrays import BoolArray, FloatArray
-from coband.simulator.conformance.runs import TASKS, Run, run, world
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.statistics.estimates import wilson
 from coband.simulator.maths.exploration.design import Design

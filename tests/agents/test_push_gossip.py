@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance.communication import check_closed_forms
-from coband.simulator.conformance.graphs import POOL, check_conservation, graph_of, run, world
-from coband.simulator.conformance.runs import Run
+from coband.extensions.conformance.communication import check_closed_forms
+from coband.extensions.conformance.graphs import POOL, check_conservation, graph_of, run, world
+from coband.extensions.conformance.runs import Run
 from coband.simulator.core.randomness.streams import Streams
 from tests.agents.test_cooperation import KERNELS, TOPOLOGIES
 from tests.every import every

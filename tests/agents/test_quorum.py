@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from coband.agents.messages.neural import NeuralUpload
+from coband.extensions.conformance import kit
+from coband.extensions.conformance.runs import Run, batches, run
 from coband.server.neural.fn_ucb import FnUcbServer
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance import kit
-from coband.simulator.conformance.runs import Run, batches, run
 from coband.simulator.core.records import trace as tr
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 from tests.every import every

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance import graphs
-from coband.simulator.conformance.runs import PROBLEM, run
+from coband.extensions.conformance import graphs
+from coband.extensions.conformance.runs import PROBLEM, run
 from tests.agents.beside import assert_equal, beside
 from tests.every import every
 from tests.everyday import everyday

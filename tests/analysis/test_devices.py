@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import coband
@@ -26,10 +27,10 @@ algorithms: [{{algorithm: fed_lin_ucb}}]
 """
 
 
-def performed(folder: Path, population: str) -> coband.Run:
+def performed(folder: Path, population: str, name: str = "run", agents: int = 30) -> coband.Run:
     file = folder / "fleet.yaml"
-    file.write_text(SCENARIO.format(population=population))
-    return coband.run(file, out=folder / "run", workers=1)
+    file.write_text(SCENARIO.format(population=population).replace("count: 30", f"count: {agents}"))
+    return coband.run(file, out=folder / name, workers=1)
 
 
 def test_the_panels_show_the_devices_of_the_run(tmp_path: Path) -> None:
@@ -47,6 +48,7 @@ def test_the_panels_show_the_devices_of_the_run(tmp_path: Path) -> None:
     np.testing.assert_allclose(hours["mean"], devices.hours)
     for name in ("devices", "availability", "fates"):
         getattr(coband.load(tmp_path / "run").plot, name)()
+    assert "median" in coband.load(tmp_path / "run").report(out=tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_what_became_of_devices_is_known_without_batteries_too(tmp_path: Path) -> None:
@@ -77,6 +79,24 @@ def test_regret_by_fifths_and_who_ran_out(tmp_path: Path) -> None:
     assert last == pytest.approx(np.nanmean(rates[slowest]))
     assert ran_out["mean"].iloc[-1] * 30 == pytest.approx(agents["ran_out"].notna().sum())
     assert ran_out["at"].is_monotonic_increasing
+
+
+@pytest.mark.parametrize(("agents", "minutes"), [(20, ""), (30, ", time_unit: minutes")])
+def test_each_run_has_its_own_devices(tmp_path: Path, agents: int, minutes: str) -> None:
+    """Those of another run are more, or others."""
+    runs = {
+        "run": performed(tmp_path, "{kind: preset, name: phones}"),
+        "other": performed(tmp_path, f"{{kind: preset, name: phones{minutes}}}", "other", agents),
+    }
+    with open_run(tmp_path / "run") as one, open_run(tmp_path / "other") as two:
+        analysis = Analysis(data.load([one, two]))
+        devices, hours, fates = (panel(name).numbers(analysis) for name in ("devices", "availability", "fates"))
+    assert fates["mean"].tolist() == pd.concat([run.plot.frame("fates") for run in runs.values()])["mean"].tolist()
+    for name, run in runs.items():
+        own = run.plot.frame("devices")
+        values = own["value"][own["part"] == "compute"].tolist()
+        assert devices["value"][devices["part"] == f"compute ({name})"].tolist() == values
+        assert hours["mean"][hours["run"] == name].tolist() == run.plot.frame("availability")["mean"].tolist()
 
 
 def test_without_the_file_there_is_no_figure(tmp_path: Path) -> None:

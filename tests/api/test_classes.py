@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import coband
+from coband.extensions.conformance import cases
 
 WORLD = """
 name: own
@@ -151,7 +152,7 @@ def test_what_is_begun_need_not_be_returned(tmp_path: Path) -> None:
 
     run = ran(Forgetful, place=tmp_path, set={"network.latency": 0.5, "network.loss": 0.2})
     assert run.results.scalars.tolist() == [3 * 4 * 2 * 4]
-    assert coband.cases(Forgetful)
+    assert cases(Forgetful)
 
 
 def test_a_class_without_a_server_talks_to_its_neighbours(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import coband
+from coband.extensions.conformance import cases
 from coband.simulator.api.scenario import simple
-from coband.simulator.conformance import cases
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.plugins.kinds import LISTS

@@ -100,6 +100,23 @@ def test_scenario_files_take_their_arrays_along(tmp_path: Path, monkeypatch: pyt
         coband.Scenario.from_yaml(tmp_path / "study.yaml").to_yaml(tmp_path / "copy.yaml")
 
 
+def test_files_of_arrays_are_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(draft: Path, file: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        coband.Scenario.from_dict(BASE).with_(problem=own()).to_yaml(tmp_path / "study.yaml")
+    assert not list(tmp_path.glob("arrays-*.npz"))
+
+
+def test_a_scenario_is_written_though_its_arrays_are_not_valid(tmp_path: Path) -> None:
+    scenario = coband.Scenario.from_dict(BASE).with_(problem={"kind": "arrays", "content": "zzz"})
+    scenario.to_yaml(tmp_path / "study.yaml")
+    with pytest.raises(coband.ScenarioError, match="content"):
+        coband.Scenario.from_yaml(tmp_path / "study.yaml").validate()
+
+
 @pytest.mark.parametrize("rows", [20, 300], ids=["in the text", "in a file"])
 def test_one_changed_number_is_another_job(rows: int) -> None:
     arms, rewards = ARMS[:rows].copy(), REWARDS[:rows].copy()

@@ -274,6 +274,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_where(tmp_path: Path, monkeypatc
             raise KeyboardInterrupt
 
     monkeypatch.setattr(progress.Bar, "changed", interrupt)
+    monkeypatch.setattr("coband.simulator.experiments.runs.driver.LOOK_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt, match=r"1 finished jobs are kept in .*; coband.load\('.*run'\) reads them"):
         coband.run(STUDY, workers=1, out=tmp_path / "run")
     run = coband.load(tmp_path / "run")

@@ -26,14 +26,13 @@ LIMIT_SECONDS = 60
 CHOICE = ("--label", "One", "--replication", "0")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "show": ("trace", "show", "RUN"),
-    "follow": ("trace", "follow", "RUN", "20", *CHOICE),
+    "message": ("trace", "show", "RUN", "--message", "20", *CHOICE),
     "why": ("trace", "why", "RUN", "200", *CHOICE, "--all"),
     "stats": ("trace", "stats", "RUN", "--by", "kind,node"),
     "diff": ("trace", "diff", "RUN", "WHOLE"),
     "query": ("trace", "query", "RUN", "SELECT * FROM trace ORDER BY value, detail"),
     "perfetto": ("trace", "export", "RUN", "--format", "perfetto"),
-    "csv": ("trace", "export", "RUN", "--format", "csv"),
-    "hash": ("trace", "hash", "RUN"),
+    "waits": ("trace", "waits", "RUN"),
     "verify": ("trace", "verify", "RUN"),
     "cite": ("cite", "RUN"),
     "compare": ("compare", "RUN"),

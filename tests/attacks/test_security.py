@@ -49,9 +49,9 @@ def test_a_hostile_label_is_text_everywhere(tmp_path: Path, capsys: pytest.Captu
     assert "alert(1)" in page
     assert "<script>alert" not in page
     assert not re.search("[\u202e\x9b]", page)
-    assert "\\\\u202e" in page  # in the data of the diagram
+    assert "\\u202e" in page.partition('id="diagram"')[2].partition("</select>")[0]
     capsys.readouterr()
-    for command in (["trace", "hash"], ["trace", "show"], ["compare"], ["trace", "stats"]):
+    for command in (["trace", "show"], ["compare"], ["trace", "stats"]):
         assert exit_status([*command, str(run)]) == 0
         shown = capsys.readouterr()
         assert "\\u202e" in shown.out

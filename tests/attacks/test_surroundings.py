@@ -59,7 +59,7 @@ def kept(run: Path) -> int:
         return sum(job.record is not None for job in found.jobs)
 
 
-SIZE = "20 turns × 2 agents × 1 algorithm × 2 replications = 80 pulls\n".encode()
+SIZE = "odd: 20 turns × 2 agents × 1 algorithm × 2 replications = 80 pulls\n".encode()
 RUN = ("run", "s.yaml", "--out", "out", "--workers", "1")
 
 

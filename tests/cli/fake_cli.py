@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from coband.simulator.cli.main import main
-from coband.simulator.experiments.runs import study
 from coband.simulator.experiments.runs.study import Study
-from tests.experiments.runs.fakes import FakeScenario
+from tests.experiments.runs.fakes import FakeScenario, study
 
 
 class Program:
@@ -23,7 +22,7 @@ class Program:
 
     def load(self, path: object, overrides: tuple[str, ...], only: tuple[str, ...], numbers: tuple[int, ...]) -> Study:
         scenario: Any = self.scenario.overridden(overrides)
-        return study.study_of(scenario, only, numbers)
+        return study(scenario, only, numbers)
 
     def __call__(self, *arguments: object) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as exit_:

@@ -85,7 +85,7 @@ def test_a_violation_is_no_success(coband: Program) -> None:
     status, output, errors = coband("check", "x.yaml", "--workers", 1)
     assert status == 1
     assert "broke an invariant" in errors
-    assert output.endswith("1 of 1 counts are as expected; jobs that broke off, of which nothing is compared: 2\n")
+    assert output.endswith("1 of 1 counts are as expected; jobs that broke off and are not compared: 2\n")
 
 
 def test_the_interval_of_a_mean(coband: Program) -> None:

@@ -58,7 +58,7 @@ def test_another_name(here: Path) -> None:
     for name in ("my study", "_"):
         refused = coband("init", "other", "--name", name)
         assert (refused.exit_code, Path("other").exists()) == (2, False)
-    assert coband("init", "null", "--name", "null").exit_code == 0  # which is no text in YAML without quotes
+    assert coband("init", "null", "--name", "null").exit_code == 0  # which is not a text in YAML without quotes
     assert yaml.safe_load(Path("null/scenario.yaml").read_text())["name"] == "null"
 
 

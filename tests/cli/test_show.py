@@ -16,7 +16,7 @@ from coband.simulator.cli.show import TABLES
 from coband.simulator.experiments.store.files import latest, runs_below
 from coband.simulator.experiments.store.store import StoreError
 from tests.cli.fake_cli import Program
-from tests.experiments.runs.fake_runs import perform, started, wait_until
+from tests.experiments.runs.fake_runs import perform, results_of, started, wait_until
 
 SWEEP = """
 name: tiny
@@ -98,11 +98,9 @@ def test_a_sweep_is_shown_as_at_its_end(
 
 
 def test_a_run_that_goes_on_is_shown_as_far_as_it_is(coband: Program, tmp_path: Path) -> None:
-    with started(
-        tmp_path / "runs" / "on", workers=1, mischief=((1, "endless"),), turns=5000, count=1, labels=("Often",)
-    ) as process:
-        results = tmp_path / "runs" / "on" / "results.json"
-        wait_until(lambda: results.is_file() and "fingerprint" in results.read_text(), process)
+    out = tmp_path / "runs" / "on"
+    with started(out, workers=1, mischief=((1, "endless"),), turns=5000, count=1, labels=("Often",)) as process:
+        wait_until(lambda: results_of(out) == 1 and any(out.glob("jobs/*-00001.sqlite")), process)
         status, output, errors = coband("show", "latest")
     assert status == 0
     assert output.splitlines()[1].startswith("Often  1")

@@ -89,7 +89,7 @@ def test_nodes_are_those_of_the_run(run: Path) -> None:
     with open_run(run) as stored:
         found = [spelled(text, stored.jobs) for text in ("server", "2", "agent 2", " agent2", None)]
         assert found == ["server", "agent 2", "agent 2", "agent 2", None]
-        said = r"--node '7' is no node of this run; there is server, agent 0 to agent 4\."
+        said = r"--node '7' is not a node of this run; there is server, agent 0 to agent 4\."
         with pytest.raises(StoreError, match=said):
             spelled("7", stored.jobs)
 
@@ -205,9 +205,9 @@ def test_export(coband: Program, run: Path, tmp_path: Path) -> None:
         (["show", "nowhere"], "nowhere is not a run: there is no nowhere"),
         (["show", "RUN", "--label", "Ofen"], "there is no label 'Ofen' in this run; there is Often."),
         (["show", "RUN", "--kind", "means"], "there is no kind 'means' in this run; there is mean"),
-        (["show", "RUN", "--node", "client 3"], "--node 'client 3' is no node"),
-        (["show", "RUN", "--time", "3"], "--time '3' is no interval of simulated time; give A..B"),
-        (["show", "RUN", "--time", "5..3"], "--time '5..3' is no interval of simulated time; give A..B"),
+        (["show", "RUN", "--node", "client 3"], "--node 'client 3' is not a node"),
+        (["show", "RUN", "--time", "3"], "--time '3' is not an interval of simulated time; give A..B"),
+        (["show", "RUN", "--time", "5..3"], "--time '5..3' is not an interval of simulated time; give A..B"),
         (["why", "RUN", "3"], "holds 4 jobs, each with events of its own; choose --label (Often, Seldom) and"),
         (["why", "RUN", "99999", *ONE], "Often, replication 0, has no event 99999; they go from 0 to 1599."),
         (["why", "RUN", "-1", *ONE], "-1"),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coband.simulator.conformance.runs import run
+from coband.extensions.conformance.runs import run
 from coband.simulator.core.nodes import decisions
 from coband.simulator.core.nodes.decisions import ClosestDecision, gaps
 from coband.simulator.core.nodes.node import NoBestArm

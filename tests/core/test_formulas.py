@@ -35,10 +35,10 @@ def test_the_quantities_of_a_formula_are_known() -> None:
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        ("42 kangaroos", "'42 kangaroos' is no formula: invalid syntax"),
-        ("__import__('os')", "\"__import__('os')\" is no formula: \"__import__('os')\" is not allowed in one"),
-        ("[m][0]", "'[m][0]' is no formula: '[m][0]' is not allowed in one"),
-        ("m.__class__", "'m.__class__' is no formula: 'm.__class__' is not allowed in one"),
+        ("42 kangaroos", "'42 kangaroos' is not a formula: invalid syntax"),
+        ("__import__('os')", "\"__import__('os')\" is not a formula: \"__import__('os')\" is not allowed in one"),
+        ("[m][0]", "'[m][0]' is not a formula: '[m][0]' is not allowed in one"),
+        ("m.__class__", "'m.__class__' is not a formula: 'm.__class__' is not allowed in one"),
         ("koalas + kangaroos", "'koalas + kangaroos' uses 'koalas'; there is d, free, m, mode, server"),
         ("kangaroos*2", "'kangaroos*2' uses 'kangaroos'; there is d, free, m, mode, server"),
         ("m / 0", "'m / 0' has no value: division by zero"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.conformance import runs
+from coband.extensions.conformance import runs
 from coband.simulator.core.nodes.lazy_sequence import LazySequence, each, made
 
 FLEET: dict[str, Any] = {"agents": 50, "schedule": {"kind": "one_at_a_time", "turns": 40}, "checks": "cheap"}

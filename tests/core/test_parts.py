@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
-from coband.simulator.conformance.runs import plan_of
+from coband.extensions.conformance.runs import plan_of
 from coband.simulator.core.clock.schedule import OneAtATime, Schedule
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine

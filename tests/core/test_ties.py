@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance.runs import FIXED_PROBLEM, run, world
+from coband.extensions.conformance.runs import FIXED_PROBLEM, run, world
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.runs.address import Files, configuration_digest
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.sweep.address import Files, configuration_digest
 
 TURNS = {"kind": "rounds", "turns": 4}
 SCENARIO = """

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from coband.extensions.conformance.runs import plan_of
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance.runs import plan_of
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult

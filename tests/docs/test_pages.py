@@ -29,7 +29,7 @@ from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 from coband.simulator.api.errors import RunWarning
 from coband.simulator.cli.main import main
 from coband.simulator.experiments.registry import registry
-from coband.simulator.plugins import entry_points
+from coband.simulator.plugins import entry_points, extensions
 from coband.simulator.plugins.kinds import LISTS
 from tests.everyday import slow
 
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
 TEMPLATES = {"fed_ucb1": ROOT / "coband" / "simulator" / "templates" / "own-algorithm"}
-PAGES = sorted(path for folder in (DOCS, DOCS / "howto") for path in folder.glob("*.md"))
+PAGES = sorted(path for folder in (DOCS, DOCS / "doors", DOCS / "howto") for path in folder.glob("*.md"))
 KITS = ("fed_ucb1", "round_ucb1")
 """Algorithms of plugins, whose tests are the whole conformance kit."""
 FEW = "not one_at_a_time and not renewal"
@@ -66,6 +66,16 @@ def save_scenario(example: Example) -> str | None:
     return None
 
 
+def is_in_the_file(example: Example) -> str | None:
+    """Code whose first line is `# in FILE` is in that file, of the page or of an example package."""
+    first, _, shown = example.parsed.partition("\n")
+    if not first.startswith("# in "):
+        return None
+    if not (file := Path(first[5:])).exists():
+        file = EXAMPLES / file
+    return None if shown.rstrip() in file.read_text(encoding="utf-8") else f"{file} has no such lines:\n{shown}"
+
+
 def run_commands(example: Example) -> str | None:
     """Commands after `$ `, each followed by its output (`...` stands for any text) and `[exit N]` where it is not 0."""
     for session in example.parsed.split("$ ")[1:]:
@@ -87,6 +97,8 @@ def execute(command: str) -> tuple[int, str]:
     words = shlex.split(command)
     if words[:2] in (["coband", "run"], ["coband", "check"]):
         words += ["--workers", "1", *["--replications", "1"] * bool({"full", "runs/chatty"} & {*words})]  # nobody reads
+    if words[:2] == ["coband", "frontier"] and "regret,bits" in words:
+        words += ["--set", "agents.count=5", "--set", "schedule.duration=10", "--budget", "80", "--workers", "1"]
     if words[:2] == ["pip", "install"]:
         return install(words[-1])
     if words[:2] == ["python", "-c"]:
@@ -134,7 +146,7 @@ def install(plugin: str) -> tuple[int, str]:
 
 def look_again() -> None:
     """Forget what installed packages offer."""
-    for remembered in (entry_points.offered, entry_points.distributions, registry._installed):
+    for remembered in (entry_points.offered, entry_points.distributions, extensions._found, registry._installed):
         remembered.cache_clear()
     for one in LISTS.values():
         for name in vars(one).pop("_offered", ({}, []))[0]:
@@ -161,6 +173,8 @@ BOOK = Sybil(
     [
         CodeBlockParser(language="yaml", evaluator=save_scenario),
         CodeBlockParser(language="console", evaluator=run_commands),
+        CodeBlockParser(language="py", evaluator=is_in_the_file),
+        CodeBlockParser(language="toml", evaluator=is_in_the_file),
         PythonCodeBlockParser(doctest_optionflags=FLAGS),
     ]
 )

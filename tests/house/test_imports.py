@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -11,11 +12,13 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+import coband
+from coband import extending
 from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "coband"
-OURS = ("simulator", "agents", "server")
+OURS = ("simulator", "agents", "server", "extensions")
 
 # What each part may import of ours; a name covers everything below it. A part is a folder with all folders below it.
 PREFIX = "coband."
@@ -54,27 +57,19 @@ ALLOWED = {
     "simulator/analysis": ("simulator.analysis", "simulator.experiments", "simulator.core"),
     "simulator/analysis/report": ("simulator.analysis", "simulator.experiments"),
     "simulator/reference": ("simulator.reference", "simulator.experiments", "simulator.terminal", "simulator.core"),
-    # Nodes on real sockets: it drives the parts of the core with a clock on the wall, and sends what maths makes.
-    "simulator/live": ("simulator.live", "simulator.core", "simulator.experiments", "simulator.maths.linalg.gram"),
     "simulator/terminal": ("simulator.terminal", "simulator.experiments"),
     "simulator/cli": (
         "simulator.cli",
         "simulator.terminal",
         "simulator.analysis",
         "simulator.experiments",
-        "simulator.live",
         "simulator.reference",
     ),
     # What a terminal shows of a run's progress, a notebook shows too.
     "simulator/api": ("simulator.api", "simulator.terminal", "simulator.analysis", "simulator.experiments"),
-    "simulator/conformance": (
-        "simulator.conformance",
-        "simulator.core",
-        "simulator.experiments.registry",
-        "simulator.problems.network",
-    ),
     "agents": ("agents", *NODE_SIDE),
     "server": ("server", "agents.messages", *NODE_SIDE),
+    "extensions": ("extensions", "extending", *coband.__all__),
 }
 MATHS_LIBRARIES = {"numpy", "scipy", "annotated_types"}
 PURE = ("simulator/maths", "simulator/problems", "agents", "server")
@@ -120,13 +115,38 @@ def place(file: Path, line: int) -> str:
 @every("part", ALLOWED)
 def test_layers(part: str) -> None:
     assert files(part)
+    everywhere = () if part == "extensions" else EVERYWHERE
     wrong = [
         f"{place(file, line)} imports {name}"
         for file in files(part)
         for line, name in imports(file)
-        if name.startswith(PREFIX) and not covered(name.removeprefix(PREFIX), (*EVERYWHERE, *ALLOWED[part]))
+        if name.startswith(PREFIX) and not covered(name.removeprefix(PREFIX), (*everywhere, *ALLOWED[part]))
     ]
     assert wrong == []
+
+
+MOST_NAMES = 131
+"""Names in `coband.extending`."""
+
+
+def test_nothing_imports_an_extension_but_itself() -> None:
+    """Templates, which become files of users, import the conformance kit as users do."""
+    wrong = [
+        f"{place(file, line)} imports {name}"
+        for file in sorted({*PACKAGE.rglob("*.py"), *PACKAGE.glob("*.pyi")})
+        for line, name in imports(file)
+        if name.startswith(f"{PREFIX}extensions.")
+        if not name.startswith(f"{PREFIX}{'.'.join(file.relative_to(PACKAGE).parts[:2])}.")
+        if not file.is_relative_to(PACKAGE / "simulator" / "templates")
+    ]
+    assert wrong == []
+
+
+def test_the_interface_for_extensions_is_small_and_documented() -> None:
+    assert len(extending.__all__) <= MOST_NAMES
+    found = {name: getattr(extending, name) for name in extending.__all__}
+    documented = (inspect.isclass, inspect.isfunction, inspect.ismodule)
+    assert [name for name, one in found.items() if any(kind(one) for kind in documented) and not one.__doc__] == []
 
 
 def dotted(file: Path) -> str:
@@ -219,17 +239,18 @@ def test_what_talks_over_sockets_is_in_its_rooms() -> None:
     """asyncio, msgpack and hmac: live runs, and the command that joins one."""
     users = {
         str(file.relative_to(PACKAGE).parent)
-        for file in files("simulator") + files("agents") + files("server")
+        for part in OURS
+        for file in files(part)
         for _, name in imports(file)
-        if name.split(".")[0] in ("asyncio", "msgpack", "hmac") and file.parts[-2:] != ("cli", "live.py")
+        if name.split(".")[0] in ("asyncio", "msgpack", "hmac")
     }
-    assert users == {"simulator/live"}
+    assert users == {"extensions/live"}
 
 
 def test_nothing_that_crosses_processes_live_is_pickled() -> None:
     wrong = [
         f"{place(file, line)} imports {name}"
-        for file in files("simulator/live")
+        for file in files("extensions/live")
         for line, name in imports(file)
         if name.split(".")[0] in ("pickle", "cloudpickle", "marshal", "shelve", "joblib", "dill")
     ]

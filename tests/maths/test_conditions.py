@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance.runs import world
+from coband.extensions.conformance.runs import world
 from coband.simulator.maths.exploration import conditions
 from coband.simulator.maths.exploration.pairs import Pairs, pairs_of
 from tests.every import every

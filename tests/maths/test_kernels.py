@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coband.extensions.conformance.graphs import run_anywhere
+from coband.extensions.conformance.runs import batches, registry
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance.graphs import run_anywhere
-from coband.simulator.conformance.runs import batches, registry
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern, Polynomial, Product, Sum
 from coband.simulator.maths.kernels.registry import KERNELS, AnyKernel

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance import graphs
+from coband.extensions.conformance import graphs
 from coband.simulator.maths.linalg.gram import Downdate, Gram, GrowingGram, MeanInverse, ScaledIdentity
 from coband.simulator.maths.linalg.matrices import NotDefiniteError
 from coband.simulator.maths.linalg.quadratic_forms import LARGE, is_sparse, quadratic, times

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.extensions.conformance.graphs import run, world
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance.graphs import run, world
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom, greedy_choice, relevance_of
 from coband.simulator.maths.posteriors.observations import Observations

@@ -102,7 +102,7 @@ def train(start: FloatArray, like: Layers, data: list[tuple[FloatArray, float]],
     """``steps`` steps of gradient descent over all the data.
 
     public: mean squared error, every step also shrinks the weights by lr lam / n. paper: eq. 1, around theta_0.
-    Weights that are no numbers in the end, or beyond 1e30, are theta_0's instead.
+    Weights that are not numbers in the end, or beyond 1e30, are theta_0's instead.
     """
     n, m, theta, first = len(data), config.width, start.copy(), flat(like)
     c = scale(config)

@@ -71,9 +71,13 @@ def sources(*folders: str, root: Path = ROOT) -> dict[str, bytes]:
     }
 
 
+LEFT_OUT = ("coband/extensions/evidence/papers/", "coband/extensions/evidence/results/")
+"""What stays in the checkout."""
+
+
 def packages(root: Path = ROOT) -> dict[str, bytes]:
     """What a wheel of a tree holds, but for what it says about itself."""
-    return sources("coband", root=root)
+    return {name: data for name, data in sources("coband", root=root).items() if not name.startswith(LEFT_OUT)}
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +143,7 @@ def test_the_wheel_holds_everything(wheel: Path) -> None:
         "coband/simulator/experiments/registry/references.bib",
     } <= set(packed)
     assert {Path(name).suffix for name in packed if "/report/" in name} >= {".py", ".css", ".js"}
+    assert wheel.stat().st_size <= 1_600_000
 
 
 def test_the_source_distribution_builds_the_same_wheel(
@@ -158,7 +163,7 @@ def test_the_source_distribution_holds_tests_scenarios_and_documentation(unpacke
 
 @pytest.fixture(scope="module")
 def clone(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone on a file system without symbolic links; where this is no checkout, the source distribution."""
+    """A clone on a file system without symbolic links; where this is not a checkout, the source distribution."""
     place = tmp_path_factory.mktemp("clone") / "coband"
     if not (ROOT / ".git").exists():
         return unpacked
@@ -228,6 +233,18 @@ def test_what_is_published_passes_its_tests(kind: str, request: pytest.FixtureRe
     run(sys.executable, "-m", "pip", "--python", python, "install", *options, "-e", place, where=tmp_path)
     folders = [f"tests/{name}" for name in ("house", "docs", "reference", "experiments/scenario", "scenarios", "cli")]
     run(python, "-m", "pytest", "-q", "-n", 2, "-p", "no:cacheprovider", *folders, where=place)
+
+
+def test_results_that_stay_in_the_checkout_are_named(python: Path, tmp_path: Path) -> None:
+    """Ranks of coband's own algorithms come along; claims of papers do not, which is said in one sentence."""
+    code = "from coband.simulator.cli.main import exit_status as ended; "
+    code += "print(ended(['suite', 'rank', '--json']), ended(['reproduce', 'duets']), ended(['reproduce', '--list']))"
+    command = [python, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "0 2 2"
+    (first, second) = done.stderr.splitlines()
+    assert first == second
+    assert first.startswith("coband: the claims of papers are in coband's checkout and not in its wheel: clone ")
 
 
 def test_a_scenario_runs_where_others_own_common_names(python: Path, tmp_path: Path) -> None:
@@ -326,7 +343,7 @@ def test_common_names_stay_with_their_owner(python: Path, tmp_path: Path) -> Non
 
 NOT_FOLLOWED = """
 [mypy]
-[mypy-coband.simulator.api.*,coband.simulator.conformance.*,coband.simulator.problems.*]
+[mypy-coband.simulator.api.*,coband.extensions.conformance.*,coband.simulator.problems.*]
 follow_imports = skip
 [mypy-matplotlib.*,networkx.*,rich.*,scipy.*]
 follow_imports = skip

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance.graphs import POOL, graph_of
+from coband.extensions.conformance.graphs import POOL, graph_of
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.network import NetworkProblem

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.runs.address import Files, configuration_digest
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.problems.contextual import ContextualProblem
 from coband.simulator.scenario_errors import BrokenOff, ScenarioError
 

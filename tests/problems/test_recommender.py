@@ -190,7 +190,7 @@ BAD_FILES = [
     ("movielens", HEADER + "1,2,3.0,4\n\n1,2,3.0\n", "ratings.csv:4: '1,2,3.0' is not a rating"),
     ("movielens", HEADER + "1,2,9.0,4\n", "ratings.csv:2: rating 9 must be > 0 and <= 5."),
     ("movielens", HEADER + "1,2,nan,4\n", "ratings.csv:2: rating nan must be > 0 and <= 5."),
-    ("movielens", "movieId,title,genres\n", "ratings.csv:1: 'movieId,title,genres' is no file of MovieLens: expected"),
+    ("movielens", "movieId,title,genres\n", "ratings.csv:1: 'movieId,title,genres' is not a file of MovieLens:"),
     ("movielens", "1\t2\t3\t4\n1\t2\t3\n", r"ratings.csv:2: '1\\t2\\t3' is not a rating: expected user, item"),
     ("yelp", '{"user_id": "a", "business_id": "b"}\n', 'ratings.csv:1: \'{"user_id": "a", "business_id": "b"}\' is no'),
     (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from coband.simulator.analysis.claims import reading
-from coband.simulator.analysis.claims.claim import ClaimedStudy
+from coband.extensions.evidence.claims import reading
+from coband.extensions.evidence.claims.claim import ClaimedStudy
 from tests.every import every
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "fn_ucb"

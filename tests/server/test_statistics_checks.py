@@ -10,8 +10,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from coband.extensions.conformance.runs import algorithm, plan_of, problem_of, run, world
 from coband.server.common.sums import SquaresCheck
-from coband.simulator.conformance.runs import algorithm, plan_of, problem_of, run, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.conformance.runs import Run, run
+from coband.extensions.conformance.runs import Run, run
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.records import trace as tr
 

@@ -32,11 +32,11 @@ class ForgettingConfig(LinearConfig):
     alpha: Annotated[float, Field(ge=0)] | Literal["theory"] = "theory"
     """Exploration: the factor before the deviation; theory: the paper's beta."""
     delta: float = Field(default=0.05, gt=0, le=1)
-    """Of theory: a confidence set holds with probability 1 - delta."""
+    """For `theory`: a confidence set holds with probability 1 - delta."""
     sub_gaussian: Annotated[float, REWARD] = Field(default=0.1, ge=0)
-    """Of theory: the noise is R-sub-Gaussian."""
+    """For `theory`: the noise is R-sub-Gaussian."""
     norm: float = Field(default=1.0, ge=0)
-    """Of theory: S, a bound on the length of theta."""
+    """For `theory`: S, a bound on the length of theta."""
 
 
 class SlidingConfig(ForgettingConfig):

@@ -12,7 +12,7 @@ Deviations from the printed text:
 Theorem 1, by which all answers are right with probability 1 - delta, has a condition on xi that depends on the hidden
 means: sqrt(xi) max ||phi_i - phi_j||_{A(xi, lambda_1*)^-1} <= Delta_min / (32 (1 + epsilon) ||theta*||). The result
 says whether it held (``theorem_1_holds``, 1 or 0) and how many times the right side the left one was
-(``theorem_1_excess``). Where it does not hold estimates are biased towards 0, and few samples are no merit.
+(``theorem_1_excess``). Where it does not hold estimates are biased towards 0, and few samples are not a merit.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ As printed: `tests/oracles/coop_kernel_ucb.py`. Next: `coop_kernel_ucb.py`, `mes
 
 For one arm set at all turns. Central agents learn from all that reaches them; every other one pulls the arm that its
 centre pulled d trials earlier, d links away (d + 1 trials with ``delay: d``). Until it has heard of its centre it runs
-its own UCB, line 8: Algorithm 1 on its own pulls. A peripheral agent's pulls after that are no data of its own, since
+its own UCB, line 8: Algorithm 1 on its own pulls. A peripheral agent's pulls after that are not data of its own, since
 it never uses them.
 """
 

@@ -24,7 +24,7 @@ from coband.simulator.maths.posteriors.protocol import MultitaskPosterior, learn
 
 
 class PullObservations(Observations):
-    """Pulls, each column put together when it is first asked for: a log that has them already asks for the keys alone.
+    """Pulls, each column put together when it is first asked for: a log that has them already asks only for the keys.
 
     Args:
         pulls: by trial and agent; not changed as long as this is in use.

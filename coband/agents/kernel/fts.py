@@ -46,7 +46,7 @@ class FtsConfig(Config):
     features: int = Field(default=100, ge=1)
     """M, random features."""
     length_scale: float = Field(default=0.1, gt=0)
-    """Of the squared exponential kernel."""
+    """Length scale of the squared exponential kernel."""
     variance: float = Field(default=1.0, gt=0)
     """k(x, x)."""
     noise_variance: float = Field(default=0.01, gt=0)
@@ -258,7 +258,7 @@ class ServerNoise(OwnNoise):
         self._agents, self._dimension, self.delta = context.agents, context.dimension, self._config.delta
 
     def spent(self, releases: int) -> Spent:
-        """Of an agent that counts most in every region: sqrt(P) times S / sqrt(P) against z S."""
+        """Return what an agent has spent that counts most in every region: sqrt(P) times S / sqrt(P) against z S."""
         return Spent(self._config.z, self._config.q, releases)
 
     def see(self, rng: np.random.Generator, releases: int, canary: bool) -> list[float]:

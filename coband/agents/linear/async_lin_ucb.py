@@ -34,7 +34,7 @@ class AsyncLinConfig(OfulConfig):
     """Parameters of Async-LinUCB."""
 
     delta: float = Field(default=0.1, gt=0, le=1)
-    """Of theory: the confidence sets hold with probability 1 - delta."""
+    """For `theory`: the confidence sets hold with probability 1 - delta."""
     alpha: Annotated[float, Field(ge=0)] | Literal["theory"] = "theory"
     """Exploration: arms are chosen by x^T theta + alpha ||x||_(V^-1); theory: the paper's radius."""
     gamma_u: float = Field(default=5.0, ge=1)
@@ -83,7 +83,7 @@ class AsyncLinUCB(Talks, Agent):
         return self.best(self.scores(arms))
 
     def scores(self, arms: ArmSet) -> FloatArray:
-        """Of all arms, (n,)."""
+        """Return the scores of all arms, (n,)."""
         mean, variance = self.ridge.predict(arms)
         return mean + self.radius(self.context.dimension) * np.sqrt(variance)
 

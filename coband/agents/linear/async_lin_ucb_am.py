@@ -11,7 +11,7 @@ starts from y_g = y - x_l . theta_l:
 
 P shortens to length S. Then A_g, b_g take in x_g and y_g, which is what is exchanged, and A_l, b_l take in x_l and y_l.
 The text was not at hand: steps and constants are those of the authors' program, but that directions of less than 1e-9
-of the largest eigenvalue are no part of the pseudoinverse (there 1e-15, which rounding exceeds), and that both sides
+of the largest eigenvalue are not part of the pseudoinverse (there 1e-15, which rounding exceeds), and that both sides
 send when a determinant has grown by more than gamma (there also by just as much).
 """
 

@@ -38,9 +38,9 @@ class PrivateConfig(Config):
     confidence: float = Field(default=0.1, gt=0, lt=1)
     """The paper's alpha: confidence sets and bounds of the noise hold with probability 1 - confidence."""
     sub_gaussian: Annotated[float, REWARD] = Field(default=0.1, ge=0)
-    """Of theory: the noise of rewards is sub-Gaussian."""
+    """For `theory`: the noise of rewards is sub-Gaussian."""
     norm: float = Field(default=1.0, ge=0)
-    """Of theory: S, a bound on ||theta||."""
+    """For `theory`: S, a bound on ||theta||."""
     horizon: int | None = Field(default=None, ge=1)
     """T, the most turns of an agent, of which each may be sent; null: those that the schedule gives every agent."""
 

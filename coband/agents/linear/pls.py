@@ -14,7 +14,7 @@ N s_k^2 mu^2 pulls after each exploration: by LinUCB from theta, of the arms wit
 
 The text of the paper was not at hand: constants and stages are those of the authors' program, and the bounds are those
 of the abstract. alpha_0 = 1/2 is that of an older version, which sends about the published bits where arms are few
-(decision 47); elsewhere it sends 3.2 times the bits of the newest, which has 2, fits the published numbers, and lets
+(decision 42); elsewhere it sends 3.2 times the bits of the newest, which has 2, fits the published numbers, and lets
 rounding cost twice the noise of an estimate. Ours: a design in place of
 d + 2 arms in equal parts, unbiased rounding, and a norm that agents know without a message.
 """

@@ -18,8 +18,8 @@ By Hoeffding's inequality
 
     Phi(t_l) <= 1/2 + (liars/2 + sqrt(ln(1/delta_l) / (2 N))) / (1 - liars),
 
-so that the threshold grows with the share of liars and shrinks with the number of agents as the abstract's regret does.
-An agent of which nothing comes counts as one of the floor(liars N); the others go on without it (ours).
+so that the threshold grows with the share of Byzantine agents and shrinks with N, as the abstract's regret does.
+A silent agent counts as one of the floor(liars N); the others go on without it (ours).
 With C = 4 an agent alone would err by 2^(-l) at most, in each arm and phase with probability 1 - 2 delta_l.
 """
 
@@ -50,7 +50,7 @@ class RclbConfig(DealtConfig):
     C: float = Field(default=4.0, gt=0)
     """Factor of the pulls of a phase."""
     liars: float = Field(default=0.2, ge=0, lt=0.5)
-    """Share of the agents that may lie, or of which nothing comes."""
+    """Share of the agents that may lie or be silent."""
     width: Annotated[float, Field(ge=0)] | Literal["theory"] = "theory"
     """t, by how many deviations of an agent's estimate the median is believed to be off; theory: t_l."""
     delta: float = Field(default=0.1, gt=0, lt=1)
@@ -68,7 +68,7 @@ class RclbConfig(DealtConfig):
         return math.floor(self.liars * context.agents + WHOLE)
 
     def threshold(self, context: NodeContext, phase: int, deviation: float, missing: int = 0) -> float:
-        """Of medians, where an agent's estimates have this deviation at most, without so many of those that may lie."""
+        """Width of medians, where an agent's estimates have this deviation at most, without those that are missing."""
         t, heard = self.width, context.agents - missing
         if t == "theory":
             t = median_width(heard, (self.spare(context) - missing) / heard, self.confidence(context, phase))
@@ -128,5 +128,5 @@ ALGORITHM = Algorithm(
     rate="regret Õ((1 - f) √(N d T) (f + 1/√N)), where a share f of agents is Byzantine (Mitra et al. 2022, abstract)",
     cites=("mitra2022collaborative",),
     search={"C": "0.001..10", "liars": "0..0.45"},
-    withstands="takes the median of the agents' estimates; its parameter liars says how many may lie or be silent",
+    withstands="takes the median of the agents' estimates; `liars` says how many may lie or be silent",
 )

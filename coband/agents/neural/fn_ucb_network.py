@@ -25,7 +25,7 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     threshold: float = Field(default=0.0, ge=0)
     """The paper's D: a synchronisation is due when (t - t_last) * (gain in log det) exceeds it; 0: every turn."""
     trigger: Literal["diagonal", "full"] = "diagonal"
-    """Determinants of the diagonals alone (appendix E), or of the full matrices (line 11)."""
+    """Determinants only of the diagonals (appendix E), or of the full matrices (line 11)."""
     less_comm: bool = True
     """FN-UCB (Less Comm.): the server sends the average of the inverses, not all N."""
     rescale: bool | None = None

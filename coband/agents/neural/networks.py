@@ -46,7 +46,7 @@ class NeuralBandit(Config):
     train: Literal["public", "paper"] = "public"
     """Loss: mean squared error with weight decay lam/n (published code), or eq. 1."""
     precision: Precision = "float64"
-    """Of the steps of a training; everything else is float64."""
+    """Precision of the steps of a training; everything else is float64."""
 
     @model_validator(mode="after")
     def _halves_are_equal(self) -> Self:

@@ -1,6 +1,6 @@
 """The server of Async-LinUCB (Li and Wang 2022): adds uploads, and sends each agent what it lacks once that is enough.
 
-Of every agent it keeps what that agent knows of the sum, in place of the paper's download buffer, which is the sum
+For every agent it keeps what that agent knows of the sum, in place of the paper's download buffer, which is the sum
 without it. The determinant of what an agent knows changes with its own messages alone, so that an upload costs one
 determinant and a comparison for each agent.
 """

@@ -14,7 +14,7 @@ from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
 
 
 class PlsServer(InStepServer):
-    """Sees levels alone."""
+    """Sees only levels."""
 
     hears = (EstimateLevels,)
     noted: ClassVar[Mapping[str, str]] = {"apply": "sum of the absolute levels of the change"}

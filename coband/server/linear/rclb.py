@@ -1,6 +1,6 @@
 """The server of RCLB (Mitra et al. 2022): the median over agents of each arm's payoff, and the arms that stay.
 
-An agent of which nothing comes counts as one of those that may lie (ours), and is heard no more; what lies does not end
+A silent agent counts as one of those that may lie (ours), and is heard no more; what lies does not end
 a phase, nor does what is silent.
 """
 
@@ -19,7 +19,7 @@ from coband.simulator.maths.exploration.g_optimal import WHOLE
 
 
 class RclbServer(DealtServer):
-    """Sees estimates alone."""
+    """Sees only estimates."""
 
     hears = (PhaseEstimate,)
 

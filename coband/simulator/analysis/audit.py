@@ -37,7 +37,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEnt
 from coband.simulator.scenario_errors import RequestError
 
 MOST_MESSAGES = 8
-"""Of a sender, the first ones."""
+"""The first messages of a sender."""
 Corners = dict[str, tuple[float, float]]
 FAR = 100.0
 """A sum of squares has so many times its noise on its diagonal, as of many other pulls, so that nothing is repaired."""

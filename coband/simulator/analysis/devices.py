@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from coband.simulator.analysis.comparison.analysis import Analysis
-from coband.simulator.analysis.comparison.data import REGRET, Contender
+from coband.simulator.analysis.comparison.data import REGRET, Contender, name_of
 from coband.simulator.analysis.report import draw
 from coband.simulator.analysis.report.frames import curves, places, wide
 from coband.simulator.analysis.report.palette import SERIES
@@ -77,16 +77,23 @@ DEVICES_UP = "devices, seldom to mostly up, in fifths"
 ACROSS = {"speed": "devices, fast to slow, in fifths", "availability": DEVICES_UP}
 
 
-def _of(analysis: Analysis) -> Devices | None:
-    return devices_of(analysis.comparison.scenario_of(analysis.contenders[0]))
+def _populations(analysis: Analysis) -> list[tuple[str, Devices, list[Contender]]]:
+    """The devices, with the labels that ran on them; the name of their run comes first where runs have other ones."""
+    members: dict[str, list[Contender]] = {}
+    for one in analysis.contenders:
+        scenario = analysis.comparison.scenario_of(one)
+        members.setdefault(repr((scenario.get("seed"), scenario.get("agents"))), []).append(one)
+    drawn = [(devices_of(analysis.comparison.scenario_of(own[0])), own) for own in members.values()]
+    several = len(drawn) > 1
+    return [(name_of(own[0].run) if several else "", devices, own) for devices, own in drawn if devices is not None]
 
 
 def _devices(analysis: Analysis) -> pd.DataFrame:
     """A row per number and device of the first replication."""
-    devices = _of(analysis)
     return pd.DataFrame(
-        {"number": TITLES[name], "part": name, "value": value}
-        for name, values in ({} if devices is None else devices.numbers).items()
+        {"number": TITLES[name], "part": f"{name} ({run})" if run else name, "value": value}
+        for run, devices, _ in _populations(analysis)
+        for name, values in devices.numbers.items()
         for value in np.sort(values[~np.isnan(values)]).tolist()
     )
 
@@ -102,10 +109,12 @@ def _draw_devices(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
 
 
 def _availability(analysis: Analysis) -> pd.DataFrame:
-    devices = _of(analysis)
-    if devices is None or devices.hours is None or np.isnan(devices.hours).all():
-        return pd.DataFrame()
-    return pd.DataFrame({"hour": range(len(devices.hours)), "mean": devices.hours})
+    found = [
+        pd.DataFrame({**({"run": run} if run else {}), "hour": range(len(devices.hours)), "mean": devices.hours})
+        for run, devices, _ in _populations(analysis)
+        if devices.hours is not None and not np.isnan(devices.hours).all()
+    ]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
 def _draw_availability(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
@@ -123,10 +132,8 @@ def fifths(values: FloatArray) -> IntArray | None:
     return found
 
 
-def groupings(devices: Devices | None) -> dict[str, IntArray]:
+def groupings(devices: Devices) -> dict[str, IntArray]:
     """The fifths of devices by the time of their turns, and by the share of time for which they are up."""
-    if devices is None:
-        return {}
     given = {"speed": devices.numbers.get("compute"), "availability": devices.shares}
     found = {name: fifths(values) for name, values in given.items() if values is not None}
     return {name: groups for name, groups in found.items() if groups is not None}
@@ -141,13 +148,14 @@ def _agents(one: Contender, *names: str) -> list[FloatArray]:
 def _fates(analysis: Analysis) -> pd.DataFrame:
     """Mean regret per turn of each fifth of the devices, in the first replication."""
     rows = []
-    for by, groups in groupings(_of(analysis)).items():
-        for one in (one for one in analysis.contenders if 0 in one.records):
+    grouped = [(group, own) for _, devices, own in _populations(analysis) for group in groupings(devices).items()]
+    for (by, groups), own in grouped:
+        for one in (one for one in own if 0 in one.records):
             regret, turns = _agents(one, "regret", "turns")
             regret = regret / np.where(turns > 0, turns, np.nan)
             for fifth in range(FIFTHS):
-                own = regret[(groups == fifth) & ~np.isnan(regret)]
-                mean = float(own.mean()) if len(own) else np.nan
+                known = regret[(groups == fifth) & ~np.isnan(regret)]
+                mean = float(known.mean()) if len(known) else np.nan
                 rows.append({"by": by, "label": one.label, "fifth": fifth + 1, "mean": mean})
     return pd.DataFrame(rows)
 
@@ -214,6 +222,7 @@ AVAILABILITY = Panel(
     "The share of devices of the first replication that are up, by hour of the day.",
     _availability,
     _draw_availability,
+    each="run",
     after="devices",
 )
 FATES = Panel(

@@ -1,4 +1,4 @@
-"""Panels of runs with adversaries or privacy: who lied when, what was spent of epsilon, and bits by what they hold.
+"""Panels of runs with adversaries or privacy: who attacked when, what was spent of epsilon, and bits by what they hold.
 
 A lie is a message whose trace says what an adversary did to it. The lies of the first replication that has any are
 drawn; means are over all replications.
@@ -151,7 +151,7 @@ def _bits(analysis: Analysis) -> pd.DataFrame:
 
 LIES = Panel(
     "lies",
-    "Who lied when",
+    "Who attacked when",
     "Each tick is a message that a dishonest agent changed, or kept back, in the first replication with any.",
     _lies,
     _draw_lies,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 
 from coband.simulator.api.errors import RunError, translated
 from coband.simulator.api.stored import Run, Sweep
-from coband.simulator.experiments.store.files import MANIFEST, RUNS, called, is_sweep
+from coband.simulator.experiments.store.files import MANIFEST, RUN, RUNS, called, kind_of
 from coband.simulator.experiments.store.opening import facts
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def load(path: str | PathLike[str]) -> Run | Sweep:
     """
     with translated():
         place = called(path)
-        swept = facts(place).swept or is_sweep(place)
-    return Sweep(place) if swept else Run(place)
+        kind = kind_of(facts(place).manifest)
+    return Run(place) if kind == RUN else Sweep(place)
 
 
 def runs(folder: str | PathLike[str] = RUNS) -> Runs:

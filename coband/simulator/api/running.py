@@ -23,7 +23,6 @@ from coband.simulator.experiments.runs.study import Study, load_run
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import SCENARIO
-from coband.simulator.experiments.sweep import directory as sweep_directory
 from coband.simulator.experiments.sweep.job_queue import cluster_of, require_one_place
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.terminal.progress import Bar, View
@@ -184,9 +183,8 @@ def swept(
 ) -> Report:
     """Run a study in a directory of a sweep, as the command of that ``name`` does with options ``words``."""
     with place.pool() as pool:
-        where = study.name, _path(place.out)
-        goes_on = place.resume or place.again
-        folder = sweep_directory.earlier(*where, again=place.again) if goes_on else sweep_directory.new(*where)
+        how = {"swept": True, "resume": place.resume, "again": place.again}
+        folder = directory.create(study.name, _path(place.out), **how)
         if (other := folder.other_hardware()) is not None:
             warnings.warn(other, RunWarning, stacklevel=3)
         again = [*_command(name, asked, folder), *words]
@@ -206,7 +204,7 @@ def _stored(given: Given | Run) -> Repeated | None:
 
 
 def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:
-    """The command line that does the same; of a scenario that is no file, with the copy in the run's directory."""
+    """The command line that does the same; of a scenario that is not a file, with the copy in the run's directory."""
     file = asked.source if isinstance(asked.source, Path) else place.path / SCENARIO
     return ["coband", name, str(file), *(word for setting in asked.settings for word in ("--set", setting))]
 

@@ -33,7 +33,7 @@ Settings = Mapping[str, Any] | Iterable[str] | str
 FROM_DICT = "<dict>"
 FROM_TEXT = "<string>"
 MOST_EDGES = 20_000
-"""Of a graph that is written into a scenario."""
+"""Edges of a graph that is written into a scenario."""
 MOST = 10**4000
 """Whole numbers that can be written are smaller; validation says how large they may be."""
 

@@ -353,7 +353,7 @@ class Run:
 class Sweep(Run):
     """A sweep on disk: a run whose labels are variants, with the parameters of the grid as columns of `results`."""
 
-    parameters = _table("parameters", "Of each label the entry, phase, environment, and a column per key of the grid.")
+    parameters = _table("parameters", "For each label the entry, phase, environment, and a column per key of the grid.")
 
     @cached_property
     def best(self) -> pd.DataFrame:

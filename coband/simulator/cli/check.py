@@ -146,5 +146,5 @@ def _show(comparisons: list[Comparison], broken: int = 0) -> None:
     undecided = sum(item.open and not item.holds for item in comparisons)
     left = f"; {undecided} undecided, which more --replications would tell" if undecided else ""
     if broken:
-        left += f"; jobs that broke off, of which nothing is compared: {broken}"
+        left += f"; jobs that broke off and are not compared: {broken}"
     click.echo(f"{sum(item.holds for item in comparisons)} of {len(rows)} counts are as expected{left}")

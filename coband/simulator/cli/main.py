@@ -24,7 +24,7 @@ from coband.simulator.terminal import output
 
 BAD_INPUT, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of the system that are no defect of coband: a full disk, a quota, a limit on the size of files, a bad disk."""
+"""Errors of the system, not defects of coband: a full disk, a quota, a limit on the size of files, a bad disk."""
 YOUNG_OBJECTS = 100_000
 """So many new objects are made before the garbage collector looks at them; imports make many, and no garbage."""
 
@@ -47,16 +47,8 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
         "describe": "Describe an algorithm, problem, dataset or scenario.",
         "validate": "Check scenario files for mistakes, or print their JSON Schema.",
     },
-    "More": {
-        "suite": "Compare algorithms on frozen scenarios, tuned alike.",
-        "reproduce": "Try what papers claim, with intervals and verdicts.",
-        "hunt": "Search for faults that make the algorithms of a scenario fail.",
-        "live": "Run a scenario with processes that talk over sockets.",
-        "data": "Fetch public datasets and list them.",
-    },
 }
 """Title of a list -> command -> its help in one line, which is here so that ``--help`` imports nothing."""
-COMMANDS = {name: text for group in GROUPED.values() for name, text in group.items()}
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -181,7 +173,7 @@ def _explain(error: BaseException) -> int:
         return _complain(f"out of memory{reason}; what is finished is kept", BAD_INPUT)
     traceback.print_exception(error)
     if said:
-        return _complain(f"this is no defect of coband's own code: {said}", DEFECT)
+        return _complain(f"this is not a defect of coband's own code: {said}", DEFECT)
     return _complain("this is a defect of coband, not of your input; please report it with the lines above", DEFECT)
 
 

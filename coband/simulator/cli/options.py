@@ -175,7 +175,7 @@ def _loudness(name: str, text: str) -> Decorator:
 
 
 loud = options(
-    _loudness("--quiet", "No progress and no notes: warnings, errors and results alone."),
+    _loudness("--quiet", "No progress and no notes: only warnings, errors and results."),
     _loudness("--verbose", "A line for each job that ends."),
 )
 """How much is said while jobs run."""

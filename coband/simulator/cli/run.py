@@ -49,7 +49,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
     progress.warn(report)
     status = progress.exit_code(report)
     if not as_json:
-        show(report, study)
+        show_results(report, study)
     against: dict[str, object] = {}
     if before is not None and report.status.done:
         unchanged = not request.settings and request.seed is None
@@ -62,7 +62,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
     context.exit(status)
 
 
-def show(report: Report, study: Study) -> None:
+def show_results(report: Report, study: Study) -> None:
     """Print the results of a study, and where they are."""
     metrics = {name: one for variant in study.variants for name, one in variant.scenario.metrics.items()}
     results.show(results.of_run(report.object, metrics, report.directory))

@@ -37,7 +37,7 @@ TABLES = "summary, results, details, series, ledger, fields, agents, parameters,
 def show(path: Path, bibtex: bool, name: str | None, form: str | None, as_json: bool) -> None:
     """Print the results of a run again: what `coband run`, `sweep` or `frontier` printed at its end.
 
-    Of a run that goes on, or that was ended, what is finished is shown. --table has numbers in full: of replications
+    If a run goes on or was ended, what is finished is shown. --table has numbers in full: of replications
     (results, details), means with intervals (summary), or of messages, agents and turns; --format without it has the
     first table that is printed otherwise.
     """

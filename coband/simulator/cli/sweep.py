@@ -74,9 +74,9 @@ def sweep(
     or a full disk --resume runs the rest, and points that are added to a grid run alone.
     """
     if status is not None:
-        from coband.simulator.experiments.sweep import directory
+        from coband.simulator.experiments.store import lock
 
-        found = directory.read(status)
+        found = lock.read(status)
         if as_json:
             tables.show_json({**asdict(found), "rate": found.rate, "seconds_left": found.seconds_left})
         else:
@@ -122,10 +122,9 @@ def driven(
     """Run a study in a directory of a sweep, a new one or the one to go on with, and show how far it is."""
     from coband.simulator.experiments.runs.driver import drive
     from coband.simulator.experiments.runs.reporting import Commands
-    from coband.simulator.experiments.sweep import directory
+    from coband.simulator.experiments.store import directory
 
-    go_on = resume or again
-    place = directory.earlier(study.name, out, again=again) if go_on else directory.new(study.name, out)
+    place = directory.create(study.name, out, swept=True, resume=resume, again=again)
     if (other := place.other_hardware()) is not None:
         click.echo(f"warning: {other}", err=True)
     commands = Commands(request.replay(), sys.argv, _resume(place.path))

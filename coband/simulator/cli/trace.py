@@ -90,7 +90,7 @@ def parse_interval(text: str | None) -> tuple[float | None, float | None]:
                 return start, end
     except ValueError:
         pass
-    raise BadInput(f"--time {text!r} is no interval of simulated time; give A..B, A.. or ..B, such as 10..20.")
+    raise BadInput(f"--time {text!r} is not an interval of simulated time; give A..B, A.. or ..B, such as 10..20.")
 
 
 def _of_message(history: MessageHistory) -> str:

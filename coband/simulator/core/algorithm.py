@@ -34,7 +34,7 @@ RUN_QUANTITIES: Mapping[str, str] = {
     "reach": "sum over all pulls of the number of other agents within `hops` links of who pulled",
     "copies": "sum over all pulls of the links that a message of who pulled crosses within `hops` links",
 }
-"""What the closed form of a run may use as well, beside every number of the result."""
+"""What the closed form of a run may use in addition to every number of the result."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Algorithm:
         search: parameter -> what ``coband frontier`` tries where nothing else is said, such as ``"0.01..100"``: the
             parameters that trade communication against regret.
         rate: what its paper proves of regret and communication, up to what Õ hides, with the theorem; empty: nothing.
-        knows: what its nodes read of `FACTS`, beside what ``needs`` implies; ``checks: full`` refuses other facts.
+        knows: what its nodes read of `FACTS`, not only what ``needs`` implies; ``checks: full`` refuses other facts.
         always: parameters with which its agents communicate whenever they have anything new; empty where none do that.
         private: the noise that its nodes put on what they send, by the context of an agent; None: they put none.
         withstands: what its server does by itself about agents that lie; empty: nothing.

@@ -1,7 +1,7 @@
 """Churn: nodes go down and come up as a plan says, until nobody has anything left to do.
 
 Without batteries an outage is an event, as is every change of agents that have outages, or whose availability does not
-say when they leave for good (``BaseAvailability.leaves``). Of all others it is worked out when it matters: when an
+say when they leave for good (``BaseAvailability.leaves``). For all others it is worked out when it matters: when an
 agent has something to do, or is sent something. If it is down then, it comes up by an event; if it has been down in the
 middle of work, the work takes longer by as much. So an agent that has nothing to do costs nothing while it comes and
 goes.

@@ -98,11 +98,11 @@ def _parsed(formula: str) -> ast.Expression:
     try:
         tree = ast.parse(formula.replace("^", "**"), mode="eval")
     except SyntaxError as error:
-        raise FormulaError(f"{formula!r} is no formula: {error.msg}") from None
+        raise FormulaError(f"{formula!r} is not a formula: {error.msg}") from None
     for node in ast.walk(tree):
         if not _allowed(node):
             part = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
-            raise FormulaError(f"{formula!r} is no formula: {part!r} is not allowed in one")
+            raise FormulaError(f"{formula!r} is not a formula: {part!r} is not allowed in one")
     return tree
 
 
@@ -117,7 +117,7 @@ def _allowed(node: ast.AST) -> bool:
 
 
 def _value(node: ast.expr, values: Values) -> Any:
-    """The value of a part; what is no arithmetic was refused when the formula was read."""
+    """The value of a part; what is not arithmetic was refused when the formula was read."""
     match node:
         case ast.Constant():
             return node.value

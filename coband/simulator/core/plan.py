@@ -159,7 +159,7 @@ class Plan:
 
     @property
     def distrusts(self) -> bool:
-        """Whether agents lie, or the server reckons with that; then its statistics are no sums of real pulls."""
+        """Whether agents lie, or the server reckons with that; then its statistics are not sums of real pulls."""
         return bool(self.adversaries) or not self.server.aggregate.sums
 
     @property

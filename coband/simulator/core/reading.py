@@ -267,7 +267,7 @@ def read_graph(path: Path, most: int | None = None) -> nx.Graph[str]:
         most: only so many lines of a file of links; None for all.
 
     Raises:
-        DataError: a line is no link, or there is none; the text starts with file and line.
+        DataError: a line is not a link, or there is none; the text starts with file and line.
     """
     import networkx as nx
 

@@ -54,7 +54,7 @@ class RunResult:
         warnings: how the scenario's options make the run misleading, a sentence each.
         ages: of the information that decisions were made with.
         closest: how close the closest decision of each agent was (`core.nodes.decisions`). Like last bits of scores,
-            which it is about, it may change with what saves work alone, and is no part of ``by_agent``.
+            which it is about, it may change with what saves work alone, and is not part of ``by_agent``.
     """
 
     turns: int
@@ -181,7 +181,7 @@ class Ended:
 
     @cached_property
     def _end(self) -> float:
-        """When the last pull was made, reward learnt from or message delivered; what is repeated in vain goes on."""
+        """When the last pull was made, reward learnt from or message delivered; what is never delivered goes on."""
         return max(max(self.progress.times, default=0.0), self.progress.last_reward, self.last_delivery)
 
     def _closest(self) -> list[float | None]:

@@ -21,7 +21,7 @@ class Down(set[Address]):
     Attributes:
         gone: nodes that nobody counts on: down for good, or not joined yet. Nothing is sent to them or repeated for
             them, and nobody waits for them.
-        left: those of them that are no members any more, or never were, whose turns nobody misses.
+        left: those of them that are not members any more, or never were, whose turns nobody misses.
     """
 
     def __init__(self, gone: set[Address] | None = None) -> None:

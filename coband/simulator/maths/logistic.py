@@ -19,7 +19,7 @@ STEEPEST = 0.25
 """k_mu, the largest derivative of the link, at z = 0."""
 
 NEWTON_STEPS = 100
-"""Of a projection, at most; about five are usual."""
+"""Most steps of a projection; about five are usual."""
 
 Smoothness = Literal["unit_ball", "data"]
 

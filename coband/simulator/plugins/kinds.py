@@ -19,6 +19,7 @@ from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from coband.simulator.plugins import extensions
 from coband.simulator.plugins.entry_points import (
     OWN_DISTRIBUTION,
     PluginError,
@@ -74,7 +75,7 @@ def _class_bodies(module: str) -> Mapping[str, list[ast.stmt]]:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (KeyError, OSError, TypeError):
         return {}
-    return {node.name: node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 T = TypeVar("T")
@@ -133,7 +134,8 @@ class Kinds(Mapping[str, T]):
         """Entry points by name, in alphabetical order and ours first, and a sentence for each that is left out."""
         taken: dict[str, EntryPoint] = {}
         said: list[str] = []
-        for point in sorted(installed(self.group), key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name)):
+        offered = [*installed(self.group), *extensions.kinds(self.group)]
+        for point in sorted(offered, key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name)):
             first = taken.setdefault(point.name, point)
             ignored = f"{point.group}: {point.name!r} of {distribution(point)} ({point.value}) is ignored"
             if first is not point and first.value != point.value:
@@ -281,7 +283,7 @@ class ByKind:
             members = {**(lasting := one.lasting()), **members, **lasting}
         if not members and self._default is None:
             raise PluginError(
-                "coband's own entry points are missing; install it anew, in its checkout: pip install -e ."
+                "coband's own entry points are missing; install it again, in its checkout: pip install -e ."
             )
         choices = {kind: handler.generate_schema(member) for kind, member in members.items()}
         if self._default is not None:
@@ -290,7 +292,7 @@ class ByKind:
         def kind_in(value: object) -> str | None:
             """The name of the choice that reads a value."""
             if not isinstance(value, dict) and not hasattr(value, "kind") and not self._is_default(value):
-                return _LATER  # which reads words, and says that it is no mapping
+                return _LATER  # which reads words, and says that it is not a mapping
             if any(one.accepts(type(value)) and type(value) not in one.lasting().values() for one in self._lists):
                 return _LATER
             kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)

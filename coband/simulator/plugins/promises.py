@@ -1,4 +1,4 @@
-"""What methods of plugins return, beside what the base of their list promises."""
+"""What methods of plugins return, in addition to what the base of their list promises."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _promised(method: Any) -> type | None:
 
 
 def finite(found: Any, *shape: int) -> bool:
-    """Whether an array has a shape, and finite numbers alone."""
+    """Whether an array has a shape, and only finite numbers."""
     return found.shape == shape and bool(np.isfinite(found).all())
 
 

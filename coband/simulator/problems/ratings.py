@@ -113,8 +113,8 @@ def _check_header(file: Path, number: int, line: str) -> None:
     names = [name.strip().lower() for name in line.split(",")]
     if names[:3] != ["userid", "movieid", "rating"]:
         raise DataError(
-            f"{_shown(line)} is no file of MovieLens: expected the header userId,movieId,rating,timestamp, or lines of "
-            "user, item, rating and time, separated by tabs.",
+            f"{_shown(line)} is not a file of MovieLens: expected the header userId,movieId,rating,timestamp, or lines "
+            "of user, item, rating and time, separated by tabs.",
             file,
             number,
         )

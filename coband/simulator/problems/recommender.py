@@ -9,7 +9,7 @@ The paper does not specify the following, so these choices are ours:
 
 * all arms of a turn belong to one user, the acting one;
 * each agent is one user. The U users who can act are shuffled in each replication, and agent a is user number a mod U
-of them; agents that share a user have their own draws. Users who are no agent still influence the features. With
+of them; agents that share a user have their own draws. Users who are not agents still influence the features. With
 ``users_per_agent: all`` and N agents, agent a has the users number a, a + N, a + 2N, ..., and each turn draws one;
 * the nineteen other items are drawn from all items that the user has not rated above 2 (``negatives: unliked``), since
 few users have nineteen low ratings. With ``negatives: rated`` they are drawn from the user's low ratings, and only
@@ -46,7 +46,7 @@ FIRST_RATINGS = 1_000
 """Looked at in a file that is too large for a check."""
 
 NOTHING = 1e-10
-"""Of the largest norm: rows of factors below it are rounding errors, as of users who share no item with most others."""
+"""Share of the largest norm below which factors are rounding errors, as of users who share no item with most others."""
 
 Scale = Literal["unit_ball", "normalise", "none"]
 IntArray = npt.NDArray[np.int64]

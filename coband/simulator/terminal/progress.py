@@ -309,5 +309,5 @@ def show_status(status: Status) -> None:
         click.echo(f"... and {status.failed - MOST_FAILURES} more")
     if status.message:
         click.echo(status.message)
-    if status.state not in ("running", "finished"):
+    if status.resume and status.state not in ("running", "finished"):
         click.echo(f"to go on: {status.resume}")

@@ -65,10 +65,11 @@ def show(parts: Iterable[Part]) -> None:
 
 def of_stored(run: StoredRun, path: Path) -> Iterator[Part]:
     """What the command that made a stored run or sweep printed at its end."""
-    from coband.simulator.experiments.store.variants import is_sweep, summary
+    from coband.simulator.experiments.store.files import RUN
+    from coband.simulator.experiments.store.variants import summary
 
     found = summary(run)
-    if not is_sweep(run):
+    if run.kind == RUN:
         yield from of_run(found, run.metrics, path)
         return
     query = "SELECT count(DISTINCT text) FROM parameters WHERE key = 'agents.count'"

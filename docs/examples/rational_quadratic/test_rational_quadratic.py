@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rational_quadratic import RationalQuadratic
 
-from coband.simulator.conformance import run
+from coband.extensions.conformance import run
 
 POINTS = np.random.default_rng(1).normal(size=(12, 3))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coband.simulator.conformance import Case, cases
+from coband.extensions.conformance import Case, cases
 
 
 @pytest.mark.parametrize("case", cases("round_ucb1", {}, {"period": 1}), ids=str)

@@ -7,7 +7,7 @@ from coband.simulator.analysis.frontier.study import Request, Search, load_searc
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.experiments.runs.reporting import Commands, Report
-from coband.simulator.experiments.sweep.directory import SweepDirectory
+from coband.simulator.experiments.store.directory import RunDirectory
 
 TEXT = """\
 name: small
@@ -44,4 +44,4 @@ def search(folder: Path, more: str = "", *settings: str, replications: int | Non
 def perform(what: Search, out: Path, listener: Any = None) -> Report:
     out.mkdir(exist_ok=True)
     commands = Commands(["coband", "run", "small.yaml"], ["coband", "frontier", "small.yaml"], "coband frontier")
-    return drive(what, SweepDirectory(out), workers=InProcess(), commands=commands, listener=listener)
+    return drive(what, RunDirectory(out, resume=True), workers=InProcess(), commands=commands, listener=listener)

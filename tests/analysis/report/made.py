@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.traces.columns import COLUMNS, Events
+from coband.simulator.analysis.traces.columns import EVENT_COLUMNS, Events
 from coband.simulator.cli.main import main
 from coband.simulator.core.records.trace import EVENTS, NOBODY, NONE, NUMERIC, Row
 
@@ -62,13 +62,13 @@ class Made:
         return len(self._rows) - 1
 
     def events(self) -> Events:
-        return Events(np.array(self._rows, dtype=list(COLUMNS.items())), EVENTS, tuple(self._names))
+        return Events(np.array(self._rows, dtype=list(EVENT_COLUMNS.items())), EVENTS, tuple(self._names))
 
 
 def from_rows(rows: list[Row], names: list[str]) -> Events:
     """The events of a run that was not stored."""
     columns = [row[1 : len(NUMERIC)] for row in rows]
-    return Events(np.array(columns, dtype=list(COLUMNS.items())), EVENTS, tuple(names))
+    return Events(np.array(columns, dtype=list(EVENT_COLUMNS.items())), EVENTS, tuple(names))
 
 
 def synchronisation() -> Events:

@@ -1,4 +1,6 @@
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -6,8 +8,8 @@ import numpy as np
 import pytest
 
 from coband.simulator.analysis.comparison import data, tables
+from coband.simulator.analysis.comparison import differences as comparisons
 from coband.simulator.analysis.comparison.data import Contender, RunComparison
-from coband.simulator.analysis.report import comparison as comparisons
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics import evidence
 from coband.simulator.experiments.store.store import open_run
@@ -185,7 +187,7 @@ def test_more_can_be_better() -> None:
 
 
 def test_after_an_early_stop_the_confidence_sequence_decides() -> None:
-    """A t interval that just excludes 0 is no verdict where one could have looked at every replication."""
+    """A t interval that just excludes 0 is not a verdict where one could have looked at every replication."""
     close = {"a": [1.0, 1.2, 0.9, 1.1, 1.0], "b": [1.2, 1.3, 1.1, 1.15, 1.4]}
     (planned,) = comparisons.differences(compared(**close), REGRET)
     (early,) = comparisons.differences(compared(({"until": {"on": "regret"}},), **close), REGRET)
@@ -202,6 +204,31 @@ def test_after_an_early_stop_the_confidence_sequence_decides() -> None:
     assert (clear.verdict, clear.is_certain("a")) == ("a lower", True)
     (equal,) = comparisons.differences(compared(a=[1.0, 2.0], b=[1.0, 2.0]), REGRET)
     assert (equal.e_value, equal.verdict) == (0.0, "equal")
+
+
+@pytest.mark.parametrize("kinds", [("linear", "pure_exploration"), ("pure_exploration", "linear")])
+def test_the_aim_is_that_of_the_problems_that_labels_face(
+    kinds: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sweep over problems, those of an environment, and not that of the run's first point."""
+    monkeypatch.setattr(FakeContender, "records", {0: {"error": 0.0}})
+    monkeypatch.setattr(RunComparison, "metrics", {"error": Metric("error", "0 or 1", "wrong", better="lower")})
+    comparison = compared(({"problem": {"kind": kinds[0]}},), a=[1.0], b=[1.0])
+    for one, kind in zip(comparison.contenders, kinds, strict=True):
+        scenario = {"problem": {"kind": kind}}
+        object.__setattr__(one, "variant", SimpleNamespace(faced={"kind": kind}, scenario=lambda own=scenario: own))
+        assert replace(comparison, contenders=(one,)).stops_itself() == (kind == "pure_exploration")
+    assert comparison.aim == "regret"
+
+
+def test_after_an_early_stop_nothing_decides_between_worlds() -> None:
+    """There is no confidence sequence of a difference between replications that are not paired."""
+    for until in ({}, {"until": {"on": "regret"}}):
+        comparison = compared(({"seed": 1, **until}, {"seed": 2}), a=[1.0, 1.1, 1.2], other=[9.0, 9.1, 9.2])
+        (found,) = comparisons.differences(comparison, REGRET)
+        assert (found.better is None, found.is_certain("a")) == (bool(until), not until)
+        assert found.verdict.startswith("undecided: until: ended a run" if until else "a lower")
+        assert ("at any time decides" in tables._caption([found])) == bool(until)
 
 
 def test_labels_are_not_compared_on_an_aim_that_a_result_lacks(tmp_path: Path) -> None:

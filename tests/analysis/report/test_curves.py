@@ -1,7 +1,10 @@
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.report.frames import at, curve
+from coband.simulator.analysis.report.frames import at, curve, progress
 from coband.simulator.experiments.statistics.estimates import interval
 from coband.simulator.experiments.store.store import Series
 
@@ -30,6 +33,14 @@ def test_against_turns_only_stored_points_are_used() -> None:
 def test_a_curve_ends_with_its_first_replication() -> None:
     assert curve([FIRST, SECOND], "time", "turns")["at"].iloc[-1] == 5.0
     assert curve([FIRST, SECOND], "scalars", "regret", log=True)["at"].iloc[-1] == pytest.approx(30.0)
+
+
+def test_progress_is_shown_where_labels_differ_in_any_replication() -> None:
+    later = series([1, 2, 3, 4], [1.5, 3.0, 4.5, 9.5], [2.0, 3.0, 4.0, 6.0], [0, 0, 20, 40], 1)
+    for own, shown in (([FIRST, SECOND], False), ([FIRST, later], True), ([FIRST], False)):
+        labels = [SimpleNamespace(label="A", series=[FIRST, SECOND]), SimpleNamespace(label="B", series=own)]
+        analysis: Any = SimpleNamespace(comparison=SimpleNamespace(stops_itself=lambda: False), contenders=labels)
+        assert progress(analysis).empty != shown
 
 
 def test_one_replication_has_no_band() -> None:

@@ -121,6 +121,8 @@ def test_selecting_is_filtering(places: dict[str, Path]) -> None:
             panel("regret").numbers(analysis, y=1)
         with pytest.raises(ReportError, match=r"no row with x=money; its values are turns, scalars, time\."):
             panel("regret").numbers(analysis, x="money")
+        with pytest.raises(ReportError, match=r"no row with at=-1; its values are \S+(, \S+){2,8}, \.\.\.\.$"):
+            panel("regret").numbers(analysis, at=-1)
         with pytest.raises(ReportError, match="there is no panel 'regrets'; the panels are results, sensitivity, heat"):
             panel("regrets")
 
@@ -132,6 +134,8 @@ def test_figures_have_the_asked_width_and_say_where_there_is_no_room(places: dic
             assert file_figure(one, one.numbers(analysis, **only), styles).get_figwidth() == pytest.approx(width)
         wide = file_figure(one, one.numbers(analysis, x="time"), styles, 5.0, 3.0)
         assert wide.get_size_inches() == pytest.approx([5.0, 3.0])
+        with pytest.raises(ReportError, match=r"there is nothing to draw for regret\."):
+            file_figure(one, one.numbers(analysis)[:0], styles)
         with pytest.raises(ReportError, match=r"a figure of 0\.6 x 0\.7 inches has no room for 'regret'"):
             file_figure(one, one.numbers(analysis, x="time"), styles, 0.6, 0.7)
 

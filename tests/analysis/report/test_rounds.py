@@ -1,7 +1,7 @@
 import pytest
 
+from coband.extensions.conformance import runs
 from coband.simulator.analysis.traces.rounds import PARTS, rounds, waits
-from coband.simulator.conformance import runs
 from tests.analysis.report.made import Made, from_rows, synchronisation
 
 

@@ -3,9 +3,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.extensions.conformance import runs
 from coband.simulator.analysis.traces.chains import Chains
 from coband.simulator.analysis.traces.times import CATEGORIES, breakdown
-from coband.simulator.conformance import runs
 from tests.analysis.report.made import Made, from_rows, synchronisation
 
 KERNEL = {"kind": "gaussian", "gamma": 1.0}

@@ -1,4 +1,4 @@
-"""The first causally different event, and what is no difference."""
+"""The first causally different event, and what is not a difference."""
 
 import shutil
 import sqlite3

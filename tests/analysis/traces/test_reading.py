@@ -62,7 +62,7 @@ def test_jobs_stand_against_each_other_by_label_and_replication(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("version", "message"),
-    [(1, "by an earlier version of coband; run its scenario.yaml again"), (3, "by a newer version of coband; update")],
+    [(2, "by an earlier version of coband; run its scenario.yaml again"), (4, "by a newer version of coband; update")],
 )
 def test_other_versions(tmp_path: Path, version: int, message: str) -> None:
     perform(tmp_path / "run", replications=1, labels=("Often",))

@@ -9,7 +9,7 @@ import pytest
 
 from coband.simulator.analysis.traces import times
 from coband.simulator.analysis.traces import waits as module
-from coband.simulator.analysis.traces.columns import Events, read
+from coband.simulator.analysis.traces.columns import Events, read_events
 from coband.simulator.analysis.traces.waits import AWAY, DOING, ELSE, MESSAGES, ON_THE_WAY, OWN_TURNS, REPEATED, waits
 from coband.simulator.experiments.store.store import open_run
 from tests.analysis.report.made import Made, synchronisation
@@ -20,7 +20,7 @@ JOB: Any = SimpleNamespace(label="Made", replication=0)
 
 
 def made(monkeypatch: pytest.MonkeyPatch, events: Events, limit: int = 10) -> module.Waits:
-    monkeypatch.setattr(module, "read", lambda job: events)
+    monkeypatch.setattr(module, "read_events", lambda job: events)
     return waits([JOB], limit)
 
 
@@ -66,7 +66,7 @@ def test_all_waits_together_are_what_the_report_shows(tmp_path: Path) -> None:
     out = runs.perform(runs.STAR, tmp_path / "run", "network.loss=0.2", only=("Sync", "Dis"))
     with open_run(out) as run:
         for job in run.jobs:
-            found, events = waits([job], 10_000), read(job)
+            found, events = waits([job], 10_000), read_events(job)
             assert len(found.longest) == found.count > 0
             for one in found.longest:
                 assert sum(one.doing.values()) == pytest.approx(one.time)

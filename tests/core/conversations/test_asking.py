@@ -281,7 +281,7 @@ def test_outside_of_a_conversation_nobody_can_wait() -> None:
 
 def test_what_is_begun_is_a_conversation() -> None:
     agent, _, _ = pair()
-    with pytest.raises(TypeError, match="3 is no conversation: begin the call of an `async def`"):
+    with pytest.raises(TypeError, match="3 is not a conversation: begin the call of an `async def`"):
         agent.begin(3)  # type: ignore[arg-type]
 
 

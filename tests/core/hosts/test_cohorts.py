@@ -11,7 +11,7 @@ import pytest
 from coband.agents.alone.lin_ucb import LinUCB
 from coband.agents.graph.coop_kernel_ucb import CoopKernelUCB
 from coband.agents.graph.dist_kernel_ucb import DistKernelUCB
-from coband.simulator.conformance.runs import Run, plan_of, run
+from coband.extensions.conformance.runs import Run, plan_of, run
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.hosts.cohort import FEW, Cohort, chooses_together
 from coband.simulator.core.nodes.node import Client, Outbox

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance import runs
+from coband.extensions.conformance import runs
+from coband.extensions.live.config import refusal
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.absence import Ahead, Powered
 from coband.simulator.core.hosts.batteries import Batteries
@@ -17,7 +18,6 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.live.config import refusal
 from coband.simulator.scenario_errors import ScenarioError
 from tests.every import every
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from coband.agents.messages.linear import LinearUpload
+from coband.extensions.conformance import graphs, kit, runs
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance import graphs, kit, runs
 from coband.simulator.core.hosts.host import Outstanding, kept_of, observe_late
 from coband.simulator.core.nodes.node import Agent, Outbox
 from coband.simulator.core.nodes.outbox import SERVER, Later

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from coband.simulator.conformance.runs import plan_of
+from coband.extensions.conformance.runs import plan_of
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.hosts import absence

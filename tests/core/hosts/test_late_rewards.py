@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.conformance import runs
+from coband.extensions.conformance import runs
 from coband.simulator.core.hosts import late_rewards
 from coband.simulator.core.nodes.node import Agent
 from coband.simulator.core.records import trace as tr

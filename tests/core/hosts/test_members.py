@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance import graphs, runs
+from coband.extensions.conformance import graphs, runs
+from coband.extensions.live.config import refuse
 from coband.simulator.core.hosts.availability import MarkovOnOff
 from coband.simulator.core.hosts.stays import MovesAtTimes, PoissonJoins, PoissonLeaves, Stays, stays
 from coband.simulator.core.nodes.node import SERVER
@@ -17,7 +18,6 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.live.config import refuse
 from coband.simulator.scenario_errors import ScenarioError
 from tests.agents.test_conformance import CASES
 from tests.every import every

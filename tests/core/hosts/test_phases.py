@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from coband.extensions.conformance.runs import plan_of
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.conformance.runs import plan_of
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult

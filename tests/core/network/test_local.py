@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coband.extensions.conformance.graphs import run as on_graph
+from coband.extensions.conformance.runs import run
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance.graphs import run as on_graph
-from coband.simulator.conformance.runs import run
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult

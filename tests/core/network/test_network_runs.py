@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from coband.extensions.conformance import runs as conformance
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance import runs as conformance
 from coband.simulator.core.clock.schedule import Recorded
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Later, Outbox

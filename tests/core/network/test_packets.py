@@ -1,4 +1,4 @@
-"""Recorded links: the same as a loop over packets, also on real recordings, and what is no recording."""
+"""Recorded links: the same as a loop over packets, also on real recordings, and what is not a recording."""
 
 from pathlib import Path
 

@@ -120,7 +120,7 @@ def test_a_malicious_pickle_is_refused_and_runs_nothing(protocol: int, tmp_path:
 def test_what_is_no_pickle_of_fedscale(tmp_path: Path) -> None:
     """Damaged, of numpy, or of another shape."""
     for content, message in [
-        (b"\x80\x04nonsense", "is no pickle of numbers and text alone"),
+        (b"\x80\x04nonsense", "is not a pickle of only numbers and text"),
         (pickle.dumps(np.zeros(3)), "asks for numpy"),
         (pickle.dumps([1, 2]), "must hold a dict of dicts"),
         (pickle.dumps({1: {"speed": 3}}), "does not have FedScale's format"),

@@ -117,7 +117,7 @@ def test_bad_windows_are_refused_by_number_or_dropped(tmp_path: Path) -> None:
     fleet = kept.table()
     assert fleet.windows is not None
     assert fleet.windows.pairs(1) == [(120.0, 180.0)]
-    assert "1 of 3 rows is bad: row 2: from 5 to 4 is no window" in kept.dropped
+    assert "1 of 3 rows is bad: row 2: from 5 to 4 is not a window" in kept.dropped
     kept = population("a,0,6\nb,5,4\nb,,3\nb,soon,3\n", on_bad_row="drop")
     assert kept.table().count == 2
     assert "3 of 4 rows are bad" in kept.dropped

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coband.simulator.conformance.runs import Run
+from coband.extensions.conformance.runs import Run
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.ledger import DOWN, PEER, UP

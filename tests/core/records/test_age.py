@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance import graphs, kit
-from coband.simulator.conformance.runs import registry
-from coband.simulator.conformance.runs import run as simulate
+from coband.extensions.conformance import graphs, kit
+from coband.extensions.conformance.runs import registry
+from coband.extensions.conformance.runs import run as simulate
 from coband.simulator.core.nodes.node import BatchAgent
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.progress import NEVER, Ages, Decisions

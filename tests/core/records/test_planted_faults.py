@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.extensions.conformance import graphs
+from coband.extensions.conformance.runs import PROBLEM, run, world
 from coband.server.common.synchronisation import SynchronousServer
 from coband.server.kernel.async_kernel_ucb import AsyncKernelUCBServer
-from coband.simulator.conformance import graphs
-from coband.simulator.conformance.runs import PROBLEM, run, world
 from coband.simulator.core.conversations import Talks
 from coband.simulator.core.conversations.conversation import Conversations
 from coband.simulator.core.network.transport import Transport

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coband.simulator.conformance.runs import plan_of
+from coband.extensions.conformance.runs import plan_of
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records.ledger import Ledger

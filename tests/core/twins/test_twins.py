@@ -11,8 +11,8 @@ import pytest
 from coband.agents.exploration.co_kernel_fc import CoKernelFC
 from coband.agents.graph.coop_kernel_ucb import CoopKernelUCB
 from coband.agents.kernel.async_kernel_ucb import AsyncKernelUCB
-from coband.simulator.conformance import graphs
-from coband.simulator.conformance.runs import run as run_algorithm
+from coband.extensions.conformance import graphs
+from coband.extensions.conformance.runs import run as run_algorithm
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Later, Node, Outbox
 from coband.simulator.core.nodes.outbox import Resend

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from coband.agents.messages.linear import Gradient, LinearUpload, PrivateSums
 from coband.agents.messages.sharing import Point
-from coband.simulator.conformance.runs import Run, algorithm, run
+from coband.extensions.conformance.runs import Run, algorithm, run
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams

@@ -14,7 +14,7 @@ from scipy import integrate, stats
 
 from coband.agents.messages.linear import LinearUpload
 from coband.agents.messages.synchronisation import NewPoints
-from coband.simulator.conformance.runs import PROBLEM, TASKS, Run, algorithm, batches, registry, run, world
+from coband.extensions.conformance.runs import PROBLEM, TASKS, Run, algorithm, batches, registry, run, world
 from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
@@ -333,7 +333,7 @@ def test_epsilon_or_sigma_is_given(given: dict[str, float]) -> None:
 
 
 def begun(made: Run) -> dict[tuple[str, str], list[tuple[float, int]]]:
-    """When which node sent what is no answer to a message, by kind and direction."""
+    """When which node sent what is not an answer to a message, by kind and direction."""
     found = defaultdict(list)
     for row in made.events(tr.SEND):
         cause = made.rows[row.cause]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from coband.simulator.conformance.runs import algorithm, batches, registry, run
+from coband.extensions.conformance.runs import algorithm, batches, registry, run
 from coband.simulator.core.nodes.node import NoBestArm, UnsupportedScenario
 from coband.simulator.core.wire.defences import Defence
 from coband.simulator.experiments.scenario.wire_rules import undefended

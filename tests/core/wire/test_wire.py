@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from coband.agents.messages.linear import LinearUpload
-from coband.simulator.conformance.graphs import on_graph, run_anywhere
-from coband.simulator.conformance.kit import schedules_of, sends_nothing
-from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, algorithm, registry, run
+from coband.extensions.conformance.graphs import on_graph, run_anywhere
+from coband.extensions.conformance.kit import schedules_of, sends_nothing
+from coband.extensions.conformance.runs import FIXED_PROBLEM, Run, algorithm, registry, run
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.wire.config import MessagesConfig

@@ -1,6 +1,5 @@
 """Runs of fake scenarios, here and in a process of their own."""
 
-import json
 import subprocess
 import sys
 import time
@@ -11,10 +10,9 @@ from typing import Any
 
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.reporting import Commands, Report
-from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.store import directory
-from tests.experiments.runs.fakes import FakeScenario
+from tests.experiments.runs.fakes import FakeScenario, study
 
 ROOT = Path(__file__).parents[3]
 
@@ -53,10 +51,10 @@ def perform(
     **scenario: Any,
 ) -> Report:
     fake: Any = FakeScenario(**scenario)
-    study = study_of(fake, only, numbers, until)
+    what = study(fake, only, numbers, until)
     command = ["coband", "run", "my file.yaml"]
     place = directory.create(fake.name, out)
-    return drive(study, place, workers=workers, commands=Commands(command, command), listener=listener)
+    return drive(what, place, workers=workers, commands=Commands(command, command), listener=listener)
 
 
 @contextmanager
@@ -88,9 +86,8 @@ def started(out: Path, workers: int = 1, **scenario: Any) -> AbstractContextMana
 
 
 def results_of(out: Path) -> int:
-    """Records in results.json."""
-    file = out / "results.json"
-    return len(json.loads(file.read_text())["results"][0]["replications"]) if file.exists() else 0
+    """Finished jobs."""
+    return len(list(out.glob("done/*/*.json.gz")))
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:

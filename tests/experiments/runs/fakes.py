@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
+from unittest.mock import patch
 
 import numpy as np
 from pydantic import BaseModel
@@ -22,6 +23,8 @@ from coband.simulator.core.nodes.node import ALL_AGENTS, SERVER, Agent, NodeCont
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import MessagesConfig
+from coband.simulator.experiments.runs import address
+from coband.simulator.experiments.runs.study import Study, study_of
 from coband.simulator.metrics import Metric, by_name
 
 
@@ -125,8 +128,7 @@ def interrupt() -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-@dataclass(frozen=True)
-class FakeProblem:
+class FakeProblem(BaseModel):
     """``mischief``: (replication, what) pairs; "negative" makes the regret invalid."""
 
     mischief: tuple[tuple[int, str], ...] = ()
@@ -203,7 +205,7 @@ class FakeScenario:
 
     @property
     def problem(self) -> FakeProblem:
-        return FakeProblem(self.mischief)
+        return FakeProblem(mischief=self.mischief)
 
     @property
     def algorithms(self) -> tuple[FakeEntry, ...]:
@@ -221,3 +223,9 @@ class FakeScenario:
             key, _, text = override.partition("=")
             changes[key] = text if key == "trace" else int(text)
         return replace(self, **changes)
+
+
+def study(scenario: Any, *arguments: Any) -> Study:
+    """The study of a fake scenario; its addresses disregard the code in this folder, which takes long to read."""
+    with patch.object(address, "foreign", lambda module: False):
+        return study_of(scenario, *arguments)

@@ -17,7 +17,7 @@ def _told(act: Callable[[Any], object]) -> str:
     try:
         clock.run()
     except Exception as error:
-        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # this function is no plugin
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # this function is not a plugin
         return told(error)
     raise AssertionError("nothing was raised")
 

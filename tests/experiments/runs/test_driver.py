@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance.runs import PROBLEM
+from coband.extensions.conformance.runs import PROBLEM
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.runs import attempt as attempts
@@ -26,9 +26,10 @@ from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study, study_of
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.store import directory, files, store
+from coband.simulator.experiments.store import directory, files, lock, store
 from coband.simulator.experiments.store.recording import sampled_turns
 from coband.simulator.problems.datasets import DataError
+from tests.experiments.runs import fakes
 from tests.experiments.runs.fake_runs import Notes, perform, results_of, started, wait_until
 from tests.experiments.runs.fakes import FakeScenario
 
@@ -50,9 +51,9 @@ def tasks(study: Study) -> list[tuple[str, int]]:
 
 def test_jobs_are_every_label_on_every_replication() -> None:
     fake: Any = FakeScenario(replications=2)
-    assert tasks(study_of(fake)) == [("Often", 0), ("Seldom", 0), ("Often", 1), ("Seldom", 1)]
-    assert tasks(study_of(fake, only=["Seldom"], replications=[7, 3])) == [("Seldom", 3), ("Seldom", 7)]
-    assert len(tasks(study_of(fake, only=["fake"]))) == 4
+    assert tasks(fakes.study(fake)) == [("Often", 0), ("Seldom", 0), ("Often", 1), ("Seldom", 1)]
+    assert tasks(fakes.study(fake, ["Seldom"], [7, 3])) == [("Seldom", 3), ("Seldom", 7)]
+    assert len(tasks(fakes.study(fake, ["fake"]))) == 4
 
 
 def test_results_hold_every_replication_with_means_and_intervals(tmp_path: Path) -> None:
@@ -154,25 +155,25 @@ def test_an_interruption_keeps_what_is_finished(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "counts"),
-    [(0.0, [*range(31)]), (1e9, [*range(11), *range(12, 21, 2), 23, 26, 29])],
-    ids=["a write takes no time", "a write takes forever"],
+    ("seconds", "counts"), [(0.0, [*range(31), 30]), (1e9, [0, 30])], ids=["at any time", "seldom"]
 )
-def test_few_results_are_written_at_once_and_many_less_often_than_jobs_end(
+def test_a_status_is_written_now_and_then_and_results_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, counts: list[int]
 ) -> None:
     written = list[int]()
 
     class Watched(directory.RunDirectory):
-        def write(self, status: Status, summary: Callable[[], dict[str, Any]]) -> None:
-            super().write(status, summary)
-            self._write_seconds = seconds
+        def write(self, status: Status) -> None:
+            super().write(status)
+            assert not (self.path / "results.json").exists()
+            assert lock.read(self.path).done == status.done
             written.append(results_of(self.path))
 
     monkeypatch.setattr(directory, "RunDirectory", Watched)
+    monkeypatch.setattr(driver, "WRITE_SECONDS", seconds)
     perform(tmp_path / "run", replications=30, labels=("Often",), turns=2)
     assert written == counts
-    assert results_of(tmp_path / "run") == 30
+    assert len(json.loads((tmp_path / "run" / "results.json").read_text())["results"][0]["replications"]) == 30
 
 
 def test_an_interruption_stops_the_workers(tmp_path: Path) -> None:
@@ -194,7 +195,8 @@ def test_a_killed_run_loses_nothing_finished_and_keeps_partial_traces(tmp_path: 
     with store.open_run(out) as run:
         assert [job.status for job in run.jobs] == ["finished", "running"]
         assert [event.seq for event in run.events(replication=1)] == list(range(stored_events(out, 1)))
-        assert run.results() == json.loads((out / "results.json").read_text())
+        assert [len(entry["replications"]) for entry in run.results()["results"]] == [1]
+    assert lock.read(out).state == "killed"
 
 
 def stored_events(out: Path, replication: int) -> int:
@@ -361,9 +363,9 @@ def test_a_run_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     first, second = directory.create("x", tmp_path / "empty"), directory.create("x", tmp_path / "empty")
     fake: Any = FakeScenario()
-    first.open(study_of(fake))
+    first.open(fakes.study(fake))
     with pytest.raises(files.OutputError, match="another run has just started"):
-        second.open(study_of(fake))
+        second.open(fakes.study(fake))
     first.close()
 
 

@@ -14,13 +14,14 @@ def scenario(*expect: FakeExpect) -> Any:
     return FakeScenario(expect=expect)
 
 
-def report(**regrets: dict[int, float | None]) -> dict[str, Any]:
-    """By label: the regret of each replication."""
+def report(broken: dict[str, tuple[int, ...]] | None = None, **regrets: dict[int, float | None]) -> dict[str, Any]:
+    """By label: the regret of each replication, and those that broke off."""
     return {
+        "failures": [{"label": label, "replication": r} for label, of in (broken or {}).items() for r in of],
         "results": [
             {"label": label, "replications": [{"replication": r, "regret": value} for r, value in of.items()]}
             for label, of in regrets.items()
-        ]
+        ],
     }
 
 
@@ -54,6 +55,25 @@ def test_only_replications_of_both_are_compared() -> None:
     found = score({0: 1.0, 1: 900.0, 2: 2.0, 3: None}, {0: 5.0, 2: 6.1, 3: 1.0})
     assert (found.holds, found.got) == (True, pytest.approx(-4.05))
     assert not score({0: 1.0}, {1: 2.0}).holds
+
+
+@pytest.mark.parametrize("label", ["Often", "Seldom"])
+@pytest.mark.parametrize("claim", [CLAIM, FakeExpect("Often", "regret", at_most=9, of="mean")])
+def test_nothing_is_shown_without_replications_that_broke_off(claim: FakeExpect, label: str) -> None:
+    """Whether some or all of a label's did; the other one's replications finished."""
+    whole = {"Often": {0: 1.0, 1: 1.1, 2: 1.2}, "Seldom": {0: 5.0, 1: 5.1, 2: 5.2}}
+    for left in (1, 2, 0):
+        regrets = whole | {label: {r: whole[label][r] for r in range(left)}}
+        (found,) = compare(scenario(claim), report({label: tuple(range(left, 3))}, **regrets))
+        assert found.holds == (claim is not CLAIM and label == "Seldom")
+        assert found.open is False
+    assert claim is not CLAIM or found.got is None
+    assert not score({0: 1.0}, whole["Seldom"]).holds  # the others were not to be had for another reason
+
+
+def test_a_label_of_which_nothing_finished_is_not_as_expected() -> None:
+    (found,) = compare(scenario(FakeExpect("Often", "regret", at_most=9)), report({"Often": (0, 1)}))
+    assert (found.got, found.holds, found.replication) == (None, False, None)
 
 
 def test_replications_are_paired_by_their_numbers_whatever_came_first() -> None:

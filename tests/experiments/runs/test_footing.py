@@ -2,20 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
 
-from coband.simulator.analysis.claims.comparisons import Difference
-from coband.simulator.analysis.claims.samples import Sample, SampleError
+from coband.extensions.evidence.claims.comparisons import Difference
+from coband.extensions.evidence.claims.samples import Sample, SampleError
+from coband.extensions.evidence.suite.submission import Outcome, Runner
 from coband.simulator.analysis.comparison import differences as comparisons
 from coband.simulator.analysis.comparison.data import RunComparison
 from coband.simulator.analysis.frontier import objectives
-from coband.simulator.analysis.suite.submission import Outcome, Runner
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs.expectations import compare
-from coband.simulator.experiments.runs.footing import Label, choosable, footing, judged
+from coband.simulator.experiments.runs.footing import Label, choosable, footing, judged, waiting
 from coband.simulator.experiments.runs.planner import choose
 from coband.simulator.experiments.runs.timeline import snapshots
 from coband.simulator.experiments.scenario.document import Tuning
@@ -44,6 +45,7 @@ class Fake:
     rate: float = 1.0
     power: float = 0.5
     run: Any = RUN
+    variant: Any = None
     own_scenario: Any = None
 
     @property
@@ -121,7 +123,7 @@ def in_the_suite(key: str, first: Fake, second: Fake) -> set[str]:
 
 def claimed(key: str, first: Fake, second: Fake) -> set[str]:
     both = {one.label: [Sample(record, []) for record in one.records_of()] for one in (first, second)}
-    claim = Difference(kind="difference", of="regret", first=first.label, second=second.label, relation="less")
+    claim = Difference(kind="difference", of=key, first=first.label, second=second.label, relation="less")
     with pytest.raises(SampleError, match="Waits: makes fewer than half of the others' pulls"):
         claim.rows(lambda term: both[term.label])
     return set()
@@ -213,4 +215,24 @@ def test_fewer_pulls_or_replications_at_a_moment_are_not_less() -> None:
 
 
 def test_what_has_no_curve_is_no_reason_to_choose_who_pulls_less() -> None:
+    """Whether no run has one, or those of these runs are not stored."""
     assert tuned("uplink_scalars", Fake("Fewer", 300), WORKS) == {"Works"}
+    sides = {number: Label(one.records_of()) for number, one in enumerate((Fake("Fewer", 300), WORKS))}
+    assert list(choosable("regret", sides, lambda: False)) == [1]
+    assert judged("regret", sides.values(), lambda: False).startswith("regret over the whole run")
+
+
+def test_pulls_are_compared_in_the_replications_that_both_have() -> None:
+    """Runs of the second replication and later ones are longer; one label has not finished them."""
+    short, both = (Label([{"replication": r, "turns": 100 + 400 * r} for r in range(most)]) for most in (1, 9))
+    slower = Label([{"replication": r, "turns": 0.995 * (100 + 400 * r)} for r in range(9)])
+    assert waiting([short, both]) == [False, False]
+    ground = footing("turns", [short, both, slower])
+    assert ground.pulls == (100.0, 100.0, 99.5)
+    assert not any(ground.behind(*pair) for pair in permutations(range(3), 2))
+
+
+def test_a_label_of_which_nothing_has_finished_leaves_others_at_equal_pulls() -> None:
+    ground = footing("regret", [Label([]), WORKS, Fake("Fewer", 300)])
+    assert (ground.at, ground.pulls) == (300, (0, 400, 300))
+    assert not ground.behind(0, 1)

@@ -131,7 +131,7 @@ def test_a_run_that_does_not_fit_is_refused_and_so_by_validate(
 def test_an_array_that_grows_too_large_fails_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "SMALL", 0.0)
     monkeypatch.setattr(arrays, "machine_memory", lambda: 1000.0)
-    monkeypatch.setattr(nodes, "CURVES", 0)
+    monkeypatch.setattr(nodes, "KEPT_PER_TURN", 0)
     outcome = ended(scenario())
     assert outcome.status == "failed"
     assert str(outcome.error).startswith("there is no room for the exact posterior of 17 observations: about ")

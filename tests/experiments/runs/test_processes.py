@@ -115,9 +115,9 @@ def test_too_few_files_may_be_open(command: str, tmp_path: Path) -> None:
     words = [sys.executable, "-c", limited, *COMMAND, *(GRID if command == "sweep" else [])]
     words[words.index("sweep") : words.index("sweep") + 1] = command.split()
     processes, instead = "2 workers", "run with --workers 1"
-    if command == "live run":  # 50 agents
+    if command == "live run":  # 20 agents
         words[words.index("--workers")] = "--agents-per-process"
-        processes, instead = "25 processes", "give each more agents (--agents-per-process)"
+        processes, instead = "10 processes", "give each more agents (--agents-per-process)"
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     needed = 40 + 2 * int(processes.split()[0])
     assert done.stderr.split("of disk\n")[-1].split("pulls\n")[-1] == (

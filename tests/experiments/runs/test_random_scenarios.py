@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.conformance.runs import algorithm, problem_of, registry
+from coband.extensions.conformance.runs import algorithm, problem_of, registry
 from coband.simulator.core.records.trace import keep
 from coband.simulator.experiments.runs.attempt import attempt
 from coband.simulator.experiments.runs.job import Job

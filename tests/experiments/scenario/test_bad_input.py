@@ -200,11 +200,11 @@ algorithm: async_kernel_ucb => algorithm: duets
 label: Bold => label: Async
     17:42: algorithms[1].label: the label 'Async' is that of algorithms[0] already; give each entry its own label
 label: Async, count => label: Asnc, count
-    19:13: expect[0].label: 'Asnc' is no entry of algorithms; did you mean Async? labels: Async, Bold
+    19:13: expect[0].label: 'Asnc' is not an entry of algorithms; did you mean Async? labels: Async, Bold
 at_most: 2e7 => equals: [1, 2]
     19:51: expect[0].equals: has 2 entries: must have one per replication (replications is 3)
 at_most: 2e7 => less_than: Blod
-    19:54: expect[0].less_than: 'Blod' is no entry of algorithms; did you mean Bold? labels: Async, Bold
+    19:54: expect[0].less_than: 'Blod' is not an entry of algorithms; did you mean Bold? labels: Async, Bold
 at_most: 2e7 => less_than: Async
     19:54: expect[0].less_than: nothing is less than itself; name another entry
 at_most: 2e7 => at_most: 2e7, less_than: Bold

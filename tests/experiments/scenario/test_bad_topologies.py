@@ -103,7 +103,7 @@ def test_a_mistake_has_its_message(
     with pytest.raises(SystemExit) as left:
         main(["run", str(tmp_path / "x.yaml"), "--workers", "1", "--out", str(tmp_path / "run"), *chosen])
     assert left.value.code == 2
-    size = "30 turns × 6 agents × 1 algorithm × 1 replication = 180 pulls\n"
+    size = "friends: 30 turns × 6 agents × 1 algorithm × 1 replication = 180 pulls\n"
     said = capsys.readouterr().err.rstrip().removeprefix(size)
     (message,) = messages
     for name, text in {"HERE": tmp_path, "<SET>": f"--set {settings}", "<KINDS>": KINDS, "<EITHER>": EITHER}.items():

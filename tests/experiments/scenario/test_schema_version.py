@@ -8,9 +8,9 @@ from click.testing import CliRunner
 from coband.simulator.cli.init import ABOUT
 from coband.simulator.cli.main import cli, exit_status
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.address import Files, configuration_digest
 from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.loading import load, loads
-from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.scenario_errors import ScenarioError
 
 TEXT = """\

@@ -5,9 +5,6 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.scenario.files import (
-    CLAIMS,
-    SUITE,
-    SUITES,
     is_shipped,
     located,
     paths,
@@ -28,13 +25,10 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_scenario_of_the_checkout_comes_along() -> None:
-    found = [path for path in FOLDER.rglob("*.yaml") if not path.is_relative_to(FOLDER / CLAIMS) and path.name != SUITE]
-    files = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in found}
+    files = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in FOLDER.rglob("*.yaml")}
     assert list(paths()) == sorted(files)
     assert all(paths()[name].samefile(path) for name, path in files.items())
-    assert not [
-        path for path in FOLDER.rglob("*") if path.is_file() and path.suffix != ".yaml" and SUITES not in path.parts
-    ]
+    assert not [path for path in FOLDER.rglob("*") if path.is_file() and path.suffix != ".yaml"]
 
 
 def test_the_first_line_of_a_header_is_a_sentence() -> None:

@@ -12,7 +12,7 @@ import yaml
 from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.scenario_errors import ScenarioError
 
-SCENARIOS = Path(__file__).parents[3] / "coband" / "scenarios"
+SCENARIOS = Path(__file__).parents[3] / "coband"
 TEXTS = [file.read_text() for file in sorted(SCENARIOS.rglob("*.yaml"))]
 EVERYWHERE = re.compile("")
 TOKENS = [*": \n-{}[],'\"#!|>\t?%@`~\r\\é", "&a", "*a", "<<: ", "--- ", "...", "\u2028", "\ud800", "\0", "!!str ", ": "]

@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from coband.extensions.evidence.e_values import closed_ebh
 from coband.simulator.arrays import FloatArray
-from coband.simulator.experiments.statistics.evidence import LARGEST, closed_ebh, share_process, t_process
+from coband.simulator.experiments.statistics.evidence import LARGEST, share_process, t_process
 
 CLAIMS, MOST = 40, 60
 """Claims of a study, half of them exactly at the border, and the most replications of each."""

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from coband.extensions.evidence.e_values import closed_ebh
 from coband.simulator.experiments.statistics import evidence
 from coband.simulator.experiments.statistics.evidence import (
     LARGEST,
     SCALES,
-    closed_ebh,
     confidence_sequence,
     critical,
     mean_processes,

@@ -4,17 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from coband.extensions.evidence.e_values import ENOUGH, UNKNOWN, Evidence, Requirement, fieller, together
 from coband.simulator.arrays import FloatArray
-from coband.simulator.experiments.statistics.evidence import (
-    ENOUGH,
-    UNKNOWN,
-    Evidence,
-    Requirement,
-    fieller,
-    share_process,
-    t_process,
-    together,
-)
+from coband.simulator.experiments.statistics.evidence import share_process, t_process
 
 RNG = np.random.default_rng(7)
 

@@ -68,9 +68,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Made]]:
     place, given = tmp_path_factory.mktemp("document"), {}
     store = Recording.store
 
-    def remembering(self: Recording, result: RunResult) -> None:
+    def remembering(self: Recording, result: RunResult) -> Any:
         given[self._job.label, self._job.replication] = result
-        store(self, result)
+        return store(self, result)
 
     found = {}
     with pytest.MonkeyPatch.context() as patch:

@@ -21,7 +21,7 @@ def part_of_a_job(folder: Path) -> Path:
 
 def copied(store: sqlite3.Connection, file: Path) -> None:
     with recording.attached(store, file):
-        recording.copy_tables(store, 7, ["series"])
+        recording.copy_tables(store, ["series"], 0, 7)
 
 
 def half_done(store: sqlite3.Connection) -> None:

@@ -38,7 +38,8 @@ def damaged(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def test_a_finished_run_is_one_file(path: Path) -> None:
-    assert {entry.name for entry in path.iterdir()} == {"manifest.json", "results.json", "run.sqlite", "scenario.yaml"}
+    names = "done lock lock.owner manifest.json results.json run.sqlite scenario.yaml status.json"
+    assert sorted(entry.name for entry in path.iterdir()) == names.split()
     with store.open_run(path) as whole, store.open_run(path / "run.sqlite") as alone:
         assert alone.results() == whole.results()
         assert alone.manifest == whole.manifest
@@ -87,7 +88,10 @@ def test_events_can_be_chosen(run: store.StoredRun) -> None:
         ({"replication": 5}, "there is no replication 5 in this run; there is 0, 1"),
         ({"replication": -1}, "there is no replication -1 in this run; there is 0, 1"),
         ({"where": store.Filter(event="sent")}, "there is no event 'sent' in this run; there is send"),
-        ({"where": store.Filter(event="send,deliver")}, "no event of this run; ask for send and deliver one at"),
+        (
+            {"where": store.Filter(event="send,deliver")},
+            "no event 'send,deliver'; ask for send and deliver one at",
+        ),
         ({"where": store.Filter(kind="sum")}, "there is no kind 'sum' in this run; there is sums"),
     ],
 )

@@ -10,7 +10,7 @@ from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import InProcess, JobExecutor, Local
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.reporting import Commands, Report
-from coband.simulator.experiments.sweep.directory import SweepDirectory
+from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.sweep.study import Sweep, load_study
 from tests.experiments.runs import deadly
 from tests.experiments.runs.fake_runs import python
@@ -46,7 +46,7 @@ def perform(what: Sweep, out: Path, pool: JobExecutor | None = None, listener: A
     out.mkdir(exist_ok=True)
     commands = Commands(["coband", "run", "small.yaml"], ["coband", "sweep", "small.yaml"], "coband sweep --resume")
     with pool or InProcess() as workers:
-        return drive(what, SweepDirectory(out), workers=workers, commands=commands, listener=listener)
+        return drive(what, RunDirectory(out, resume=True), workers=workers, commands=commands, listener=listener)
 
 
 def started(

@@ -8,10 +8,9 @@ from typing import Any, Self
 import pytest
 
 from coband.simulator.core.nodes.node import Server
-from coband.simulator.experiments.runs import code_version
+from coband.simulator.experiments.runs import address, code_version
+from coband.simulator.experiments.runs.address import Files, ForeignCode, _modules, configuration_digest
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.sweep import address
-from coband.simulator.experiments.sweep.address import Files, ForeignCode, _modules, configuration_digest
 from tests.problems.files import write_movielens
 
 NUMPYS = "/site-packages/numpy.libs/libscipy_openblas64_-1.so"

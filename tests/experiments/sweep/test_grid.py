@@ -209,7 +209,7 @@ grid:⏎  seed: <200>⏎  agents.count: <201>⏎
 tuning: {}⏎grid:⏎  network.loss: [0, 0.1]⏎
     20:9: tuning: nothing to choose: no key of the grid begins with algorithms.; name keys with over: [...]
 tuning: {over: [network.los]}⏎grid:⏎  network.loss: [0, 0.1]⏎
-    20:17: tuning.over[0]: 'network.los' is no key of the grid; did you mean network.loss? keys: network.loss
+    20:17: tuning.over[0]: 'network.los' is not a key of the grid; did you mean network.loss? keys: network.loss
 until: {half_width: 1, relative: 0.1}⏎
     20:1: until: give either half_width or relative
 until: {half_width: 1, max_replications: 2}⏎

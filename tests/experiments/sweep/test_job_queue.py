@@ -96,7 +96,7 @@ def test_python_says_where_a_sweep_ran(tmp_path: Path) -> None:
     sweep = coband.sweep(scenario, cluster="jobqueue-local", cluster_options=options, out=tmp_path / "sweep")
     shown = "jobqueue-local (cores=1, memory=1GB, host=127.0.0.1, dashboard_address=:0)"
     assert (sweep.manifest["cluster"], sweep.status, len(sweep.results)) == (shown, "finished", 1)
-    with pytest.raises(coband.RunError, match=r"^cluster_options='coers' is no option of jobqueue-local; did you mean"):
+    with pytest.raises(coband.RunError, match=r"^cluster_options='coers' is not an option of jobqueue-local; did"):
         coband.sweep(scenario, cluster="jobqueue-local", cluster_options={"coers": 1}, out=tmp_path / "other")
     with pytest.raises(coband.RunError, match="cluster_options= goes with cluster="):
         coband.sweep(scenario, cluster_options={"cores": 1}, out=tmp_path / "other")
@@ -135,7 +135,7 @@ def test_ctrl_c_cancels_the_jobs(tmp_path: Path, slurm: Path) -> None:
     [
         (
             ["coers=4"],
-            r"--cluster-option 'coers' is no option of slurm; did you mean cores\? There is account, .*, wall",
+            r"--cluster-option 'coers' is not an option of slurm; did you mean cores\? There is account, .*, wall",
         ),
         (["cores"], r"--cluster-option 'cores' must be KEY=VALUE, such as cores=4 or memory=8GB\."),
         (["cores=many"], r"--cluster-option cores=many: must be a whole number, at least 1\."),

@@ -160,7 +160,7 @@ def test_the_page_of_a_sweep_names_what_is_chosen_and_what_is_faced(run: store.S
 
 
 def test_a_sweep_is_compared_with_runs_by_what_its_points_ran(run: store.StoredRun, tmp_path: Path) -> None:
-    """Defaults are no differences, and what ``--set`` changed is one."""
+    """Defaults are not differences, and what ``--set`` changed is one."""
     one = study(tmp_path, "", "problem.noise=0.2").variants[1].scenario
     drive(study_of(one), directory.create("one", tmp_path / "same"))
     for name, settings in (("other", ("seed=9", "agents.count=3")), ("noise", ("problem.noise=0.3",))):

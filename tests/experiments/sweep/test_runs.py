@@ -14,11 +14,11 @@ from coband.simulator.experiments.runs import attempt as attempt_module
 from coband.simulator.experiments.runs.attempt import Outcome
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import WORKER_DIED, Local
-from coband.simulator.experiments.runs.planner import FIRST_REPLICATION
+from coband.simulator.experiments.runs.planner import FIRST_REPLICATION, Tally
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.store import directory, store
-from coband.simulator.experiments.sweep import directory as files_module
-from coband.simulator.experiments.sweep.directory import LockedError, ResultCache, read
+from coband.simulator.experiments.store.lock import LockedError, read
+from coband.simulator.experiments.store.recording import ResultCache
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
@@ -173,7 +173,7 @@ def test_a_full_disk_stops_the_sweep_and_loses_nothing(tmp_path: Path, monkeypat
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file(address)))
         put(self, address, content)
 
-    monkeypatch.setattr(files_module.ResultCache, "put", full_after_two)
+    monkeypatch.setattr(ResultCache, "put", full_after_two)
     report = perform(study(tmp_path), out)
     assert report.status.state == "stopped"
     assert report.status.message.endswith(".json.gz: No space left on device")
@@ -236,10 +236,10 @@ def test_bad_input_of_one_job_is_a_failure_of_that_job(tmp_path: Path, monkeypat
     notes = Notes()
     real = attempt_module.attempt
 
-    def refuse(job: Any, scenario: Any, keep: Any, sink: Any, on_pull: Any) -> Outcome:
+    def refuse(job: Any, *others: Any) -> Outcome:
         if job.label == "D":
             raise DataError("the file is gone")
-        return real(job, scenario, keep, sink, on_pull)
+        return real(job, *others)
 
     monkeypatch.setattr(attempt_module, "attempt", refuse)
     report = perform(study(tmp_path), tmp_path / "out", listener=notes)
@@ -266,16 +266,23 @@ def test_traces_are_kept_where_asked(tmp_path: Path) -> None:
     assert all(score.events > 0 and not score.differences for score in scores)
     assert [event.seq for event in events] == list(range(len(events)))
     assert {(event.label, event.replication) for event in events} == {("K [noise=0.2]", 1)}
-    perform(study(tmp_path, GRID), out)
-    assert len(list(out.glob("done/*/*.protocol.sqlite.gz"))) == 12
+    for trace in ("off", "protocol"):  # they stay, wanted or not
+        again = perform(study(tmp_path, GRID, trace=trace), out)
+        assert sum(entry.kept for entry in again.status.entries.values()) == 12
+    with store.open_run(out) as run:
+        assert all(score.events > 0 and not score.differences for score in verification.verify(run))
+    assert not (out / "jobs").exists()
 
 
-def test_a_trace_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", ["a part", "the ends"])
+def test_traces_that_were_damaged_are_made_again(tmp_path: Path, left: str) -> None:
     first = perform(study(tmp_path, trace="full"), tmp_path / "out")
-    trace = min((tmp_path / "out").glob("done/*/*.full.sqlite.gz"))
-    trace.write_bytes(trace.read_bytes()[:100])
+    content = bytearray((tmp_path / "out" / "run.sqlite").read_bytes())
+    quarter = len(content) // 4
+    content[2 * quarter :] = b"" if left == "a part" else bytes(quarter) + content[3 * quarter :]
+    (tmp_path / "out" / "run.sqlite").write_bytes(content)
     again = perform(study(tmp_path, trace="full"), tmp_path / "out", Local(2))
-    assert sum(entry.kept for entry in again.status.entries.values()) == 3
+    assert sum(entry.kept for entry in again.status.entries.values()) < 4
     assert fingerprints(again.object) == fingerprints(first.object)
     with store.open_run(tmp_path / "out") as run:
         assert all(not score.differences and score.events for score in verification.verify(run))
@@ -287,3 +294,19 @@ def test_the_trace_of_a_job_that_broke_off_is_kept_until_it_runs_again(tmp_path:
     with store.open_run(tmp_path / "out") as run:
         assert {job.label: job.status for job in run.jobs} == {"D": "failed", "K": "finished"}
         assert sum(1 for _ in run.events("D", 0)) > 0
+
+
+def test_a_job_that_nobody_has_taken_is_not_lost(tmp_path: Path) -> None:
+    """Its driver was killed between its end and the next step."""
+    what, out = study(tmp_path, trace="protocol"), tmp_path / "out"
+    place = directory.create("small", out, swept=True)
+    place.open(what)
+    place.begin(what.facts())
+    task, *others = next(what.planner(Tally(what.variants, what.entries)))
+    place.add([task, *others])
+    attempt_module.perform(place.job(task), what.variants[task.variant].scenario, place.job_file(task))
+    place.close()
+    report = perform(what, out)
+    assert (sum(entry.kept for entry in report.status.entries.values()), report.status.done) == (1, 1 + len(others))
+    with store.open_run(out) as run:
+        assert all(score.events > 0 and not score.differences for score in verification.verify(run))

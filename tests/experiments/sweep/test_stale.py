@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import exit_status
-from coband.simulator.experiments.sweep import address
+from coband.simulator.experiments.runs import address
 
 SCENARIO = """
 name: own

@@ -21,7 +21,7 @@ from coband.simulator.analysis.comparison.flows import Flow, flows
 from coband.simulator.analysis.frames import STORED
 from coband.simulator.analysis.traces import rounds as rounds_
 from coband.simulator.analysis.traces import times
-from coband.simulator.analysis.traces.columns import Events, read
+from coband.simulator.analysis.traces.columns import Events, read_events
 from coband.simulator.analysis.traces.rounds import Round, Waits
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.footing import footing
@@ -29,6 +29,7 @@ from coband.simulator.experiments.runs.timeline import Snapshot, snapshots
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.metrics import Metric
+from coband.simulator.scenario_errors import nearest
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,7 @@ def measures(comparison: RunComparison, within: Sequence[RunComparison] = ()) ->
     ranked = [metric for name, metric in metrics.items() if metric.better and name not in (aim, "regret")]
     ranked.sort(key=lambda metric: ORDER.index(metric.name) if metric.name in ORDER else -1)
     first = [replace(metrics[aim], better=metrics[aim].better or "lower")]
-    if any(footing("turns", each.contenders, comparison.stops_itself).pulls for each in within):
+    if any(footing("turns", each.contenders, each.stops_itself).pulls for each in within):
         first += [replace(metrics[name], better="higher", verb=verb) for name, verb in WHAT_WAS_DONE.items()]
     return [*first, *(metric for metric in ranked if _differs(comparison, metric))]
 
@@ -250,7 +251,7 @@ class Analysis:
         self.measures = self.shared.measures
         short = reference if shared is not None else self.shared.short(reference)
         if short is not None and short not in (self.labels if shared is not None else self.shared.labels):
-            known = ", ".join(self.shared.labels)
+            known = nearest(str(reference), self.shared.labels)
             raise ReportError(f"there is no label {reference!r} to compare with; there is {known}.")
         many = len(self.labels) > MAX_PAIRED
         self.reference = self.labels[0] if short is None and many else short
@@ -342,7 +343,7 @@ def _estimate(measure: Metric, values: list[float]) -> Estimate:
 def _timing(contender: Contender, agents: int | None) -> Timing:
     shares, rounds, first = [], [], None
     for job in contender.jobs:
-        events = read(job)
+        events = read_events(job)
         first = events if first is None else first
         count = agents or int(events["node"].max(initial=-1)) + 1
         end = float(contender.values("simulated_time").get(job.replication, 0.0))

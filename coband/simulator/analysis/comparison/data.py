@@ -15,9 +15,9 @@ from coband.simulator.experiments.runs.footing import Label, waiting
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.experiments.scenario.yaml_nodes import plain
+from coband.simulator.experiments.store.files import RUN
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
 from coband.simulator.experiments.store.variants import StoredVariant, variants
-from coband.simulator.experiments.sweep.directory import KINDS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.scenario_errors import RequestError
 
@@ -135,7 +135,8 @@ class RunComparison:
     @cached_property
     def aim(self) -> str:
         """The metric that the problem optimises; regret if the runs have different aims, or a result lacks it."""
-        kinds = [(scenario.get("problem") or {}).get("kind") for scenario in self.scenarios]
+        faced = [scenario for run in dict.fromkeys(one.run for one in self.contenders) for scenario in self._faced(run)]
+        kinds = {(scenario.get("problem") or {}).get("kind") for scenario in faced}
         aims = {Registry.installed().aim_of(str(kind)) for kind in kinds}
         aim = aims.pop() if len(aims) == 1 else REGRET
         records = (record for one in self.contenders for record in one.records.values())
@@ -235,7 +236,7 @@ def _unfinished(run: StoredRun) -> str | None:
 
 def as_given(run: StoredRun) -> bool:
     """Whether the scenario of a run is a file as it was given, that of a sweep or search, and not a resolved one."""
-    return any(key in run.manifest for key in KINDS)
+    return run.kind != RUN
 
 
 def parsed(run: StoredRun) -> Mapping[str, Any]:

@@ -87,9 +87,9 @@ class Difference:
     @cached_property
     def strict(self) -> Interval | None:
         """Interval at the Bonferroni level."""
-        if self.early:
-            return self._turn(confidence_sequence(self._gaps.tolist(), self.strict_level))
-        return self._turn(self._estimated(self.strict_level).interval)
+        if not self.early:
+            return self._turn(self._estimated(self.strict_level).interval)
+        return self._turn(confidence_sequence(self._gaps.tolist(), self.strict_level)) if self.paired else None
 
     @cached_property
     def any_time(self) -> Interval | None:
@@ -107,9 +107,10 @@ class Difference:
     @property
     def early(self) -> bool:
         """Whether replications go on until something is known (`until:`). Then the confidence sequence decides instead
-        of the t and bootstrap intervals, which are for a number of replications that is fixed beforehand."""
+        of the t and bootstrap intervals, which are for a number of replications that is fixed beforehand. Unpaired
+        replications have none, and stay undecided."""
         runs, scenarios = self.comparison.runs, self.comparison.scenarios
-        return self.paired and any("until" in scenarios[runs.index(side.run)] for side in self.contenders)
+        return any("until" in scenarios[runs.index(side.run)] for side in self.contenders)
 
     @property
     def verdict(self) -> str:
@@ -122,6 +123,8 @@ class Difference:
             few, many = sorted(self.footing.pulls)
             ahead = f"{self._lead} {self.measure.better}{self.footing.where}"
             return f"undecided: {ahead}, but makes {few:,.0f} pulls, not {many:,.0f}"
+        if self.early and not self.paired:
+            return "undecided: until: ended a run, and unpaired replications have no interval at any time"
         return "equal" if self.student == (0.0, 0.0) else "undecided"
 
     @property
@@ -130,8 +133,8 @@ class Difference:
         return None if self._lead is None or self._behind(self._lead) else self._lead
 
     def _behind(self, label: str) -> bool:
-        loser = self.contenders[0].label == label
-        return self.footing.behind(*((0, 1) if loser else (1, 0)))
+        place = int(self.contenders[1].label == label)
+        return self.footing.behind(place, 1 - place)
 
     @property
     def _lead(self) -> str | None:

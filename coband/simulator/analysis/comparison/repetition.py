@@ -32,7 +32,7 @@ class Change:
 
 
 def changes(comparison: RunComparison) -> Iterator[Change]:
-    """Of the labels that the second run of a comparison has in common with the first, which it repeats."""
+    """Yield the changes of labels that both runs of a comparison have; the second repeats the first."""
     first, second = comparison.runs
     before = {one.own: one for one in comparison.contenders if one.run is first}
     for now in comparison.contenders:

@@ -67,13 +67,15 @@ def differences(analysis: Analysis) -> list[tuple[str, ReportTable]]:
 
 
 def _caption(found: Sequence[Difference]) -> str:
+    early = " Replications were added until a mean was known: what holds at any time decides."
+    more = early if any(one.early for one in found) else ""
     if all(one.paired for one in found):
-        early = " Replications were added until a mean was known: what holds at any time decides."
-        more = early if any(one.early for one in found) else ""
         return f"Differences within the same replication (same arms, same noise); n pairs.{more}"
     if any(one.paired for one in found):
-        return "Differences within the same replication where n says pairs; otherwise of independent means (Welch)."
-    return "Differences of independent means (Welch): the runs had different arms and noise."
+        text = "Differences within the same replication where n says pairs; otherwise of independent means (Welch)."
+    else:
+        text = "Differences of independent means (Welch): the runs had different arms and noise."
+    return f"{text}{more}"
 
 
 def _row(one: Difference) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ class LockFile:
         base: what the scenarios' paths start from; None for the file's own directory.
 
     Raises:
-        CountsError: the file is there, but it is no lock file.
+        CountsError: the file is there, but it is not a lock file.
     """
 
     def __init__(self, path: Path, base: Path | None = None) -> None:

@@ -114,7 +114,7 @@ def choose(
     for name in [*bounds, *([] if on is None else [on])]:
         if name not in better:
             near = did_you_mean(name, list(better)) or f"; there is {', '.join(better)}"
-            raise ChoiceError(f"{quoted(name)} is no objective of this frontier{near}")
+            raise ChoiceError(f"{quoted(name)} is not an objective of this frontier{near}")
     for name, bound in bounds.items():
         if not isinstance(bound, Real) or math.isnan(bound):
             raise ChoiceError(f"{name}={bound!r}: a limit is a number, such as {name}=1e5")

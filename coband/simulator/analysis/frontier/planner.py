@@ -31,7 +31,7 @@ SEARCH_REPLICATIONS = 3
 LEAST_FRESH = 10
 """Fresh replications unless the user says otherwise; a scenario with more has its own number."""
 LEAST_CANDIDATES = 4
-"""Of each space that is searched."""
+"""Candidates of each space that is searched."""
 
 
 class BudgetError(RequestError):
@@ -53,7 +53,7 @@ class Budget:
 
     @property
     def per_finalist(self) -> int:
-        """Jobs of a finalist beside those of the search."""
+        """Jobs of a finalist in addition to those of the search."""
         return 2 * self.fresh - self.trials
 
     def candidates(self, spaces: Sequence[Space]) -> list[int]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from coband.simulator.analysis.frontier.ranges import Between, Listed, Range, parse
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.address import Files, configuration_digest
 from coband.simulator.experiments.runs.planner import Parameter, Variant
 from coband.simulator.experiments.scenario.loading import validated
 from coband.simulator.experiments.scenario.overrides import items_named, set_value, steps_of
@@ -23,7 +24,6 @@ from coband.simulator.experiments.scenario.yaml_nodes import (
     descend,
     plain,
 )
-from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.grid import Grid, Key, Value, named
 from coband.simulator.scenario_errors import ScenarioError, did_you_mean, quoted
 

@@ -20,12 +20,12 @@ from coband.simulator.analysis.frontier.planner import (
 from coband.simulator.analysis.frontier.space import Candidates, Space, spaces
 from coband.simulator.analysis.frontier.summary import summary
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.address import configuration_digest
 from coband.simulator.experiments.runs.planner import Planner, Tally
 from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.store.manifest import Manifest
-from coband.simulator.experiments.sweep.address import configuration_digest
 from coband.simulator.experiments.sweep.study import divided
 from coband.simulator.metrics import Metric
 from coband.simulator.scenario_errors import ScenarioError

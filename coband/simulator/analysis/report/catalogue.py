@@ -1,4 +1,4 @@
-"""The panels of the report: its own, those of the rooms of single features, of other packages, and of users."""
+"""The panels of the report: its own, those of the rooms of single features, of extensions, and of users."""
 
 from __future__ import annotations
 
@@ -9,10 +9,23 @@ from functools import partial
 from coband.simulator.analysis.comparison.data import ReportError
 from coband.simulator.analysis.report import draw, frames, sweeps
 from coband.simulator.analysis.report.panel import Panel
-from coband.simulator.plugins.entry_points import PluginError, installed, kind_of
+from coband.simulator.plugins.entry_points import PluginError, kind_of
+from coband.simulator.plugins.extensions import extensions, named
 
-GROUP = "coband.panels"
-"""Entry points of panels: of coband's own rooms, and of other packages."""
+FEATURES = {
+    "availability": "coband.simulator.analysis.devices:AVAILABILITY",
+    "bits": "coband.simulator.analysis.wire:BITS",
+    "devices": "coband.simulator.analysis.devices:DEVICES",
+    "dishonest": "coband.simulator.analysis.wire:DISHONEST",
+    "energy": "coband.simulator.analysis.devices:ENERGY",
+    "epsilon": "coband.simulator.analysis.wire:EPSILON",
+    "fates": "coband.simulator.analysis.devices:FATES",
+    "lies": "coband.simulator.analysis.wire:LIES",
+    "privacy": "coband.simulator.analysis.wire:PRIVACY",
+    "ran_out": "coband.simulator.analysis.devices:RAN_OUT",
+    "trade_off": "coband.simulator.analysis.frontier.panel:TRADE_OFF",
+}
+"""Name -> where a panel is that belongs to a feature."""
 MEANS = "Means over replications with 95 % t intervals"
 PANELS: tuple[Panel, ...] = (
     Panel(
@@ -121,14 +134,14 @@ PANELS: tuple[Panel, ...] = (
         frames.stragglers,
     ),
 )
-"""In the order of the page; other rooms and packages add theirs by entry points."""
+"""In the order of the page; `Panel.after` says where those of features and extensions stand."""
 _ADDED: dict[str, Panel] = {}
 
 
 def add_panel(panel: Panel) -> Panel:
     """Show a panel in all reports and plots of this Python process; one of the same name is replaced.
 
-    An installed package offers its panels by the entry-point group ``coband.panels``.
+    An installed package offers its panels as an extension.
     """
     if not isinstance(panel, Panel):
         raise PluginError(f"a coband.Panel is expected, not {kind_of(panel)}")
@@ -137,10 +150,10 @@ def add_panel(panel: Panel) -> Panel:
 
 
 def panels() -> dict[str, Panel]:
-    """All panels by name, in the order of the page: the report's own, those of entry points, and those that were added.
+    """All panels by name, in the order of the page: the report's own, those of extensions, and those that were added.
 
     Raises:
-        ReportError: what an entry point names is not a panel, or cannot be imported.
+        ReportError: what an extension names is not a panel, or cannot be imported.
     """
     found = list(PANELS)
     for one in [*_offered(), *_ADDED.values()]:
@@ -151,14 +164,15 @@ def panels() -> dict[str, Panel]:
 
 
 def _offered() -> Iterator[Panel]:
-    for point in sorted(installed(GROUP), key=lambda one: one.name):
+    offered = {name: where for one in extensions().values() for name, where in one.panels.items()}
+    for name, where in sorted({**offered, **FEATURES}.items()):
         try:
-            found = point.load()
+            found = named(where)
         except Exception as error:  # whatever the module of a plugin raises
-            raise ReportError(f"the panel {point.name!r} ({point.value}) cannot be imported: {error}.") from error
+            raise ReportError(f"the panel {name!r} ({where}) cannot be imported: {error}.") from error
         if not isinstance(found, Panel):
-            raise ReportError(f"the panel {point.name!r} ({point.value}) is {kind_of(found)}, not a coband.Panel.")
-        yield replace(found, name=point.name)
+            raise ReportError(f"the panel {name!r} ({where}) is {kind_of(found)}, not a coband.Panel.")
+        yield replace(found, name=name)
 
 
 def panel(name: str) -> Panel:

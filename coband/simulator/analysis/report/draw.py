@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.ticker import SymmetricalLogLocator
 
 from coband.simulator.analysis.report.palette import MUTED
@@ -18,8 +17,6 @@ from coband.simulator.experiments.statistics.numerals import bounds, number
 BAND, PALE, PALE_WIDTH = 0.16, 0.35, 0.8
 MAX_BAND_HEIGHT = 1.8
 """Bands are cut off at this multiple of the largest mean."""
-MAX_NAMES = 12
-"""Nodes of the picture of messages that are named."""
 MIDDLE = 0.488
 """Lightness of a cell from which dark text has more contrast than white."""
 
@@ -179,16 +176,3 @@ def trade_off(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
         xlabel=HEADINGS.get(frame["cost"].iloc[0], frame["cost"].iloc[0].replace("_", " ")),
         ylabel=frame["measure"].iloc[0],
     )
-
-
-def messages(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
-    """A line per copy of a message, from its sender to its receiver; copies that are lost end half-way."""
-    names = sorted({*frame["node"], *frame["receiver"]}, key=lambda one: (one != "server", len(one), one))
-    for kind, own in groups(frame, "kind"):
-        lines = [((one.time, names.index(one.node)), (one.arrived, names.index(one.receiver))) for one in items(own)]
-        axis.add_collection(LineCollection(lines, colors=styles.filling(kind)["facecolor"], linewidths=0.8, label=kind))
-    axis.autoscale_view()
-    every = -(-len(names) // MAX_NAMES)
-    axis.set_yticks(range(0, len(names), every), names[::every])
-    axis.invert_yaxis()
-    axis.set_xlabel("simulated time")

@@ -162,9 +162,10 @@ def file_figure(
         height: of each line of drawings, without rows that are more than it has room for.
 
     Raises:
-        ReportError: there is no room.
+        ReportError: there is no room, or nothing to draw.
     """
-    parts = panel.parts(frame)
+    if not (parts := panel.parts(frame)):
+        raise ReportError(f"there is nothing to draw for {panel.name}.")
     columns = min(len(parts), ACROSS) if width is None or width > 1.6 * COLUMN[0] else 1
     columns = -(-len(parts) // -(-len(parts) // columns))
     width = columns * COLUMN[0] if width is None else width

@@ -141,8 +141,8 @@ def progress(analysis: Analysis) -> pd.DataFrame:
     if analysis.comparison.stops_itself():
         return pd.DataFrame()
     found = curves(analysis, "time", "turns")
-    ends = {tuple(one.series[0].times[[0, -1]]) for one in analysis.contenders if one.series}
-    return found if len(ends) > 1 else found[:0]
+    ends = {(series.replication, *series.times[[0, -1]]) for one in analysis.contenders for series in one.series}
+    return found if len(ends) > len({replication for replication, *_ in ends}) else found[:0]
 
 
 def places(frame: pd.DataFrame) -> pd.DataFrame:

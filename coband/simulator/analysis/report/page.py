@@ -138,7 +138,7 @@ def _sections(analysis: Analysis, replications: Sequence[int]) -> Iterator[tuple
         content = one.html(analysis, replications) if one.html else _figures(one, drawn, styles, ids, many)
         content += f'<p class="said">{escape(one.caption)}{cut}</p>'
         if one.html is None:
-            content += _folded("The numbers", one.table(texts(frame)))
+            content += _folded("The numbers", numbers(one.table(texts(frame))))
         if many and not one.main and not one.html:
             content = f"<details><summary>Figures of {len(shown)} environments</summary>{content}</details>"
         yield one.name, one.title.partition(" of ")[0], one.title, content
@@ -198,7 +198,7 @@ def _sign(handle: Any, number: int) -> str:
 
 
 def texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with texts such as "41.4 ± 2.7" in place of means and their intervals, and numbers as texts."""
+    """The frame with texts such as "41.4 ± 2.7" in place of means and their intervals."""
     found = frame.copy()
     cells: list[tuple[float, tuple[float, float] | None]]
     for mean in [one for one in ("mean", "cost_mean") if one in frame]:
@@ -207,6 +207,12 @@ def texts(frame: pd.DataFrame) -> pd.DataFrame:
         cells = [(value, None if pd.isna(a) else (a, b)) for value, (a, b) in zip(frame[mean], ends, strict=True)]
         found[mean] = [between(value, interval) for value, interval in cells]
         found = found.drop(columns=[one for one in (low, high) if one in frame])
+    return found
+
+
+def numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its numbers as texts."""
+    found = frame.copy()
     for name in found.columns:
         if pd.api.types.is_numeric_dtype(found[name]):
             found[name] = ["" if pd.isna(one) else number(one) for one in found[name]]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from coband.simulator.analysis.comparison.data import ReportError
+from coband.simulator.scenario_errors import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,6 +106,8 @@ def _selected(frame: pd.DataFrame, only: Mapping[str, Any]) -> pd.DataFrame:
         texts = frame[column].map(str)
         for text in map(str, wanted):
             if text not in set(texts):
-                raise ReportError(f"there is no row with {column}={text}; its values are {', '.join(texts.unique())}.")
+                raise ReportError(
+                    f"there is no row with {column}={text}; its values are {nearest(text, texts.unique().tolist())}."
+                )
         frame = frame[texts.isin(list(map(str, wanted)))]
     return frame

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from coband.simulator.analysis.comparison.analysis import Analysis
 
 SIZE = 9.0
-"""Of the font, in points."""
+"""Size of the font, in points."""
 STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": SIZE,

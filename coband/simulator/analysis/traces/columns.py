@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coband.simulator.arrays import IntArray
-from coband.simulator.experiments.store.store import StoredJob
+from coband.simulator.experiments.store.store import StoredJob, StoreError
 
 SERVER, NONE = -1, -1
-COLUMNS = {
+EVENT_COLUMNS = {
     "time": "f8",
     "event": "i4",
     "node": "i4",
@@ -34,7 +34,7 @@ class Events:
     """Events in order of ``seq``, which is their index; docs/store.md explains the codes.
 
     Attributes:
-        rows: one record per event, with the fields of :data:`COLUMNS`.
+        rows: one record per event, with the fields of :data:`EVENT_COLUMNS`.
         words: the names of events by code.
         names: the texts of kinds and reasons by code.
     """
@@ -58,12 +58,18 @@ class Events:
         return np.flatnonzero(np.isin(self["event"], [self.code(word) for word in words]))
 
 
-def read(job: StoredJob) -> Events:
-    """Read the stored events of a job; there are none if its trace was off."""
-    columns = ", ".join("ifnull(value, 0.0)" if name == "value" else name for name in COLUMNS)
+def read_events(job: StoredJob) -> Events:
+    """Read the stored events of a job; there are none if its trace was off.
+
+    Raises:
+        StoreError: something that is not a number stands where one belongs.
+    """
+    columns = ", ".join("ifnull(value, 0.0)" if name == "value" else name for name in EVENT_COLUMNS)
     rows = job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))
     words = job.part.execute("SELECT name FROM event_names ORDER BY code")
     names = job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))
-    return Events(
-        np.fromiter(rows, dtype=list(COLUMNS.items())), tuple(row[0] for row in words), tuple(row[0] for row in names)
-    )
+    try:
+        packed = np.fromiter(rows, dtype=list(EVENT_COLUMNS.items()))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise StoreError(f"the events of {job.label}, replication {job.replication}, are damaged: {error}.") from error
+    return Events(packed, tuple(row[0] for row in words), tuple(row[0] for row in names))

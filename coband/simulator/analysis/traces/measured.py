@@ -50,7 +50,7 @@ class Pair:
 
 
 def live_and_simulated(runs: Sequence[StoredRun]) -> tuple[StoredRun, StoredRun] | None:
-    """Of two runs, one of them live, (the simulated one, the live one); None if they are no such two."""
+    """Of two runs, one of them live, (the simulated one, the live one); None if they are not such a pair."""
     if len(runs) != 2 or sum(map(is_live, runs)) != 1:
         return None
     predicted, measured = sorted(runs, key=is_live)

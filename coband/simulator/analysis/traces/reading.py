@@ -44,7 +44,7 @@ def spelled(text: str | None, jobs: Sequence[StoredJob]) -> str | None:
     query = f"{schema.TRACE} SELECT 1 FROM trace WHERE job = ? AND node = ? LIMIT 1"
     if any(job.part.execute(query, (job.id, name)).fetchone() for job in jobs):
         return name
-    raise StoreError(f"--node {text!r} is no node of this run; there is {_listed(nodes(jobs))}.")
+    raise StoreError(f"--node {text!r} is not a node of this run; there is {_listed(nodes(jobs))}.")
 
 
 def _listed(nodes: Sequence[str]) -> str:

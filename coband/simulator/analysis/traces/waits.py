@@ -9,7 +9,7 @@ from heapq import nlargest
 
 from coband.simulator.analysis.traces import times
 from coband.simulator.analysis.traces.chains import AT_NODE, RETRANSMISSION, TRANSFER, Chains, Step, Wait, paired
-from coband.simulator.analysis.traces.columns import SERVER, Events, read
+from coband.simulator.analysis.traces.columns import SERVER, Events, read_events
 from coband.simulator.analysis.traces.reading import address_name
 from coband.simulator.experiments.store.store import StoredJob
 
@@ -77,7 +77,7 @@ def waits(jobs: Iterable[StoredJob], limit: int) -> Waits:
     longest: list[LongWait] = []
     count, total = 0, 0.0
     for job in jobs:
-        events = read(job)
+        events = read_events(job)
         end = float(events["time"][-1]) if len(events) else 0.0
         until = {wait: end if wait.resume is None else float(events["time"][wait.resume]) for wait in paired(events)}
         count += len(until)

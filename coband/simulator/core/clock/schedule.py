@@ -217,7 +217,7 @@ def _read_turns(file: str) -> tuple[tuple[float, int], ...]:
     """(time, agent) of every turn in a file, in order.
 
     Raises:
-        ValueError: the file is missing, or a line is no agent,time; the text names the line.
+        ValueError: the file is missing, or a line is not agent,time; the text names the line.
     """
     turns = sorted(moment_of(row, place) for place, row in recorded_rows(file, COLUMNS))
     if not turns:
@@ -229,7 +229,7 @@ def moment_of(row: list[str], place: str) -> tuple[float, int]:
     """(time, agent) of a row agent,time.
 
     Raises:
-        ValueError: it is no such row; the text names its place.
+        ValueError: it is not such a row; the text names its place.
     """
     agent, time = map(number, row)
     if not (agent >= 0 and agent.is_integer() and 0 <= time < math.inf):

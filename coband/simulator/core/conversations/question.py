@@ -118,7 +118,7 @@ class Question:
         return self.outcome(self)
 
     def take(self, message: Message, source: Address) -> bool:
-        """A message has come; False if it is no answer."""
+        """A message has come; False if it is not an answer."""
         if source not in self.pending and not (self.anybody and not self.answers):
             return False
         if not isinstance(message, self.kinds) or (self.where is not None and not self.where(message)):
@@ -177,7 +177,7 @@ class Conversation:
 
     def __init__(self, steps: Steps, owes: dict[Address, int], blocking: bool = False, key: object = None) -> None:
         if not isinstance(steps, CoroutineType):
-            raise NodeMistake(f"{steps!r} is no conversation: begin the call of an `async def`")
+            raise NodeMistake(f"{steps!r} is not a conversation: begin the call of an `async def`")
         self.questions: Generator[Question, None, None] = steps.__await__()
         self.steps, self.owes, self.blocking, self.round = steps, owes, blocking, 0
         self.key = steps if key is None else key

@@ -133,7 +133,7 @@ class Powered:
         return min([self._battery.flat_at, *(start for start, _ in self._away(self._battery.time))])
 
     def _away(self, time: float) -> list[tuple[float, float]]:
-        """Of each other reason the first window that is not over at a time."""
+        """Return for each other reason the first window that is not over at a time."""
         for known, ahead in zip(self._known, self._absences, strict=True):
             if not known or known[-1][1] <= time:
                 known.extend(ahead.until(time))

@@ -49,7 +49,7 @@ class Turn:
         """Whether its one message goes to all agents within some hops."""
         try:
             return len(self.outbox) == 1 and type(self.outbox[0][0]) is Neighbours
-        except TypeError:  # it is no outbox, which its host says
+        except TypeError:  # it is not an outbox, which its host says
             return False
 
 

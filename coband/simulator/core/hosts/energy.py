@@ -25,7 +25,7 @@ POWER = Unit("joules per unit of simulated time")
 PER_BIT = Unit("joules per bit")
 ROUNDING = 1e-9
 FORESEEN = 400
-"""Of a charger of which nobody knows whether it repeats, so many of its lines are looked at."""
+"""Lines that are read of a charger that does not say whether it repeats."""
 Charging = Iterator[tuple[float, float]]
 """(power of the charger, until when), one after the other; the last time is inf, or there is no last one."""
 

@@ -326,7 +326,7 @@ class ClientHost(Host):
 
     @property
     def left(self) -> bool:
-        """Whether it is no member any more, or never was."""
+        """Whether it is not a member any more, or never was."""
         return self.address in self._down.left
 
     @property

@@ -89,7 +89,7 @@ class PoissonLeaves(BaseMoves):
 
     kind: Literal["poisson"]
     rate: Annotated[float, Unit("per unit of simulated time")] = Field(gt=0, allow_inf_nan=False)
-    """Of each agent: it stays for 1 / rate on average."""
+    """Each agent stays for 1 / rate on average."""
 
     def draw(self, usual: FloatArray, rng: np.random.Generator) -> FloatArray:
         return usual + rng.standard_exponential(len(usual)) / self.rate
@@ -179,7 +179,7 @@ def _read(file: str) -> tuple[tuple[Address, float], ...]:
     """(agent, time) of every row.
 
     Raises:
-        ValueError: the file is missing, or a row is no agent,time; the text names the line.
+        ValueError: the file is missing, or a row is not agent,time; the text names the line.
     """
     moments = [moment_of(row, place) for place, row in recorded_rows(file, COLUMNS)]
     return tuple((agent, time) for time, agent in moments)

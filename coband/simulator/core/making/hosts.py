@@ -13,7 +13,6 @@ from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
 from coband.simulator.core.making.nodes import Setup, made_later
 from coband.simulator.core.nodes.lazy_sequence import LazySequence
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Server
-from coband.simulator.core.nodes.outbox import SERVER
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
 from coband.simulator.core.records.progress import Progress
 from coband.simulator.core.run_context import RunContext
@@ -45,7 +44,7 @@ def make_hosts(setup: Setup, agents: Sequence[Client], server: Server | None, ar
     def host(index: int) -> Host:
         if index == len(agents):
             assert server is not None
-            handling = _draws(setup, setup.plan.server.handling, SERVER + len(agents) + 1, "handling", 1.0)
+            handling = _draws(setup, setup.plan.server.handling, index, "handling", 1.0)
             return Host(server, run, handling, around.send, around.check)
         agent, factor, slow_period = agents[index], slowness[index], slow_periods[index]
         handling = _draws(setup, config.handling.of(index), index, "handling", factor, slow_period)

@@ -53,7 +53,7 @@ def _prepared(kind: type[N], context: NodeContext) -> N:
     raise UnsupportedScenario(written(kind.__init__) + text)
 
 
-CURVES = 6
+KEPT_PER_TURN = 6
 """Numbers that a run keeps of every turn."""
 
 
@@ -95,9 +95,10 @@ def make_nodes(
 
     Raises:
         UnsupportedScenario: the algorithm cannot do what is asked of it.
+        TooLarge: this machine has no room for the curves of the turns, or for what the nodes keep.
     """
     turns = setup.plan.schedule.total_turns(setup.plan.agents.count) or 0
-    require_room(f"the curves of {turns:,} turns", CURVES, turns, instead="take fewer turns")
+    require_room(f"the curves of {turns:,} turns", KEPT_PER_TURN, turns, instead="take fewer turns")
     _check_direct(setup)
     _check_arms(setup, algorithm)
     _check_exact(setup, algorithm, config)

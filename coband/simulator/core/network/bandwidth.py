@@ -173,7 +173,7 @@ class Stage:
 
 
 BANDWIDTHS: Kinds[type[BaseBandwidth]] = Kinds.of("bandwidths", BaseBandwidth, (Packets,))
-"""The bandwidths that scenarios can name, beside numbers and `Rate`, which has no kind."""
+"""The bandwidths that scenarios can name in addition to numbers and `Rate`, which has no kind."""
 Bandwidth = Annotated[float, Field(gt=0)] | Annotated[BaseBandwidth, BANDWIDTHS.field(default=Rate)]
 
 

@@ -202,7 +202,7 @@ class Matrix(BaseLatency):
 
 
 LATENCIES: Kinds[type[BaseLatency]] = Kinds.of("latencies", BaseLatency, (Matrix,))
-"""The latencies that scenarios can name, beside distributions."""
+"""The latencies that scenarios can name in addition to distributions."""
 AnyLatency = Annotated[BaseDistribution | BaseLatency, DISTRIBUTIONS.field(LATENCIES)]
 Latency = Annotated[
     AnyLatency, BeforeValidator(number_is_constant, json_schema_input_type=Annotated[float, Field(ge=0)] | AnyLatency)

@@ -122,7 +122,7 @@ class NetworkConfig(Config):
     scalar_bits: Annotated[int, BITS] = Field(default=64, ge=1)
     """Bits per scalar."""
     header_bits: Annotated[int, BITS] = Field(default=0, ge=0)
-    """Bits per message beside its payload."""
+    """Bits per message in addition to its payload."""
 
     @model_validator(mode="after")
     def _direct_where_ideal(self) -> NetworkConfig:

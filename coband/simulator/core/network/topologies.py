@@ -73,7 +73,7 @@ class RandomGraph(BaseGraph):
     """A graph that is drawn."""
 
     seed: int | None = Field(default=None, ge=0)
-    """Of the graph, the same in all replications; null: each replication draws its own."""
+    """Seed of the graph, the same in all replications; null: each replication draws its own."""
 
     def build(self, agents: int, streams: Streams) -> Graph:
         """The graph of a replication, or the one of ``seed``."""

@@ -256,7 +256,7 @@ class Message:
     passage: ClassVar[Passage | None] = None
     """What the wire has done to it; None: nothing."""
     sent_as: ClassVar[Mapping[Any, Message]] = MappingProxyType({})
-    """Of a message in whose place the wire has sent another one: that one, by recipient."""
+    """The message that the wire has sent in the place of this one, by recipient."""
 
     @property
     def original(self) -> Message:
@@ -302,7 +302,7 @@ LABELS = (int, str, np.integer, np.bool_, type(None))
 
 
 def refuse_uncounted(message: Any) -> None:
-    """Say so where a field that is no payload holds more than one value, which nobody would count.
+    """Say so where a field that is not a payload holds more than one value, which nobody would count.
 
     Raises:
         NodeMistake: one does.

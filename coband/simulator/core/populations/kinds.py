@@ -96,7 +96,7 @@ class Kit:
 
     @property
     def shares(self) -> list[float]:
-        """Of the classes among all devices."""
+        """Return the shares of the classes among all devices."""
         return [count / sum(self.classes) for count in self.classes]
 
 
@@ -290,17 +290,17 @@ class _Plain(pickle.Unpickler):
 
 
 def unpickle(file: str) -> Any:
-    """What a pickle holds, of dict, list, tuple, set, numbers, strings and bytes alone; it runs no code.
+    """Return what a pickle holds, only dicts, lists, tuples, sets, numbers, strings and bytes; it runs no code.
 
     Raises:
-        ValueError: it is no such pickle, or asks for anything else.
+        ValueError: it is not such a pickle, or asks for anything else.
     """
     stream: BinaryIO
     with existing(file, f"a pickle of FedScale, {THERE}").open("rb") as stream:
         try:
             return _Plain(stream).load()
         except Exception as error:  # a damaged pickle may raise anything
-            text = f"file {file!r} is no pickle of numbers and text alone ({error})"
+            text = f"file {file!r} is not a pickle of only numbers and text ({error})"
             raise ValueError(f"{text}; pickles that name classes or functions can run code and are refused") from None
 
 

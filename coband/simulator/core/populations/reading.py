@@ -103,7 +103,7 @@ def _json(path: Path, names: Sequence[str], bad: BadRows) -> Columns:
         raise DataError("the file must hold a list with one object per device", path)
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
-            bad.add(place, "is no object")
+            bad.add(place, "is not an object")
             rows[place] = {}
     places_of(path, list(dict.fromkeys(chain(*rows))), names if rows else ())
     return {name: [row.get(name) for row in rows] for name in names}
@@ -138,12 +138,12 @@ def windows_by_id(file: str, on_bad_row: str) -> tuple[Mapping[str, list[tuple[f
     """Windows (up, down) by the id of their trace, from a table with one row per window; and which rows were dropped.
 
     Raises:
-        ValueError: the table cannot be read, or a row is no window and may not be dropped; the text names it.
+        ValueError: the table cannot be read, or a row is not a window and may not be dropped; the text names it.
     """
     found, bad = columns_of(file, ("up", "down"), ("id",))
     up, down = found["up"], found["down"]
     for place in np.flatnonzero(~(up >= 0) | ~(down >= up)).tolist():
-        bad.add(place, f"from {up[place]:g} to {down[place]:g} is no window: must have 0 <= up <= down")
+        bad.add(place, f"from {up[place]:g} to {down[place]:g} is not a window: must have 0 <= up <= down")
     bad.settle(on_bad_row)
     windows: dict[str, list[tuple[float, float]]] = defaultdict(list)
     ids, begins, ends = found["id"], up.tolist(), down.tolist()
@@ -159,8 +159,8 @@ def pairs_in(value: object) -> Iterator[tuple[float, float]]:
         ValueError: it is none.
     """
     if not isinstance(value, list):
-        raise ValueError(f"{value!r} is no list of windows [up, down]")
+        raise ValueError(f"{value!r} is not a list of windows [up, down]")
     for pair in value:
         if not (isinstance(pair, list) and len(pair) == 2 and all(type(time) in (int, float) for time in pair)):
-            raise ValueError(f"{pair!r} is no window [up, down]")
+            raise ValueError(f"{pair!r} is not a window [up, down]")
         yield float(pair[0]), float(pair[1])

@@ -23,7 +23,7 @@ from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import returns
 
 LARGEST = 1e6
-"""Of a factor or a constant: what is larger only tests how numbers overflow."""
+"""Largest factor or constant: what is larger only tests how numbers overflow."""
 Factor = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 
 

@@ -12,7 +12,7 @@ from coband.simulator.core.wire.encodings import AnyEncoding, BaseEncoding, Floa
 from coband.simulator.core.wire.privacy import Privacy
 
 SINGLE = ("points", "rewards")
-"""What is no sum: it is not encoded by what is for sums."""
+"""What is not a sum: it is not encoded by what is for sums."""
 PLAIN = Float64(kind="float64")
 
 
@@ -20,7 +20,7 @@ class EncodingConfig(Config):
     """How real numbers are written on the wire."""
 
     default: AnyEncoding = PLAIN
-    """Of all real numbers in a payload that declare what they are; float64: exact. Indices, counts and flags are
+    """Encoding of real numbers in a payload that declare what they are; float64: exact. Indices, counts and flags are
     always exact; sign, top, delta and error_feedback are for sums and models, and leave points and rewards exact."""
     kinds: Mapping[str, Mapping[str, AnyEncoding]] = {}
     """Class or kind of a message -> a field, or what it holds -> its encoding, such as

@@ -103,7 +103,7 @@ class CoordinateMedian(BaseDefence):
 
 
 class TrimmedMean(BaseDefence):
-    """Of each number by itself the mean without the f largest and the f smallest (Yin et al. 2018); of 2 f agents or
+    """The mean of each number without the f largest and the f smallest (Yin et al. 2018); of 2 f agents or
     less, the median."""
 
     kind: Literal["trimmed_mean"]

@@ -36,7 +36,7 @@ def reals(message: Message) -> dict[str, FloatArray]:
 def semidefinite(matrix: FloatArray) -> FloatArray:
     """The matrix symmetrised, and with the smallest multiple of the identity that makes it positive semidefinite.
 
-    Like `damaged` it takes the diagonal alone, (d,), for a diagonal matrix.
+    Like `damaged` it takes the diagonal, (d,), for a diagonal matrix.
     """
     if matrix.ndim == 1:
         return matrix - float(matrix.min(initial=0.0))
@@ -70,7 +70,7 @@ def replaced(message: Message, values: Mapping[str, Any]) -> Message:
 
 
 SCALE_BITS = 32
-"""Of a scale that is sent along, as a float32."""
+"""Bits of a scale that is sent along, as a float32."""
 
 
 class BaseEncoding(Config):

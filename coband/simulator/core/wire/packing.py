@@ -56,5 +56,5 @@ def from_unary(bits: Codes, count: int) -> IntArray:
         found.append(-size if size and next(rest, 0) else size)
     numbers = np.array(found, dtype=np.int64)
     if not np.array_equal(unary(numbers), bits):
-        raise ValueError(f"{len(bits)} bits that are no unary code of {count} numbers")
+        raise ValueError(f"{len(bits)} bits that are not a unary code of {count} numbers")
     return numbers

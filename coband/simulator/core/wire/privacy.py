@@ -75,7 +75,7 @@ class BaseMechanism(Config):
     def weight(self, released: Released, form: Pulls, agent: bool) -> float:
         """The sum of squared sensitivities of the noised sums that a pull is part of, or all pulls of an agent.
 
-        Of a local mechanism: the sum of sensitivities. The unit is the bound of one pull.
+        For a local mechanism: the sum of sensitivities. The unit is the bound of one pull.
         """
 
     def epsilon(self, sigma: float, weight: float, delta: float, accountant: Accountant) -> float:

@@ -98,7 +98,7 @@ class PrivateWorld:
         if local and world.fixed_arms and self._clip.points is not None:
             raise UnsupportedScenario(
                 "messages.privacy: laplace_local cannot hide which arm was pulled where all turns have the same arms, "
-                "which everybody knows; set clip.points: null and leak: allow, so that rewards alone are private"
+                "which everybody knows; set clip.points: null and leak: allow, so that only rewards are private"
             )
         self._noisy_points = self._clip.points if local else None
         self._noisy_rewards = self._clip.rewards if local else None

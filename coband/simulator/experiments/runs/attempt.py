@@ -66,8 +66,8 @@ class Outcome:
 
     Attributes:
         status: ``finished`` with a record, or ``violated`` or ``failed`` with an error text.
-        content: of its done-file, when it finished without a file of its own.
-        trace: the file in which it recorded itself, compressed; beside ``content``, where a trace was asked for.
+        content: of its done-file, when it finished.
+        trace: the file in which it recorded itself, compressed, where that has to travel.
         refusal: the error, when bad input ended the job.
     """
 
@@ -147,7 +147,7 @@ def _attempt(
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """Let the garbage collector look less often, and once at the end, at what the job has made alone.
+    """Let the garbage collector look less often, and once at the end, only at what the job has made.
 
     A run's nodes refer to each other, and would keep their arrays while the next run needs the memory. What was there
     before, modules above all, takes ten times as long to look through as a small job takes to run, and is set aside.
@@ -236,10 +236,10 @@ def perform(
 
     Args:
         scenario: what it is part of.
-        file: where it records itself while it runs; None to send everything back at its end.
+        file: where it records its trace while it runs; None to send it back at its end.
         code: `code_version` that the worker must have; None for any.
         on_pull: called now and then with the number of pulls so far.
-        run: what runs a job that records itself in a file; None: the simulator.
+        run: what runs it; None: the simulator.
 
     Raises:
         OtherCodeError: this worker runs another coband.
@@ -253,40 +253,40 @@ def perform(
     try:
         check_driver(job)
         loaded = scenario.load() if isinstance(scenario, PickledScenario) else scenario
+        if job.trace == "off":
+            return _packed(job, loaded, on_pull, run)
         if file is not None:
             return _recorded(job, loaded, file, on_pull, run)
-        return _traced(job, loaded, on_pull) if job.trace != "off" else _packed(job, loaded, on_pull)
+        with TemporaryDirectory(prefix="coband-trace-") as scratch:
+            file = Path(scratch) / "job.sqlite"
+            outcome = _recorded(job, loaded, file, on_pull, run)
+            return replace(outcome, trace=compressed(file.read_bytes()))
     except DriverGone:
         os._exit(1)  # the pool's own way out waits for the driver to hang up
 
 
-def _recorded(job: Job, scenario: Scenario, file: Path, on_pull: OnPull | None, run: Runner | None = None) -> Outcome:
-    recorded = Recording(file, job)
-    try:
-        outcome = attempt(job, scenario, recorded.store, recorded.sink, on_pull, run)
-    except BaseException:
-        recorded.close("interrupted")
-        raise
-    recorded.close(outcome.status, outcome.record, outcome.error)
-    return outcome
-
-
-def _packed(job: Job, scenario: Scenario, on_pull: OnPull | None) -> Outcome:
-    """Run a job whose results travel."""
+def _packed(job: Job, scenario: Scenario, on_pull: OnPull | None, run: Runner | None) -> Outcome:
+    """Run a job, and keep nothing but its results."""
     tables: dict[str, Rows] = {}
 
     def keep(result: RunResult) -> None:
         tables.update(recording.tables(job.id, result))
 
-    outcome = attempt(job, scenario, keep, None, on_pull)
+    outcome = attempt(job, scenario, keep, None, on_pull, run)
     return outcome if outcome.record is None else replace(outcome, content=packed(outcome.record, tables))
 
 
-def _traced(job: Job, scenario: Scenario, on_pull: OnPull | None) -> Outcome:
-    """Run a job whose results travel with its trace, which is recorded in a file of this machine first."""
-    with TemporaryDirectory(prefix="coband-trace-") as scratch:
-        file = Path(scratch) / "job.sqlite"
-        outcome = replace(_recorded(job, scenario, file, on_pull), trace=compressed(file.read_bytes()))
-        if outcome.record is None:
-            return outcome
-        return replace(outcome, content=packed(outcome.record, recording.stored_tables(file)))
+def _recorded(job: Job, scenario: Scenario, file: Path, on_pull: OnPull | None, run: Runner | None) -> Outcome:
+    """Run a job that records itself in a file."""
+    recorded, tables = Recording(file, job), dict[str, Rows]()
+
+    def keep(result: RunResult) -> None:
+        tables.update(recorded.store(result))
+
+    try:
+        outcome = attempt(job, scenario, keep, recorded.sink, on_pull, run)
+    except BaseException:
+        recorded.close("interrupted")
+        raise
+    recorded.close(outcome.status, outcome.record, outcome.error)
+    return outcome if outcome.record is None else replace(outcome, content=packed(outcome.record, tables))

@@ -4,13 +4,12 @@ not cut a step of it in two.
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
@@ -64,7 +63,7 @@ def finished_first() -> Iterator[None]:
             before[waiting[0]](waiting[0], None)
 
 
-LOOK_SECONDS = 0.5
+LOOK_SECONDS, WRITE_SECONDS = 0.5, 1.0
 
 
 class CalledOff(BaseException):
@@ -110,7 +109,7 @@ class _Driver:
         self._tally.series = place.series
         self._planner = study.planner(self._tally)
         self._first = next(self._planner, ())
-        self._dispatcher = Dispatcher[Hashable](executor, self._submit, self._settle, self._tick)
+        self._dispatcher = Dispatcher[str](executor, self._submit, self._settle, self._tick)
         self._scratch = TemporaryDirectory(prefix="coband-") if executor.children else None
         self._under_way = UnderWay(None if self._scratch is None else Path(self._scratch.name))
         self._status = Status(
@@ -120,10 +119,10 @@ class _Driver:
             dashboard=executor.dashboard,
             entries={entry: EntryStatus() for entry in study.entries},
         )
-        self._begun = self._looked = time.monotonic()
-        self._current: Hashable = None
+        self._begun = self._looked = self._written = time.monotonic()
+        self._current = ""
         self._enough = ""
-        self._pending: dict[Hashable, list[Task]] = {}
+        self._pending: dict[str, list[Task]] = {}  # by address
         self._pickled: dict[int, PickledScenario] = {}
         self._failures: list[Failure] = []
 
@@ -176,10 +175,12 @@ class _Driver:
         """Keep what jobs that broke off have recorded, and write down how it ended, as far as there is room."""
         status, place = self._status, self._place
         with self._noting_trouble():
-            for task, outcome in place.left_behind():
-                place.take([task], outcome)
-                if outcome.record is not None:
-                    self._finished(task, outcome.record)
+            for tasks in self._pending.values():
+                if (outcome := place.left_behind(tasks[0])) is not None:
+                    place.take(tasks, outcome)
+                    if outcome.record is not None:
+                        for task in tasks:
+                            self._finished(task, outcome.record)
         self._refresh()
         summary = self._summary()
         with self._noting_trouble():
@@ -210,7 +211,7 @@ class _Driver:
         fresh = deque(self._added(tasks))
         while fresh:
             task = fresh.popleft()
-            key = self._place.key(task)
+            key = self._place.job(task).address
             if key in self._pending:
                 self._pending[key].append(task)
                 continue
@@ -233,11 +234,12 @@ class _Driver:
     def _entry(self, task: Task) -> EntryStatus:
         return self._status.entries[self._study.variants[task.variant].entry]
 
-    def _submit(self, executor: JobExecutor, key: Hashable) -> Future[Outcome]:
+    def _submit(self, executor: JobExecutor, key: str) -> Future[Outcome]:
         """Hand out a job."""
         task = self._pending[key][0]
         job, scenario = self._place.job(task), self._study.variants[task.variant].scenario
-        where = self._place.job_file(task), self._place.code
+        here = executor.in_process or executor.children
+        where = self._place.job_file(task) if here else None, self._place.code
         progress = self._under_way.begins(key, scenario.schedule.total_turns(scenario.agents.count))
         if executor.in_process:
             self._current = key
@@ -248,17 +250,18 @@ class _Driver:
         on_pull = None if progress is None else ProgressFile(progress)
         return executor.submit(perform, job, self._pickled[task.variant], *where, on_pull)
 
-    def _settle(self, key: Hashable, outcome: Outcome) -> None:
+    def _settle(self, key: str, outcome: Outcome) -> None:
         """Keep what a job has given, for all that it was the job of, and count it."""
         if outcome.refusal is not None and self._study.bad_input_ends:
             raise outcome.refusal
         with finished_first():
             self._keep(key, outcome)
 
-    def _keep(self, key: Hashable, outcome: Outcome) -> None:
-        first, *others = tasks = self._pending.pop(key)
+    def _keep(self, key: str, outcome: Outcome) -> None:
+        first, *others = tasks = self._pending[key]
         with writing(self._place.path):
             self._place.take(tasks, outcome)
+        del self._pending[key]
         record, more = outcome.record, list[Task]()
         self._under_way.ends(key)
         if record is None:
@@ -315,22 +318,12 @@ class _Driver:
         """Write down how far it is and tell the listener, when it is time."""
         if self._enough:
             raise CalledOff(self._enough)
-        self._look()
-        if not at_once and not self._place.due(self._status, self._pause()):
-            return
-        self._refresh()
-        with writing(self._place.path):
-            self._place.write(self._status, self._summary)
-        if self._listener is not None:
-            self._listener.changed(self._status)
-
-    def _pause(self) -> float:
-        """Seconds until the next tick, as far as is known: while a job runs in this process, there is none."""
-        waiting = self._dispatcher.waiting
-        if not self._executor.in_process or not waiting:
-            return 0.0
-        seconds = self._entry(self._pending[waiting[0]][0]).mean_seconds
-        return math.inf if seconds is None else seconds
+        self._look(at_once=at_once)
+        if at_once or time.monotonic() - self._written >= WRITE_SECONDS:
+            self._written = time.monotonic()
+            self._refresh()
+            with writing(self._place.path):
+                self._place.write(self._status)
 
     def _refresh(self) -> None:
         """Bring totals and times up to date."""
@@ -345,10 +338,10 @@ class _Driver:
         self._under_way.advances(self._current, pulls)
         self._look()
 
-    def _look(self) -> None:
+    def _look(self, *, at_once: bool = False) -> None:
         """Tell the listener now and then how far jobs under way are."""
         now = time.monotonic()
-        if self._listener is not None and now - self._looked >= LOOK_SECONDS:
+        if self._listener is not None and (at_once or now - self._looked >= LOOK_SECONDS):
             self._looked = now
             self._refresh()
             self._listener.changed(self._status)

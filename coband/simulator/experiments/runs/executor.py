@@ -26,7 +26,7 @@ T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
 
 IDLE_SECONDS = 30.0  # a worker ends when it has had nothing to do for so long
-LOOK_SECONDS = 0.5  # a worker looks so often whether its driver still runs
+PARENT_SECONDS = 0.5  # a worker looks so often whether its driver still runs
 THREADS = ("ExecutorManagerThread", "QueueFeederThread")  # of a pool, in the driver
 
 
@@ -54,7 +54,7 @@ def _begin(driver: int) -> None:
 def _end_with(driver: int) -> None:
     """End this process soon after its parent has ended, whatever it does."""
     while os.getppid() == driver:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(PARENT_SECONDS)
     os._exit(1)  # the pool's own way out waits for the driver to hang up
 
 
@@ -66,7 +66,7 @@ def interrupts_held(first: bool) -> Iterator[None]:
 
     Args:
         first: whether a pool is made. Its resource tracker is then started, or woken to see whether it lives; doing so
-            for each job takes a tenth of what a job costs beside its own work.
+            for each job takes a tenth of what a job costs in addition to its own work.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

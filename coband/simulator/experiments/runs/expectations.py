@@ -96,6 +96,8 @@ def compare(
 ) -> list[Comparison]:
     """Every expectation about labels that ran, for each of their replications or for all together.
 
+    Replications that broke off have no count. A mean or a difference is not as expected without them.
+
     Args:
         scenario: with its ``expect:`` section.
         report: of its run.
@@ -107,16 +109,20 @@ def compare(
         ExpectationError: a count that no replication reports.
     """
     finished = {entry["label"]: entry["replications"] for entry in report["results"]}
+    broken = [(one["label"], one["replication"]) for one in report.get("failures", ())]
+    ran = finished.keys() | {label for label, _ in broken}
     found: list[Comparison] = []
     for item in scenario.expect:
         labels = [label for label in (item.label, item.other) if label is not None]
-        sides = [Label(finished.get(label, ()), partial(read, label)) for label in labels]
-        if item.other is not None:
-            if sides[0].records and item.other in finished:
-                found.append(_compare_labels(item, sides, early, lambda: stops_itself(scenario.problem)))
+        if not ran.issuperset(labels):
             continue
-        comparisons = list(_compare(item, sides[0]))
-        found += comparisons if item.of == "each" or not comparisons else [_compare_mean(item, comparisons, early)]
+        sides = [Label(finished.get(label, ()), partial(read, label)) for label in labels]
+        lost = {replication for label, replication in broken if label in labels}
+        if item.other is not None:
+            found.append(_compare_labels(item, sides, early, lost, lambda: stops_itself(scenario.problem)))
+            continue
+        each = list(_compare(item, sides[0]))
+        found += each if item.of == "each" and each else [_compare_mean(item, each, early, lost)]
     return found
 
 
@@ -140,16 +146,17 @@ def in_words(gap: float) -> str:
     return f"the closest decision was won by {gap:.1e} of the larger score, {certain}"
 
 
-def _compare_mean(item: Any, each: Sequence[Comparison], early: bool) -> Comparison:
+def _compare_mean(item: Any, each: Sequence[Comparison], early: bool, lost: set[int]) -> Comparison:
     """Whether all of the interval of the mean over replications is within the bounds; one replication has none."""
     found = [comparison.got for comparison in each if comparison.got is not None]
     words, tests = _wanted(item, 0)
-    if len(found) < max(2, len(each)):
-        return Comparison(item.label, item.count, None, f"{words} on average", None, False)
+    words = f"{words} on average" if item.of == "mean" else words
+    if lost or len(found) < max(2, len(each)):
+        return Comparison(item.label, item.count, None, words, None, False)
     interval = confidence_sequence(found) if early else statistics.interval(found)
     mean, holds = statistics.mean(found), interval is not None and all(test(b) for test in tests for b in interval)
     undecided = not holds and all(test(mean) for test in tests)
-    return Comparison(item.label, item.count, None, f"{words} on average", mean, holds, interval, open=undecided)
+    return Comparison(item.label, item.count, None, words, mean, holds, interval, open=undecided)
 
 
 def _compare(item: Any, side: Label) -> Iterator[Comparison]:
@@ -160,14 +167,16 @@ def _compare(item: Any, side: Label) -> Iterator[Comparison]:
         yield Comparison(item.label, item.count, replication, wanted, number, holds)
 
 
-def _compare_labels(item: Any, sides: Sequence[Label], early: bool, stops: Callable[[], bool]) -> Comparison:
+def _compare_labels(
+    item: Any, sides: Sequence[Label], early: bool, lost: set[int], stops: Callable[[], bool]
+) -> Comparison:
     """Whether a count is less, or more, than another label's: all of the interval of the paired difference says so.
 
     Where pulls differ, `runs.footing` says what is compared. Where the expectation says at which moment, the pulls by
-    then count, and all replications must reach it.
+    then count, and all replications must reach it. Nothing is shown where one broke off.
 
-    The interval needs two replications; the difference of a single one is taken as it is. After an early stop it is a
-    confidence sequence, and where there is none yet, nothing is shown.
+    The interval needs two replications; the difference is taken as it is where only one was asked for. After an early
+    stop it is a confidence sequence, and where there is none yet, nothing is shown.
     """
     first, second = (
         {replication: number for replication, number in _counts(label, item, side).items() if number is not None}
@@ -177,20 +186,22 @@ def _compare_labels(item: Any, sides: Sequence[Label], early: bool, stops: Calla
     ground = footing(item.count, sides, stops) if item.at is None else Footing((first, second), _pulls_by(item, sides))
     first, second = ground.values
     where = ground.where if item.at is None else _where(item)
-    whole, there = len(sides[0].values("turns")), len(first.keys() & second.keys())
-    if item.at is not None and there < whole:
-        where += f", which {there} of {whole} replications reach"
+    both = sorted(first.keys() & second.keys())
+    asked = lost.union(sides[0].values("replication").keys() & sides[1].values("replication").keys())
+    short = bool(lost) or (item.at is not None and len(both) < len(asked))
+    if short:
+        where += f", which {len(both)} of {len(asked)} replications {'finish' if item.at is None else 'reach'}"
     behind = ground.behind(0, 1)
     if behind:
         few, many = (f"{made:,.0f}" for made in ground.pulls)
         where += f", and no fewer pulls ({few}, not {many})"
-    both = sorted(first.keys() & second.keys())
     if not both:
         return Comparison(item.label, item.count, None, f"{word} than {item.other}{where}", None, False)
+    single = not early and all(len(one.records) == 1 for one in sides)
     gaps = [sign * (first[number] - second[number]) for number in both]
     interval = confidence_sequence(gaps) if early else statistics.interval(gaps)
-    less = interval[1] < 0 if interval is not None else not early and gaps[0] < 0
-    less = less and not behind and (item.at is None or there == whole)
+    less = interval[1] < 0 if interval is not None else single and gaps[0] < 0
+    less = less and not behind and not short
     words = f"{word} than {item.other}'s: difference {relation} 0{where}"
     e_value = math.exp(float(mean_processes(-np.asarray(gaps))[0])) if len(gaps) > 1 else None
     gap = statistics.mean(gaps)
@@ -205,15 +216,15 @@ def _compare_labels(item: Any, sides: Sequence[Label], early: bool, stops: Calla
         holds=less,
         interval=interval,
         e_value=e_value,
-        open=not less and not behind and gap < 0,
+        open=not less and not behind and not lost and gap < 0,
     )
 
 
-def _pulls_by(item: Any, sides: Sequence[Label]) -> tuple[float, ...]:
-    """The mean number of pulls of some labels by the time that an expectation names; empty at equal pulls."""
+def _pulls_by(item: Any, sides: Sequence[Label]) -> tuple[dict[int, float], ...]:
+    """The pulls of some labels by the time that an expectation names, by replication; empty at equal pulls."""
     if item.at.time is None:
         return ()
-    return tuple(statistics.mean([at_time("turns", one, item.at.time) or 0.0 for one in side.series]) for side in sides)
+    return tuple({one.replication: at_time("turns", one, item.at.time) or 0.0 for one in side.series} for side in sides)
 
 
 def _where(item: Any) -> str:

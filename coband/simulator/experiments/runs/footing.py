@@ -15,7 +15,7 @@ compared. Where pulls are equal, the rule changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -72,13 +72,18 @@ class Footing:
 
     Attributes:
         values: of each label, by replication.
-        pulls: mean number of pulls of each label in its whole run; empty where that does not matter.
+        made: pulls of each label in its whole run, by replication; empty where they do not matter.
         at: mean number of pulls at which they are compared; None for the whole run.
     """
 
     values: tuple[dict[int, float], ...]
-    pulls: tuple[float, ...] = ()
-    at: float | None = field(default=None)
+    made: tuple[Mapping[int, float], ...] = ()
+    at: float | None = None
+
+    @property
+    def pulls(self) -> tuple[float, ...]:
+        """Mean number of pulls of each label, in the replications that all have; empty where they do not matter."""
+        return _means(self.made)
 
     @property
     def where(self) -> str:
@@ -89,12 +94,12 @@ class Footing:
 
     def of(self, *places: int) -> Footing:
         """The same of some of the labels, still at the pulls of all."""
-        pulls = tuple(self.pulls[place] for place in places if self.pulls)
-        return Footing(tuple(self.values[place] for place in places), pulls, self.at)
+        made = tuple(self.made[place] for place in places if self.made)
+        return Footing(tuple(self.values[place] for place in places), made, self.at)
 
     def behind(self, first: int, second: int) -> bool:
         """Whether the first makes fewer pulls than the second, so that it is not better for less of anything."""
-        return bool(self.pulls) and self.pulls[first] < BEHIND * self.pulls[second]
+        return bool(self.made) and fewer(BEHIND, self.made[first], self.made[second])
 
 
 def footing(key: str, sides: Sequence[Side], stops: Callable[[], bool] = lambda: False) -> Footing:
@@ -103,51 +108,65 @@ def footing(key: str, sides: Sequence[Side], stops: Callable[[], bool] = lambda:
     Args:
         stops: whether their algorithms decide themselves when to stop; asked where pulls differ.
     """
-    values, pulls = tuple(one.values(key) for one in sides), [one.values("turns") for one in sides]
+    values, pulls = tuple(one.values(key) for one in sides), tuple(one.values("turns") for one in sides)
     least: dict[int, float] = {}
     for number, made in (item for one in pulls for item in one.items()):
         least[number] = min(made, least.get(number, made))
-    if all(one[number] == least[number] for one in pulls for number in one) or not all(pulls) or stops():
+    if all(one[number] == least[number] for one in pulls for number in one) or stops():
         return Footing(values)
-    means = tuple(float(np.mean(list(one.values()))) for one in pulls)
     if key in AT_THE_END or key not in CURVES:
-        return Footing(values, means)
+        return Footing(values, pulls)
     found = tuple(_at_pulls(key, one, least, own) for one, own in zip(sides, pulls, strict=True))
     if any(one.keys() < own.keys() for one, own in zip(found, values, strict=True)):
-        return Footing(values, means)  # a curve is missing
-    return Footing(found, means, float(np.mean(list(least.values()))))
+        return Footing(values, pulls)  # a curve is missing
+    return Footing(found, pulls, float(np.mean(list(least.values()))))
 
 
 def waiting(sides: Sequence[Side], stops: Callable[[], bool] = lambda: False) -> list[bool]:
     """Which labels have waited most of the time that others used, and are neither ranked nor chosen."""
-    means = [float(np.mean(made)) if (made := list(one.values("turns").values())) else None for one in sides]
-    most = max((mean for mean in means if mean is not None), default=0.0)
-    late = [mean is not None and mean < WAITS * most for mean in means]
-    return late if any(late) and not stops() else [False] * len(late)
+    pulls = [one.values("turns") for one in sides]
+    every = [made for one in pulls for made in one.values()]
+    if min(every, default=0.0) >= WAITS * max(every, default=0.0) or stops():
+        return [False] * len(pulls)
+    return [any(fewer(WAITS, one, other) for other in pulls) for one in pulls]
+
+
+def _means(pulls: Sequence[Mapping[int, float]]) -> tuple[float, ...]:
+    """Means over the replications that all labels have which have any; over a label's own where they share none."""
+    ready = [one for one in pulls if one]
+    common = set(ready[0]).intersection(*ready) if ready else set()
+    return tuple(float(np.mean([one[number] for number in common or one])) if one else 0.0 for one in pulls)
+
+
+def fewer(share: float, first: Mapping[int, float], second: Mapping[int, float]) -> bool:
+    """Whether a label makes less than a share of another's pulls."""
+    few, many = _means((first, second))
+    return bool(first) and few < share * many
 
 
 def choosable(key: str, sides: Mapping[int, Side], stops: Callable[[], bool]) -> dict[int, dict[int, float]]:
     """Number of a candidate -> what it is chosen by, in each replication.
 
-    Those that have waited are left out, and those of which nothing has finished; also, where a number is known at the
-    end of a run only, those that make fewer pulls than others.
+    Those that have waited are left out, and those without a finished job; also, where numbers of whole runs are
+    compared for want of a curve, those that make fewer pulls than others.
     """
     late = waiting(list(sides.values()), stops)
     left = {number: one for (number, one), out in zip(sides.items(), late, strict=True) if not out and one.values(key)}
     found = footing(key, list(left.values()), stops)
     numbers = range(len(left))
-    behind = [key not in CURVES and any(found.behind(one, other) for other in numbers) for one in numbers]
+    whole = found.at is None and key not in AT_THE_END
+    behind = [whole and any(found.behind(one, other) for other in numbers) for one in numbers]
     return {number: one for number, one, out in zip(left, found.values, behind, strict=True) if not out}
 
 
 def judged(key: str, sides: Iterable[Side], stops: Callable[[], bool]) -> str:
     """By what `choosable` chooses, in words; empty where all make as many pulls."""
-    ready = [one for one in sides if one.values("turns")]
-    if not footing("turns", ready, stops).pulls:
+    ground = footing(key, list(sides), stops)
+    if not ground.made:
         return ""
-    if key not in CURVES:
+    if ground.at is None and key not in AT_THE_END:
         return f"{key} over the whole run (there is no curve of it), without those that make fewer pulls than others"
-    return f"{key} {'over the whole run' if key in AT_THE_END else 'at equal pulls'}"
+    return f"{key} {'at equal pulls' if ground.at is not None else 'over the whole run'}"
 
 
 def stops_itself(problem: object) -> bool:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from coband.simulator.arrays import TooLarge
 from coband.simulator.core.engine import Engine, Plan
-from coband.simulator.core.nodes.graphs import Graph, GraphError
+from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
@@ -39,6 +39,7 @@ class Job:
         driver: process id of the driver, which is the parent of the job's process and whose end ends the job; else
             None.
         entry: label in the scenario, where results call it otherwise.
+        address: digest of everything that determines its result (`runs.address`); empty where nothing is kept.
     """
 
     id: int
@@ -49,6 +50,7 @@ class Job:
     trace: str
     driver: int | None = None
     entry: str | None = None
+    address: str = ""
 
 
 class DriverGone(Exception):
@@ -101,7 +103,7 @@ def built(job: Job, scenario: Scenario, sink: Sink | None = None, on_pull: OnPul
 
 
 def engine_of(scenario: Scenario, entry: ScenarioEntry, level: Level | None = None, sink: Sink | None = None) -> Engine:
-    """The engine of one algorithm on a scenario's first replication, of which nobody keeps anything."""
+    """Make the engine of one algorithm on a scenario's first replication; nobody keeps its results."""
     streams = Streams(scenario.seed)
     graph, world = graph_and_world(scenario, streams)
     of = entry.algorithm, entry.config, world, streams
@@ -132,10 +134,10 @@ def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None,
 
 
 def as_declared(problem: Problem, world: World) -> World:
-    """The world of a problem, of which that of a plugin is looked at.
+    """Return the world of a problem; worlds from plugins are validated first.
 
     Raises:
-        BrokenOff: it is no world, or its arms are no (n, d) array.
+        BrokenOff: it is not a world, or its arms are not an (n, d) array.
     """
     kind = type(problem)
     if kind.__module__.startswith("coband."):
@@ -152,10 +154,18 @@ def as_declared(problem: Problem, world: World) -> World:
 
 
 def graph_mistake(error: GraphError) -> GraphError:
-    """The error with the place in the scenario, and what to do about it."""
-    from coband.simulator.experiments.data.graph_files import explained  # only a mistake needs it
+    """The error with the place in the scenario; where a file is missing, where it was looked for and how to get it."""
+    if not isinstance(error, NoGraphFileError):
+        return GraphError(f"{TOPOLOGY}{error}")
+    from coband.simulator.problems.datasets import data_directory, graph_of  # only a mistake needs them
 
-    return GraphError(f"{TOPOLOGY}{explained(error)}")
+    name, known = error.path.name, graph_of(error.path.name)
+    get = "Set" if known is None else f"Run `coband data fetch {known.name}` to download it, or set"
+    return GraphError(
+        f"{TOPOLOGY}the graph's file {name!r} is missing. Looked for: {error.path}, and {name} in {data_directory()} "
+        f"and its folders. {get} `network.topology.file` to a file of links (on the command line: "
+        "`--set network.topology.file=FILE`)."
+    )
 
 
 def plan(scenario: Scenario, ties: Ties, trace: Level | None = None) -> Plan:

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from coband.simulator.experiments.runs import results
@@ -58,7 +59,7 @@ class Variant:
         scenario: what it is part of; in a sweep, the point's scenario with this entry alone.
         parameters: in the order of the axes; those that change nothing for this entry are left out.
         settings: those of the grid, for ``--set``; all keys, since the file needs them all to be one scenario.
-        digest: of everything that determines results, but for the replication; empty where nobody asks for it.
+        digest: of everything that determines results, but for the replication.
     """
 
     number: int
@@ -140,17 +141,20 @@ def half_widths(until: Until, values: Sequence[float], *, proportion: bool = Fal
     return half_width, until.half_width if until.half_width is not None else abs(mean) * (until.relative or 0.0)
 
 
-def still_wide(until: Until, values: Sequence[float], *, proportion: bool = False) -> str:
-    """What to say of a mean that is not known well enough after the most replications; empty where it is."""
-    if len(values) < until.max_replications:  # jobs broke off, perhaps all
+def still_wide(until: Until, values: Sequence[float], done: int, *, proportion: bool = False) -> str:
+    """What to say of a mean that is not known well enough after the most replications; empty where it is.
+
+    Args: as of `more`.
+    """
+    if done < until.max_replications or not values:
         return ""
     widths = half_widths(until, values, proportion=proportion)
-    if widths is None or widths[0] <= widths[1]:
-        return ""
-    return (
-        f"{until.on} is known to ± {widths[0]:.3g} after {len(values)} replications, the most that until: allows; "
-        f"it asks for ± {widths[1]:.3g}"
-    )
+    broken = f" and {done - len(values)} that broke off" if done > len(values) else ""
+    after = f"after {len(values)} replications{broken}, the most that until: allows"
+    if widths is None:
+        return f"{until.on} has no interval {after}"
+    wide, target = widths
+    return f"{until.on} is known to ± {wide:.3g} {after}; it asks for ± {target:.3g}" if wide > target else ""
 
 
 @dataclass(frozen=True)
@@ -174,11 +178,11 @@ def all_of(tasks: Sequence[Task]) -> Generator[Sequence[Task], Ended, list[Recor
     Whoever decides after that decides the same whatever the order in which jobs end.
     """
     records: dict[Task, Record | None] = {}
-    new = tasks
-    while len(records) < len(tasks):
+    new = wanted = tuple(dict.fromkeys(tasks))
+    while len(records) < len(wanted):
         task, records[task] = yield new
         new = ()
-    return [record for task in tasks if (record := records[task]) is not None]
+    return [record for task in wanted if (record := records[task]) is not None]
 
 
 def together(planners: Iterable[Planner]) -> Planner:
@@ -228,7 +232,7 @@ def tuned(
         trials = range(FIRST_REPLICATION, FIRST_REPLICATION + rule.replications)
         yield from all_of([Task(variant.number, TUNING, number) for number in trials for variant in group])
         candidates = [variant.number for variant in group]
-        values = choosable(rule.on, tally.sides(candidates, TUNING), tally.stops_itself)
+        values = choosable(rule.on, tally.sides(candidates, TUNING), partial(tally.stops_itself, candidates[0]))
         choice = choose(rule, context, {number: list(values.get(number, {}).values()) for number in candidates})
         tally.choices.append(choice)
         tally.foreseen[context[0]] -= len(numbers)
@@ -244,7 +248,8 @@ class Choice:
     """What tuning found for one algorithm in one context.
 
     Attributes:
-        variant: number of the best variant; None when no candidate finished all its replications.
+        variant: number of the best variant; None when no candidate finished all its replications, or none of those
+            that did may be chosen (`runs.footing.choosable`).
         candidates: numbers of all.
     """
 
@@ -282,7 +287,7 @@ class Tally:
         entries: labels of its algorithms.
 
     Attributes:
-        foreseen: entry -> how many jobs it will have beside those that are planned.
+        foreseen: entry -> how many jobs it will have in addition to those that are planned.
         choices: what tuning has found.
         chosen: numbers of the variants that were chosen to be reported.
         series: gives the curves of a finished task; None where nobody keeps them.
@@ -291,7 +296,7 @@ class Tally:
     def __init__(self, variants: Sequence[Variant], entries: Sequence[str]) -> None:
         self._variants = variants
         self._planned = Counter(dict.fromkeys(entries, 0))
-        self._open = Counter[Key]()
+        self._open, self._ended = Counter[Key](), Counter[Key]()
         self._records: dict[Key, list[Record]] = defaultdict(list)
         self._summaries: dict[Key, Entry] = {}
         self.foreseen = Counter[str]()
@@ -309,6 +314,7 @@ class Tally:
         """A task has ended, with a record or without."""
         key = task.variant, task.phase
         self._open[key] -= 1
+        self._ended[key] += 1
         if record is not None:
             self._records[key].append(record)
             self._summaries.pop(key, None)
@@ -330,9 +336,9 @@ class Tally:
         tasks = [Task(variant, phase, int(one["replication"])) for one in records]
         return Label(records, lambda: () if series is None else map(series, tasks))
 
-    def stops_itself(self) -> bool:
-        """Whether algorithms decide themselves when to stop."""
-        return stops_itself(self._variants[0].scenario.problem)
+    def stops_itself(self, variant: int = 0) -> bool:
+        """Whether algorithms on the problem of a variant decide themselves when to stop."""
+        return stops_itself(self._variants[variant].scenario.problem)
 
     def summary(self, variant: Variant, phase: str) -> Entry:
         """The records of a variant so far, their means and intervals."""
@@ -349,7 +355,8 @@ class Tally:
         found = list[str]()
         for variant in self._variants:
             values = results.numbers(until.on, self.records(variant.number, FRESH))
-            if why := still_wide(until, values, proportion=variant.is_share(until.on)):
+            done = self._ended[variant.number, FRESH]
+            if why := still_wide(until, values, done, proportion=variant.is_share(until.on)):
                 found.append(f"{variant.title(FRESH)}: {why}")
         return found
 

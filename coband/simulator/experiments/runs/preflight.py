@@ -38,7 +38,7 @@ MOST_BYTES = 20_000_000
 MOST_AGENTS_ON_A_GRAPH = 1_000
 """Distances between more agents take too long for a check."""
 MOST_VARIANTS = 64
-"""Of a sweep with more variants only the first ones are tried."""
+"""If a sweep has more variants, only the first ones are tried."""
 
 GraphAndWorld = tuple[Graph | None, World]
 Tried = dict[str, GraphAndWorld | Exception]

@@ -21,9 +21,8 @@ from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.job import Job, built
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import plain, read
-from coband.simulator.experiments.store.files import DATABASE, LATEST, SCENARIO, StoreError, called
+from coband.simulator.experiments.store.files import DATABASE, LATEST, RUN, SCENARIO, StoreError, called
 from coband.simulator.experiments.store.store import open_run
-from coband.simulator.experiments.store.variants import is_sweep
 
 
 @dataclass(frozen=True)
@@ -56,11 +55,9 @@ def repeated(path: Path) -> Repeated | None:
     if not (place / DATABASE).is_file():
         return None
     with open_run(place) as run:
-        if is_sweep(run):
-            command, name = (
-                ("frontier", "the search of a frontier") if "objectives" in run.manifest else ("sweep", "a sweep")
-            )
-            raise StoreError(f"{place} is {name}; `coband {command} {place / SCENARIO}` runs it again.")
+        if run.kind != RUN:
+            command = "frontier" if "objectives" in run.manifest else "sweep"
+            raise StoreError(f"{place} is {run.kind}; `coband {command} {place / SCENARIO}` runs it again.")
         document: Any = plain(read(run.scenario, SCENARIO)[0])
         every = {entry["label"] for entry in document["algorithms"]}
         numbers = tuple(sorted({job.replication for job in run.jobs}))

@@ -34,7 +34,7 @@ KEYS = (
 """Keys that every record has, null where they do not apply; an algorithm's own numbers follow them."""
 NOT_AVERAGED = ("seed", "replication", "graph", "fingerprint", "agents", "warnings")
 AGENT_KEYS = ("agent", "turns", "regret", "rounds", "uplink_scalars", "downlink_scalars", "peer_scalars")
-"""What is known of every agent of every algorithm; the store has it all, a record only beside what agents report."""
+"""What is known of every agent of every algorithm; the store has it all, a record only next to what agents report."""
 
 
 class Spread(TypedDict):
@@ -168,7 +168,7 @@ def _number(metric: RunMetric, result: RunResult, warnings: list[str]) -> Value:
 
 
 def own_numbers(agent: Mapping[str, Value]) -> dict[str, Value]:
-    """Of an agent's numbers those that not every algorithm has."""
+    """Return an agent's numbers that not every algorithm has."""
     return {key: plain(value) for key, value in agent.items() if key not in AGENT_KEYS}
 
 

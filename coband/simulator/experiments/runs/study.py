@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.address import Files, configuration_digest
 from coband.simulator.experiments.runs.planner import FRESH, Planner, Tally, Task, Variant, replicated, together
 from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.scenario.document import Until
@@ -128,6 +129,7 @@ def study_of(
     only: Sequence[str] = (),
     replications: Sequence[int] = (),
     until: Until | None = None,
+    file: Path | None = None,
 ) -> Study:
     """A validated scenario as a study of one point.
 
@@ -135,6 +137,7 @@ def study_of(
         only: labels or names of algorithms; empty for all.
         replications: their numbers, from 0, and no others; empty for as many as the scenario and ``until`` say.
         until: when the mean of a variant is known well enough.
+        file: that it was read from, if it is one.
 
     Raises:
         SelectionError: an unknown name; the text lists the nearest ones.
@@ -146,10 +149,11 @@ def study_of(
     text = scenario.to_yaml()
     if until is not None:
         text += to_yaml({"until": until.model_dump(mode="json")})
+    digests = configuration_digest(scenario, Files(scenario.base, file))
     return Study(
         scenario.name,
         text,
-        tuple(Variant(number, label, scenario) for number, label in enumerate(labels)),
+        tuple(Variant(number, label, scenario, digest=digests[label]) for number, label in enumerate(labels)),
         tuple(sorted(set(replications)) or range(scenario.replications)),
         None if replications else until,
     )
@@ -187,7 +191,7 @@ def load_run(
         advice = "." if low < 0 else f"; with --replications {high + 1} it has this one too."
         has = f"the scenario has {counted(most, 'replication')}, counted from 0"
         raise SelectionError(f"there is no replication {low if low < 0 else high}: {has}{advice}")
-    return study_of(point.scenario, only, replications, point.until)
+    return study_of(point.scenario, only, replications, point.until, path if isinstance(path, Path) else None)
 
 
 def check_known(name: str, known: list[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coband.simulator.experiments.runs.footing import BEHIND, CURVES, at_time
+from coband.simulator.experiments.runs.footing import BEHIND, CURVES, at_time, fewer
 from coband.simulator.experiments.statistics.estimates import LEVEL, interval, paired_difference
 from coband.simulator.experiments.store.store import Series, StoredRun
 
@@ -75,22 +75,24 @@ def _at(series: Mapping[str, Sequence[Series]], time: float) -> Iterator[Snapsho
 
 def _best(series: Mapping[str, Sequence[Series]], reached: Mapping[str, Mapping[str, list[float]]]) -> str | None:
     """The label with the most reward, if that is certain and none has made more pulls."""
-    rewards = {
-        label: {one.replication: reward for one, reward in zip(found, reached[label]["reward"], strict=False)}
-        for label, found in series.items()
-    }
+    rewards, pulls = (
+        {
+            label: dict(zip((one.replication for one in found), reached[label][key], strict=False))
+            for label, found in series.items()
+        }
+        for key in ("reward", "turns")
+    )
     if not all(rewards.values()) or len(rewards) < 2:
         return None
     best = max(rewards, key=lambda label: float(np.mean(list(rewards[label].values()))))
-    pulls = {label: float(np.mean(values["turns"])) for label, values in reached.items()}
     level = 1.0 - (1.0 - LEVEL) / (len(rewards) * (len(rewards) - 1) / 2)
     for label, values in rewards.items():
         common = sorted(rewards[best].keys() & values.keys())
         own, others = ([one[number] for number in common] for one in (rewards[best], values))
         bounds = paired_difference(own, others, level).interval if common else None
-        if label != best and (bounds is None or bounds[0] <= 0):
+        if label != best and (bounds is None or bounds[0] <= 0 or fewer(BEHIND, pulls[best], pulls[label])):
             return None
-    return best if pulls[best] >= BEHIND * max(pulls.values()) else None
+    return best
 
 
 def _time_of(series: Series, turns: float) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
@@ -15,9 +16,11 @@ from types import MappingProxyType
 from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
 from coband.simulator.experiments.registry.registry import Registry, has_field
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, text_at
+from coband.simulator.experiments.store.files import replace_bytes
 from coband.simulator.problems.problem import Problem
 from coband.simulator.scenario_errors import KeyPath
 
@@ -38,7 +41,7 @@ def write(problems: Iterable[tuple[Problem, Path]], folder: Path) -> None:
             found.setdefault(*attachment)
     for name, content in found.items():
         if not (folder / name).exists():
-            (folder / name).write_bytes(content())
+            replace_bytes(folder / name, content())
 
 
 def problems_in(document: object, base: Path) -> Iterator[tuple[Problem, Path]]:
@@ -48,8 +51,9 @@ def problems_in(document: object, base: Path) -> Iterator[tuple[Problem, Path]]:
             yield from problems_in(item, base)
     elif isinstance(document, Mapping):
         if document.get("kind") == "arrays" and isinstance(content := document.get("content"), str):
-            arrays = Registry.installed().problems["arrays"].config
-            yield arrays.model_validate({"kind": "arrays", "content": content}), base
+            with suppress(ValidationError):
+                arrays = Registry.installed().problems["arrays"].config
+                yield arrays.model_validate({"kind": "arrays", "content": content}), base
         for value in document.values():
             yield from problems_in(value, base)
 
@@ -195,10 +199,6 @@ def _absolute(name: str, mark: Mark, base: Path, kind: str | None) -> str:
 
 SUFFIX = ".yaml"
 FOLDER = Path(__file__).resolve().parents[3] / "scenarios"  # beside `simulator`, installed or not
-CLAIMS = "claims"
-"""The folder of what papers claim, which are no scenarios."""
-SUITES, SUITE = "suite", "suite.yaml"
-"""The folder of suites, and the name of the file in each that says how its scenarios are used, which is none."""
 DATA_KEYS = (("problem", "data", "name"), ("network", "topology", "file"))
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # all files in a twentieth of a second instead of one
 
@@ -228,8 +228,7 @@ class ShippedScenario:
 def paths() -> MappingProxyType[str, Path]:
     """The file of every shipped scenario, by name, in alphabetical order."""
     found = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in FOLDER.rglob(f"*{SUFFIX}")}
-    scenarios = {name: path for name, path in found.items() if not name.startswith(f"{CLAIMS}/") and path.name != SUITE}
-    return MappingProxyType(dict(sorted(scenarios.items())))
+    return MappingProxyType(dict(sorted(found.items())))
 
 
 def located(path: Path) -> Path:

@@ -31,9 +31,10 @@ COMMANDS: Mapping[str, str] = {
     "export": "read coband.load(RUN).results and .series, and log them with the tracker's own calls",
     "figures": "run a paper's scenario (`coband sweep duets/h1 --out DIR`), and draw it (`coband report DIR`)",
     "fit": "give measured delays as {kind: empirical, file: ...}, or fit a family with scipy.stats, as "
-    "docs/howto/stragglers.md does",
+    "docs/howto/faults.md does",
     "live-agent": "it is called `coband live agent`",
     "schema": "`coband validate --schema` prints it",
+    "suite page": "`coband suite rank FILE...` prints scores and places, and with --json everything else",
     "trace follow": "`coband trace show RUN --message MESSAGE` prints the history of a message",
     "trace hash": "`coband show RUN --table results` has the fingerprint of each job",
     "ui": "list runs by `coband.runs()` in Python; `coband show`, `compare` and `report` say what is in them",

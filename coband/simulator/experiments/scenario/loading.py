@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,28 +75,33 @@ class _Sections:
         self._root, self._registry, self._data = root, registry, plain(root)
         self.valid: dict[str, Any] = {}
         self.problems: list[InputProblem] = []
+        self._explainer = cache(self._explains)
 
-    @cached_property
-    def _explainer(self) -> Explainer:
-        from coband.simulator.experiments.scenario.explain import Explainer, Wording  # valid documents do without
+    def _explains(self, section: str) -> Explainer:
+        """What explains the mistakes in a section; documents without mistakes do without."""
+        from coband.simulator.experiments.scenario.explain import Explainer, Wording
 
         entries, problem = (self._data.get(key) for key in ("algorithms", "problem"))
-        names = [_named(one, "algorithm") for one in entries] if isinstance(entries, list) else []
+        names = frozenset(_named(one, "algorithm") for one in entries) if isinstance(entries, list) else frozenset()
 
-        def wording(kind: str) -> Wording:
-            return Wording(json_schema(only(self._registry, frozenset(names), kind)))
+        def wording(kind: str, section: str | None = None) -> Wording:
+            return Wording(json_schema(only(self._registry, names, kind), section))
 
-        return Explainer(self._root, wording(_named(problem, "kind")), self._registry.broken, lambda: wording(""))
+        if section not in Document.model_fields:
+            sections = Wording({"type": "object", "properties": {key: {} for key in Document.model_fields}})
+            return Explainer(self._root, sections, self._registry.broken, lambda: wording(""))
+        kind = _named(problem, "kind") if section == "problem" else ""
+        return Explainer(self._root, wording(kind, section), self._registry.broken, lambda: wording(""))
 
     def read_all(self) -> None:
         """Validate the document."""
         known = Document.model_fields
-        self.problems += [self._explainer.unknown_key((key,)) for key in self._data if key not in known]
+        self.problems += [self._explainer(key).unknown_key((key,)) for key in self._data if key not in known]
         for key, info in known.items():
             if key in self._data:
                 self.read(key)
             elif info.is_required():
-                self.problems.append(self._explainer.missing((), key))
+                self.problems.append(self._explainer(key).missing((), key))
             else:
                 self.valid[key] = info.get_default(call_default_factory=True)
 
@@ -117,7 +122,7 @@ class _Sections:
         try:
             return validated_strictly(reader, json.dumps(data))
         except ValidationError as error:
-            self.problems += self._explainer.explain(error.errors(include_url=False), path, tagged=tagged)
+            self.problems += self._explainer(str(path[0])).explain(error.errors(include_url=False), path, tagged=tagged)
         except OSError as error:
             self.problems.append(key_mark(self._root, path).problem(path, f"{error.filename}: {error.strerror}"))
         return None
@@ -137,7 +142,8 @@ class _Sections:
         parameters = {key: value for key, value in data.items() if key not in RESERVED}
         if algorithm.config.model_config.get("extra") != "forbid":
             names = {field.alias or name for name, field in algorithm.config.model_fields.items()}
-            self.problems += [self._explainer.unknown_key((*path, key)) for key in parameters if key not in names]
+            unknown = [key for key in parameters if key not in names]
+            self.problems += [self._explainer("algorithms").unknown_key((*path, key)) for key in unknown]
         about = {key: value for key, value in data.items() if key in RESERVED}
         entry = self._validated(adapter(AlgorithmEntry), about, path, tagged=True)
         config = self._validated(adapter(algorithm.config), parameters, path, tagged=True)
@@ -274,15 +280,15 @@ def read_document(
         what = "the file is empty" if plain(root) is None else f"{given(root)} is not a scenario"
         message = f"{what}; a scenario is a mapping of keys (name, agents, ...)"
         raise ScenarioError([*problems, root.mark.problem((), message)])
-    tree: Node = root
+    changed: Node = root
     for setting in overrides:
         try:
-            tree, more = override(tree, setting, registry.takes)
+            changed, more = override(changed, setting, registry.takes)
             problems += more
         except ScenarioError as error:
             problems += error.problems
-    assert isinstance(tree, MappingNode)
-    if (node := descend(tree, "schema_version")) is not None:  # before all else: other mistakes would mislead
+    assert isinstance(changed, MappingNode)
+    if (node := descend(changed, "schema_version")) is not None:  # before all else: other mistakes would mislead
         version = node.value if isinstance(node, ScalarNode) else None
         if type(version) is not int or version < 1:
             message = f"{given(node)} is not allowed: must be a whole number; this coband reads {CURRENT}"
@@ -290,7 +296,7 @@ def read_document(
         if version > CURRENT:
             message = f"this file says schema_version {version}; this coband reads {CURRENT}; take a newer one"
             raise node.mark.error(message, ("schema_version",))
-    return tree, problems
+    return changed, problems
 
 
 def _is_a_sweep(root: Node, grid: Grid, file: str, overrides: Sequence[str]) -> InputProblem:

@@ -147,7 +147,7 @@ class _Rules:
                 named = getattr(expectation, key)
                 if labels and named is not None and named not in labels:
                     near = did_you_mean(named, labels)
-                    message = f"{quoted(named)} is no entry of algorithms{near or ';'} labels: {', '.join(labels)}"
+                    message = f"{quoted(named)} is not an entry of algorithms{near or ';'} labels: {', '.join(labels)}"
                     yield ("expect", index, key), message
             if expectation.other == expectation.label:
                 key = "less_than" if expectation.less_than else "more_than"

@@ -119,7 +119,7 @@ def defences(one: Algorithm) -> list[str]:
 
 
 def stand(one: Algorithm) -> str:
-    """What stands between an algorithm and liars, in a line; empty for one that sends nothing."""
+    """Say in a line what stands between an algorithm and Byzantine agents; empty for one that sends nothing."""
     graph, taken = one.server is None, ", ".join(defences(one))
     if not one.messages:
         return ""

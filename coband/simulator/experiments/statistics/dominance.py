@@ -70,7 +70,7 @@ def standings(
         level: probability that a verdict which is given is right.
         other: the same points on replications that are not in ``points``.
         coarse: which objectives take a few values only, such as 0 and 1; None for none. Differences that are equal in
-            all replications are no certainty then, as they are for counts, and their signs decide.
+            all replications are not certain then, as they are for counts, and their signs decide.
     """
     if not points:
         return []

@@ -1,98 +1,169 @@
-"""The directory of one run: where its scenario, manifest, results and store are."""
+"""The directory of a run or a sweep, which is a run of several points, and the one driver that writes it.
+
+* A lock keeps other drivers out; it goes when its process goes, however that ends.
+* Each finished job is a file in ``done``, named by its *address*, the digest of everything that determines its result.
+  A later driver takes what is there and runs the rest.
+* ``run.sqlite`` is made of these files by each driver. They hold no traces: a traced job records itself in a file in
+  ``jobs``, which goes into ``run.sqlite`` when the job has ended. A later driver puts the store that it finds into
+  ``jobs``, and takes traces from there.
+* ``status.json`` says about once a second how far it is; ``results.json`` comes at the end.
+"""
 
 from __future__ import annotations
 
-import json
+import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coband.simulator.experiments.runs.address import address
 from coband.simulator.experiments.runs.attempt import Outcome
+from coband.simulator.experiments.runs.code_version import code_version
+from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
-from coband.simulator.experiments.runs.planner import Task
+from coband.simulator.experiments.runs.planner import FRESH, Task
 from coband.simulator.experiments.runs.results import Record, Results, dump
 from coband.simulator.experiments.runs.status import Status, now
 from coband.simulator.experiments.scenario import files
 from coband.simulator.experiments.scenario.overrides import to_yaml
-from coband.simulator.experiments.store import recording, schema
+from coband.simulator.experiments.store import lock, recording, schema
 from coband.simulator.experiments.store.files import (
     DATABASE,
+    DONE,
     JOBS,
+    LOCK,
     MANIFEST,
     RESULTS,
+    RUN,
+    RUNS,
     SCENARIO,
+    STATUS,
     OutputError,
-    address,
+    kind_of,
+    manifest_of,
     new_place,
     replace_text,
+    stem,
 )
 from coband.simulator.experiments.store.manifest import Manifest
+from coband.simulator.experiments.store.recording import CachedResult, Recorded, ResultCache, decompressed, unpacked
 from coband.simulator.experiments.store.store import Series, read_series
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
 
-OFTEN, SELDOM = 20, 10
-"""results.json is written again, with all records, after ``OFTEN`` times the seconds that the last write took, or when
-it lacks one in ``SELDOM`` of the jobs that have ended."""
 INDENTED = 100
-"""Jobs up to which results.json is indented at the end; of more jobs it would take long, and nobody reads it."""
+"""Jobs up to which results.json is indented; of more jobs it would take long, and nobody reads it."""
 
 
 class RunDirectory:
-    """A run's directory and its store, open for writing; one driver writes it.
+    """A directory, open for writing.
 
     Args:
-        path: an existing, empty directory.
+        path: an existing directory.
+        resume: whether earlier drivers of the same or a similar study may have been there; otherwise it is empty.
+        done: where finished jobs are kept, if several studies share them; None for a folder of the directory.
+        again: whether finished jobs run again.
 
     Attributes:
-        code: version of the code that workers must have, where results are kept for later drivers; None for any.
+        code: version of the code that workers must have.
         remarks: sentences about results of earlier drivers that are not used.
     """
 
-    code: str | None = None
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, resume: bool = False, done: Path | None = None, again: bool = False) -> None:
+        self.path, self.code = path, code_version()
         self.remarks: dict[str, None] = {}
+        self._resume, self._again = resume or again, again
+        self._cache = ResultCache(done or path / DONE)
         self._parts = path / JOBS
+        self._begun = time.time_ns()  # names of files that no other driver gives
         self._manifest: Manifest = {}
         self._jobs: dict[Task, Job] = {}
-        self._written = -1
-        self._last_write = self._write_seconds = 0.0
+        self._labels: set[str] = set()
+        self._traces: dict[tuple[str, str], Recorded] = {}  # of earlier drivers, by address and level
+        self._unseen: set[str] = set()  # fingerprints that an earlier driver showed, and this one has not met
+        self._unused = self._discarded = False
         self._database: sqlite3.Connection | None = None
 
-    def held(self) -> AbstractContextManager[None]:
-        """Keep other drivers out, as long as that is needed: nobody else finds a new directory empty."""
-        return nullcontext()
+    def other_hardware(self) -> str | None:
+        """What an earlier driver computed with, in a sentence, if that was something else; its results do not count."""
+        found = differences(manifest_of(self.path).get("hardware"), hardware())
+        if not found:
+            return None
+        return (
+            f"{self.path} was begun with other hardware or libraries ({'; '.join(found)}), whose last bits differ; its "
+            "finished jobs are kept but not used, and run again here"
+        )
 
-    def open(self, study: Study) -> None:
-        """Make the store.
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the directory's lock.
 
         Raises:
-            OutputError: another run has just taken the directory.
+            LockedError: another process holds it.
+            StorageError: nothing can be written there.
         """
         try:
-            (self.path / MANIFEST).touch(exist_ok=False)
+            with lock.held(self.path):
+                yield
+        finally:
+            if self._discarded:
+                shutil.rmtree(self.path, ignore_errors=True)
+
+    def open(self, study: Study) -> None:
+        """Make the store; the traces in an earlier one are kept until this driver has ended.
+
+        Raises:
+            OutputError: another run has just taken the directory, or a study of another kind has been there.
+        """
+        earlier, kind = manifest_of(self.path), kind_of(study.facts())
+        try:
+            (self.path / MANIFEST).touch(exist_ok=self._resume)
         except FileExistsError:
             raise OutputError(f"another run has just started in {self.path}; choose another directory.") from None
-        self._parts.mkdir()
-        self._connect(study)
-
-    def _connect(self, study: Study) -> None:
-        self._study = study
+        if earlier and kind_of(earlier) != kind:
+            raise OutputError(
+                f"{self.path} holds {kind_of(earlier)}, whose results this would replace: --resume goes on with a "
+                "study of the same kind; choose another --out DIR."
+            )
+        self._study, self._swept = study, kind != RUN
+        self.remarks |= dict.fromkeys(study.unknown)
+        explained = self._again or study.unknown or self.other_hardware() is not None
+        self._unused = not explained and self._cache.holds_any()
+        self._parts.mkdir(exist_ok=True)
+        self._take_over(self.path / DATABASE)
         self._database = schema.connect(str(self.path / DATABASE), collected=True)
+
+    def _take_over(self, store: Path) -> None:
+        """Find what an earlier driver has left: put its store beside, and keep what it had no time to keep."""
+        before = recording.recorded(store) if store.is_file() else []
+        self._unseen = {str(one.record.get("fingerprint")) for one in before if one.record is not None}
+        if any(one.record is not None and one.trace != "off" for one in before):
+            with suppress(sqlite3.Error), closing(schema.reopened(store)) as connection:
+                schema.make_whole(connection)
+            os.replace(store, self._parts / f"{self._begun}.sqlite")
+        recording.remove(store)
+        for file in sorted(self._parts.glob("*.sqlite")):
+            finished = [one for one in recording.recorded(file) if one.record is not None and not self._again]
+            self._traces |= {(one.address, one.trace): one for one in finished}
+            for one in finished:
+                with suppress(sqlite3.Error):  # it is damaged, and the job runs again
+                    if not self._cache.file(one.address).exists():
+                        self._cache.put(one.address, one.content())
+            if not finished:
+                recording.remove(file)
 
     def begin(self, manifest: Manifest) -> None:
         """Write scenario and manifest, and the files that the scenario needs beside it."""
-        self._manifest = manifest
+        self._manifest = manifest | {"code": self.code}
         files.write(((one.scenario.problem, one.scenario.base) for one in self._study.variants), self.path)
         replace_text(self.path / SCENARIO, self._study.text)
-        self._store_meta(scenario=self._study.text)
+        schema.insert(self._store, "meta", [("scenario", self._study.text)])
         self._write_manifest()
 
     @property
@@ -100,23 +171,20 @@ class RunDirectory:
         assert self._database is not None, "open() comes first"
         return self._database
 
-    def _store_meta(self, **values: str) -> None:
-        schema.insert(self._store, "meta", values.items())
-
     def _write_manifest(self) -> None:
         text = dump(self._manifest)
         replace_text(self.path / MANIFEST, text)
-        self._store_meta(manifest=text)
+        schema.insert(self._store, "meta", [("manifest", text)])
 
     def add(self, tasks: Sequence[Task], chosen: Sequence[int] = ()) -> None:
-        """Number jobs that are to be run.
+        """Number jobs that are to be run; of a sweep, also note their variants.
 
         Args:
             chosen: numbers of the variants that tuning chose.
         """
         for task in tasks:
             variant = self._study.variants[task.variant]
-            self._jobs[task] = Job(
+            job = self._jobs[task] = Job(
                 id=len(self._jobs),
                 label=self._study.title(task),
                 algorithm=variant.algorithm,
@@ -124,20 +192,15 @@ class RunDirectory:
                 seed=variant.scenario.seed,
                 trace=variant.scenario.trace,
                 entry=variant.entry,
+                address=address(variant.digest, task.replication),
             )
+            if self._swept and job.label not in self._labels:
+                self._labels.add(job.label)
+                self._add_variant(task, job.label, task.variant in chosen if task.phase == FRESH else None)
         schema.insert(self._store, "jobs", [recording.job_row(self._jobs[task], "waiting") for task in tasks])
 
-    def series(self, task: Task) -> Series:
-        """The curves of a finished job that the store has taken in."""
-        return read_series(self._store, self._jobs[task].id, task.replication)
-
-    def add_variant(self, task: Task, label: str, chosen: bool | None) -> None:
-        """Note the scenario and the parameters of a label whose scenario is not that of the run.
-
-        Args:
-            label: how results call it.
-            chosen: whether tuning has chosen it; None where nothing is tuned.
-        """
+    def _add_variant(self, task: Task, label: str, chosen: bool | None) -> None:
+        """Note the scenario and the parameters of a label; ``chosen``: None where nothing is tuned."""
         variant = self._study.variants[task.variant]
         marked = None if chosen is None else int(chosen)
         scenario = to_yaml(variant.scenario.resolved())
@@ -146,88 +209,113 @@ class RunDirectory:
         parameters = [(label, p.key, p.name, p.text, p.number) for p in variant.parameters]
         schema.insert(self._store, "parameters", parameters)
 
+    def series(self, task: Task) -> Series:
+        """The curves of a finished job."""
+        return read_series(self._store, self._jobs[task].id, task.replication)
+
     def job(self, task: Task) -> Job:
+        """What to run; jobs with equal addresses run once."""
         return self._jobs[task]
 
-    def key(self, task: Task) -> Hashable:
-        """What tells jobs apart: those with equal keys run once."""
-        return task
+    def job_file(self, task: Task) -> Path | None:
+        """Where a job records its trace while it runs on this machine; None if it has none."""
+        job = self._jobs[task]
+        return None if job.trace == "off" else self._parts / f"{self._begun}-{job.id:05d}.sqlite"
 
     def find(self, task: Task) -> Record | None:
-        """Take in the result of an earlier driver, if there is one."""
-        return None
-
-    def job_file(self, task: Task) -> Path | None:
-        """Where a job records itself while it runs; None when its results travel."""
-        return self._parts / f"{self._jobs[task].id:05d}.sqlite"
+        """Take in the result of an earlier driver, if there is one, with its trace; without, where one is wanted, it
+        does not count."""
+        job = self._jobs[task]
+        done = self._cache.get(job.address)
+        if done is not None:
+            self._unseen.discard(str(done.record.get("fingerprint")))
+        levels = ("full", "protocol") if job.trace == "off" else (job.trace,)
+        trace = next((found for level in levels if (found := self._traces.get((job.address, level)))), None)
+        if done is None or self._again or (trace is None and job.trace != "off"):
+            return None
+        if trace is not None:
+            self._jobs[task] = replace(job, trace=trace.trace)
+        try:
+            self._insert(task, Outcome("finished", done.record), done, trace)
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:
+                raise
+            self._jobs[task] = job
+            return None  # the store of its trace is damaged
+        self._unused = False
+        return done.record
 
     def take(self, tasks: Sequence[Task], outcome: Outcome) -> None:
-        """Keep what a job has given.
+        """Keep what a job has given: in its done-file, where it finished, and in the store.
 
         Args:
             tasks: all that it was the job of.
-            outcome: what it has given; the rest is in its file.
         """
+        job, file = self._jobs[tasks[0]], self.job_file(tasks[0])
+        if file is not None and outcome.trace:
+            file.write_bytes(decompressed(outcome.trace))
+        done = unpacked(outcome.content) if outcome.content else None
+        if done is not None:
+            self._unseen.discard(str(done.record["fingerprint"]))
+            self._cache.put(job.address, outcome.content)
+        trace = None
+        if file is not None and file.exists():
+            trace = Recorded(file, job.id, job.address, job.trace, outcome.status, outcome.record)
         for task in tasks:
-            self._collect(task, outcome)
+            self._insert(task, outcome, done, trace)
+        if file is not None:
+            recording.remove(file)
 
-    def _collect(self, task: Task, outcome: Outcome) -> None:
-        """Take a job's recording into the run's store and remove its own file."""
-        file, job = self.job_file(task), self._jobs[task]
-        assert file is not None
-        found = file.exists()
-        with recording.attached(self._store, file if found else None):
-            if found:
-                recording.copy_tables(self._store, job.id, (*schema.OF_TRACES, *schema.OF_RESULTS))
-            self._end_job(recording.job_row(job, outcome.status, outcome.record, outcome.error))
-        recording.remove(file)
-
-    def _end_job(self, row: tuple[object, ...]) -> None:
-        """Note how a job has ended."""
-        self._store.execute(f"INSERT OR REPLACE INTO jobs VALUES ({', '.join('?' * len(row))})", row)
-
-    def left_behind(self) -> Iterator[tuple[Task, Outcome]]:
-        """Jobs that have recorded something and have not been taken, and how far they came."""
-        for task in self._jobs:
-            file = self.job_file(task)
-            if file is not None and file.exists():
-                status, result = _last_status(file)
-                if status is None:  # killed before its tables, or its row, were there
-                    recording.remove(file)
-                else:
-                    yield task, Outcome(status if status == "finished" else "interrupted", result)
-
-    def due(self, status: Status, pause: float) -> bool:
-        """Whether it is time to write how far it is: after every job that takes long enough.
+    def _insert(self, task: Task, outcome: Outcome, done: CachedResult | None, trace: Recorded | None) -> None:
+        """Put a job into the store.
 
         Args:
-            pause: seconds until this is asked again.
+            done: what it has given; None when it broke off.
+            trace: where it has recorded itself, if it has.
         """
-        new, waited = status.ended - self._written, time.monotonic() - self._last_write
-        return new > 0 and (SELDOM * new >= status.ended or waited + pause >= OFTEN * self._write_seconds)
+        job = self._jobs[task]
+        with recording.attached(self._store, None if trace is None else trace.file):
+            if trace is not None:
+                recording.copy_tables(self._store, schema.OF_TRACES, trace.number, job.id)
+            for table, rows in () if done is None else done.tables.items():
+                if rows:
+                    places = ", ".join("?" * len(rows[0]))
+                    self._store.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({job.id}, {places})", rows)
+            row = recording.job_row(job, outcome.status, outcome.record, outcome.error)
+            self._store.execute(f"INSERT OR REPLACE INTO jobs VALUES ({', '.join('?' * len(row))})", row)
 
-    def write(self, status: Status, summary: Callable[[], Results]) -> None:
-        """Write how far it is: results.json, with all that is finished, unless jobs take very little time."""
-        begun, self._written = time.monotonic(), status.ended
-        replace_text(self.path / RESULTS, dump(summary(), indented=False))
-        self._last_write = time.monotonic()
-        self._write_seconds = self._last_write - begun
+    def left_behind(self, task: Task) -> Outcome | None:
+        """What a job has recorded that nobody has waited for; None if nothing."""
+        file = self.job_file(task)
+        for one in () if file is None or not file.exists() else recording.recorded(file):
+            return Outcome("interrupted" if one.record is None else "finished", one.record, content=one.content())
+        return None
+
+    def write(self, status: Status) -> None:
+        """Write how far it is."""
+        replace_text(self.path / STATUS, dump(asdict(status)))
 
     def end(self, status: Status, summary: Results) -> None:
-        """Write results and manifest, and make the store one file that can be copied and read anywhere."""
+        """Write status, results and manifest, and make the store one file that can be copied and read anywhere."""
+        self.write(status)
+        if self._unseen:
+            text = "the scenario, its options or the code have changed since: what has finished and is no longer in it"
+            self.remarks[f"{text} is kept in {self.path / DONE}, and not shown"] = None
+        elif self._unused:
+            text = "the scenario, its options, coband, or a file in the folder of your own code has changed since"
+            self.remarks[f"no finished job in {self.path / DONE} was used again: {text}"] = None
         replace_text(self.path / RESULTS, dump(summary, indented=status.total <= INDENTED))
         self._manifest |= {"status": status.state, "finished": now(), "jobs": status.total}
         self._write_manifest()
-        self._store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._store.execute("PRAGMA journal_mode = DELETE")
+        schema.make_whole(self._store)
         self.close()
-        if self._parts.is_dir() and not any(self._parts.iterdir()):
-            self._parts.rmdir()
+        if status.state in ("finished", "failed") or not any(self._parts.iterdir()):
+            shutil.rmtree(self._parts)
 
     def discard(self) -> None:
-        """Leave nothing of a run that was refused before anything had finished, so that the same command can be given
-        again."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Leave nothing of a study that was refused before anything had finished, so that the same command can be given
+        again; but what was there before stays."""
+        self._discarded = not self._resume
 
     def close(self) -> None:
         """Close the store; what is finished stays readable."""
@@ -236,20 +324,36 @@ class RunDirectory:
             self._database = None
 
 
-def _last_status(file: Path) -> tuple[str | None, Record | None]:
-    """Status and record in a job's own file."""
-    with closing(sqlite3.connect(address(file, "rw"), uri=True)) as connection:
-        try:
-            status, result = connection.execute("SELECT status, result FROM jobs").fetchone()
-        except (sqlite3.DatabaseError, TypeError):
-            return None, None
-    return status, None if result is None else json.loads(result)
+def create(
+    name: str, out: Path | None = None, *, swept: bool = False, resume: bool = False, again: bool = False
+) -> RunDirectory:
+    """The directory to run in: ``out``, or runs/<name>-<number>, of which the next number is free.
 
-
-def create(name: str, out: Path | None = None) -> RunDirectory:
-    """A new run directory: ``out``, or runs/<name>-<number> with the next free number.
+    Args:
+        swept: whether it is that of a sweep or a search.
+        resume: go on in ``out``, which may be new, or in the latest one of this name.
+        again: the same, but finished jobs run again.
 
     Raises:
-        OutputError: ``out`` holds something already, or no directory can be made there.
+        OutputError: ``out`` holds something already, no directory can be made there, or there is none to go on in.
     """
-    return RunDirectory(new_place(name, out))
+    begun = out is not None and _begun(out, swept)
+    if not (resume or again):
+        if begun and swept:
+            raise OutputError(f"{out} holds a sweep already; go on with it by --resume, or choose another --out DIR.")
+        return RunDirectory(new_place(name, out))
+    if out is not None:
+        return RunDirectory(out if begun else new_place(name, out), resume=True, again=again)
+    start = stem(name)
+    numbers = {path: path.name[len(start) + 1 :] for path in RUNS.glob(f"{start}-*") if _begun(path, swept)}
+    found = {path: int(number) for path, number in numbers.items() if number.isdecimal()}
+    if not found:
+        what = "sweep" if swept else "run"
+        raise OutputError(f"there is no {what} {RUNS / start}-... to go on with; name its directory with --out DIR.")
+    return RunDirectory(max(found, key=lambda path: found[path]), resume=True, again=again)
+
+
+def _begun(path: Path, swept: bool) -> bool:
+    """Whether a driver of such a study has been there, or one that was killed before it could say what it drives."""
+    manifest = manifest_of(path)
+    return (kind_of(manifest) != RUN) == swept if manifest else (path / LOCK).is_file()

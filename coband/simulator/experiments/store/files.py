@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -19,12 +19,12 @@ from coband.simulator.scenario_errors import RequestError
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.manifest import Manifest
 
-SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
-STATUS, LOCK = OF_SWEEPS = "status.json", "lock"
+SCENARIO, MANIFEST, RESULTS, DATABASE = "scenario.yaml", "manifest.json", "results.json", "run.sqlite"
+JOBS, DONE, STATUS, LOCK = "jobs", "done", "status.json", "lock"
 OWNER = "lock.owner"
 """Who holds the lock, in words; the locked file itself cannot be read by others on Windows."""
-VERSION = 2
-"""Of the tables in stores."""
+VERSION = 3
+"""Version of the tables in stores."""
 LONGEST = 480
 """Bytes of the longest path of a run directory: SQLite takes 512, with its own endings for journals."""
 
@@ -123,7 +123,7 @@ def writing_to(file: Path, advice: str) -> Iterator[None]:
         raise OutputError(f"{file} cannot be written: {error.strerror}. {advice}") from error
 
 
-def address(file: Path, mode: str = "ro") -> str:
+def uri(file: Path, mode: str = "ro") -> str:
     """The URI of a database file.
 
     Args:
@@ -214,11 +214,6 @@ def called(name: str | PathLike[str]) -> Path:
     return latest() if str(path) == LATEST and not path.exists() else path
 
 
-def is_sweep(path: Path) -> bool:
-    """Whether a driver of a sweep has been there."""
-    return any((path / name).is_file() for name in OF_SWEEPS)
-
-
 def latest(root: Path = RUNS) -> Path:
     """The run or sweep below ``root`` that was started last.
 
@@ -251,6 +246,15 @@ def content_of(file: Path) -> bytes:
     if not file.is_file():
         raise FileNotFoundError(errno.ENOENT, "it is not a file", str(file))
     return file.read_bytes()
+
+
+KINDS, RUN = {"points": "a sweep", "objectives": "the search of a frontier"}, "a run"
+"""Key that the manifest of one kind of study has -> what to call it; others are runs."""
+
+
+def kind_of(manifest: Mapping[str, object]) -> str:
+    """What to call a study with a manifest."""
+    return next((kind for key, kind in KINDS.items() if key in manifest), RUN)
 
 
 def manifest_of(run: Path) -> Manifest:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.experiments.store.files import DATABASE, VERSION, StoreError, address
+from coband.simulator.experiments.store.files import DATABASE, RUN, VERSION, StoreError, kind_of, manifest_of, uri
 
 CHECKED_AT_ONCE = 16 * 2**20
 """Bytes: SQLite checks files up to this size whenever they are opened, larger ones for ``coband trace verify``."""
@@ -37,7 +37,7 @@ def connect(file: Path) -> sqlite3.Connection:
         StoreError: it has a view in the place of a table, whose rows may have no end.
         sqlite3.Error: it cannot be read.
     """
-    connection = sqlite3.connect(address(file), uri=True, timeout=10.0)
+    connection = sqlite3.connect(uri(file), uri=True, timeout=10.0)
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
         query = "SELECT name FROM sqlite_master WHERE type = 'view' AND name <> 'trace'"
@@ -55,7 +55,6 @@ class Facts:
 
     manifest: dict[str, Any]
     labels: list[str]
-    swept: bool
 
 
 def facts(path: Path) -> Facts:
@@ -70,9 +69,8 @@ def facts(path: Path) -> Facts:
             require_version(connection, file)
             manifest = connection.execute("SELECT value FROM meta WHERE key = 'manifest'").fetchone()
             labels = connection.execute("SELECT label FROM jobs GROUP BY label ORDER BY min(job)").fetchall()
-            swept = connection.execute("SELECT 1 FROM variants LIMIT 1").fetchone() is not None
         require_sound(file)
-        return Facts(json.loads(manifest[0]) if manifest else {}, [label for (label,) in labels], swept)
+        return Facts(json.loads(manifest[0]) if manifest else {}, [label for (label,) in labels])
     except StoreError:
         raise
     except UNUSUAL as error:
@@ -133,7 +131,7 @@ def damaged(file: Path, what: object) -> StoreError:
     """The error for a damaged store; ``what`` shows it."""
     folder = file.parent
     again = "run the scenario again, or take another copy"
-    if (folder / "status.json").is_file():
+    if kind_of(manifest_of(folder)) != RUN:
         again = f"`coband sweep FILE --resume --out {shlex.quote(str(folder))}` writes it again"
     elif (folder / "scenario.yaml").is_file():
         again = f"`coband run {shlex.quote(str(folder / 'scenario.yaml'))}` does all of it again"

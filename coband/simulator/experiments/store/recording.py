@@ -1,5 +1,5 @@
-"""A job's own file, which fills while the job runs, so that a killed run leaves a readable trace; and a finished job as
-bytes: what a worker sends back, and what a done-file holds.
+"""A job's own file, which fills while the job runs, so that a killed run leaves a readable trace; and done-files, which
+hold a finished job as the bytes that a worker sends back.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count, repeat, zip_longest
 from operator import methodcaller
@@ -22,7 +22,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.records.trace import COLUMNS, OFF, PlainRow
 from coband.simulator.experiments.runs.results import Record, own_numbers, plain
 from coband.simulator.experiments.store import schema
-from coband.simulator.experiments.store.files import address
+from coband.simulator.experiments.store.files import replace_bytes, uri
 
 if TYPE_CHECKING:
     from coband.simulator.core.engine import RunResult
@@ -49,7 +49,7 @@ class CachedResult:
 
 def packed(record: Record, tables: Mapping[str, Rows]) -> bytes:
     """The content of a done-file: JSON, compressed by gzip; the rows come without the number of the job."""
-    rows = {table: [row[1:] for row in rows] for table, rows in tables.items()}
+    rows = {table: [row[1:] for row in tables[table]] for table in schema.OF_RESULTS}
     content = {"record": record, "tables": rows}
     text = json.dumps(content, allow_nan=False, default=methodcaller("item")).encode()
     return compressed(text)
@@ -86,6 +86,44 @@ def decompressed(content: bytes) -> bytes:
         return gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"not a done-file: {error}") from error
+
+
+class ResultCache:
+    """Done-files, each named after the address of its job.
+
+    Args:
+        directory: where they are; made when the first one is written.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def file(self, address: str) -> Path:
+        """Where the job with this address is, or would be."""
+        return self._directory / address[:2] / f"{address}.json.gz"
+
+    def holds_any(self) -> bool:
+        """Whether any job has finished."""
+        return any(self._directory.glob("*/*"))
+
+    def get(self, address: str) -> CachedResult | None:
+        """A finished job; None when it is not there, or was cut off by a power failure."""
+        with suppress(FileNotFoundError, ValueError):
+            return unpacked(self.file(address).read_bytes())
+        return None
+
+    def put(self, address: str, content: bytes) -> None:
+        """Keep a finished job, whole or not at all.
+
+        Raises:
+            OSError: there is no room, or no permission.
+        """
+        file = self.file(address)
+        try:
+            replace_bytes(file, content)
+        except FileNotFoundError:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_bytes(file, content)
 
 
 SERIES_POINTS = 1000
@@ -130,10 +168,12 @@ class Recording:
             self._connection.executemany("INSERT OR REPLACE INTO names VALUES (?, ?, ?)", fresh)
             self._names = len(names)
 
-    def store(self, result: RunResult) -> None:
-        """Store ledger, series and single agents of a finished job."""
-        for table, rows in tables(self._job.id, result, traced=self._job.trace != OFF).items():
+    def store(self, result: RunResult) -> dict[str, Rows]:
+        """Store ledger, series and single agents of a finished job; returns their rows."""
+        found = tables(self._job.id, result, traced=self._job.trace != OFF)
+        for table, rows in found.items():
             schema.insert(self._connection, table, rows)
+        return found
 
     def close(self, status: str, record: Record | None = None, error: str | None = None) -> None:
         """Note how the job ended and close the file, which is then complete in itself."""
@@ -149,7 +189,7 @@ def attached(connection: sqlite3.Connection, file: Path | None) -> Iterator[None
     _let_go(connection)
     try:
         if file is not None:
-            connection.execute("ATTACH ? AS part", (address(file, "rw"),))
+            connection.execute("ATTACH ? AS part", (uri(file, "rw"),))
         with connection:
             connection.execute("BEGIN")
             yield
@@ -165,17 +205,50 @@ def _let_go(connection: sqlite3.Connection) -> None:
         connection.execute("DETACH part")
 
 
-def copy_tables(connection: sqlite3.Connection, job: int, tables: Sequence[str]) -> None:
-    """Copy tables of the attached file into that of its run, where the job has this number."""
+def copy_tables(connection: sqlite3.Connection, tables: Sequence[str], number: int, job: int) -> None:
+    """Copy rows of the job with a ``number`` in the attached file into the run's store, as those of ``job``."""
     for table in tables:
         columns = ", ".join(_columns(connection, table))
-        connection.execute(f"INSERT OR IGNORE INTO {table} SELECT ?, {columns} FROM part.{table}", (job,))
+        copied = f"INSERT OR IGNORE INTO {table} SELECT ?, {columns} FROM part.{table} WHERE job = ?"
+        connection.execute(copied, (job, number))
 
 
-def stored_tables(file: Path) -> dict[str, list[tuple[object, ...]]]:
-    """What :func:`tables` gives, read from the file of a job."""
-    with closing(sqlite3.connect(address(file), uri=True)) as connection:
-        return {table: connection.execute(f"SELECT * FROM {table}").fetchall() for table in schema.OF_RESULTS}
+@dataclass(frozen=True)
+class Recorded:
+    """A job in a store, as far as it has come.
+
+    Attributes:
+        file: the store.
+        number: of the job there.
+        trace: level at which it was traced.
+    """
+
+    file: Path
+    number: int
+    address: str
+    trace: str
+    status: str
+    record: Record | None
+
+    def content(self) -> bytes:
+        """What its done-file holds, if it has finished; empty if not."""
+        if self.record is None:
+            return b""
+        query = "SELECT * FROM {} WHERE job = ?"
+        with closing(sqlite3.connect(uri(self.file), uri=True)) as connection:
+            rows = {one: connection.execute(query.format(one), (self.number,)).fetchall() for one in schema.OF_RESULTS}
+        return packed(self.record, rows)
+
+
+def recorded(file: Path) -> list[Recorded]:
+    """The jobs in a store; none where it cannot be read, as if it was killed before its tables were there."""
+    query = "SELECT job, address, trace, status, result FROM jobs"
+    with suppress(sqlite3.Error, ValueError), closing(sqlite3.connect(uri(file, "rw"), uri=True)) as connection:
+        return [
+            Recorded(file, number, place, trace, status, None if text is None else json.loads(text))
+            for number, place, trace, status, text in connection.execute(query)
+        ]
+    return []
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
@@ -193,10 +266,11 @@ def job_row(job: Job, status: str, record: Record | None = None, error: str | No
     """The row of table ``jobs``."""
     numbers = [None] * len(schema.NUMBERS) if record is None else [record.get(key) for key in schema.NUMBERS]
     text = None if record is None else json.dumps(record, allow_nan=False)
-    return (job.id, job.label, job.algorithm, job.replication, job.seed, job.trace, status, *numbers, text, error)
+    named = (job.id, job.label, job.algorithm, job.replication, job.seed, job.trace, job.address)
+    return (*named, status, *numbers, text, error)
 
 
-def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, list[tuple[object, ...]]]:
+def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, Rows]:
     """The rows of ledger, curves and single agents of a finished job, by table; ``traced``: it has events."""
     ledger = result.ledger
     return {

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from coband.simulator.core.metrics import ALWAYS
 from coband.simulator.core.records import trace as tr
-from coband.simulator.experiments.store.files import VERSION, address
+from coband.simulator.experiments.store.files import VERSION, uri
 
 PAGE_SIZE = 16384  # fewer, larger pages: bulk copies take half the time that they take with SQLite's default
-OF_TRACES = ("events", "names")
+OF_TRACES = ("events", "names", "decisions")
+"""The tables of what a job has recorded while it ran."""
 OF_RESULTS = (
     "ledger",
     "ledger_by_agent",
@@ -20,7 +21,6 @@ OF_RESULTS = (
     "series",
     "agents",
     "ages",
-    "decisions",
     "energies",
     "rewards",
 )
@@ -41,7 +41,7 @@ _JOB_COLUMNS = ", ".join(f"{column} {_JOB_TYPES.get(column, 'INTEGER')}" for col
 _TABLES = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE jobs (job INTEGER PRIMARY KEY, label TEXT, algorithm TEXT, replication INTEGER, seed INTEGER, trace TEXT,
-    status TEXT, {_JOB_COLUMNS}, result TEXT, error TEXT);
+    address TEXT, status TEXT, {_JOB_COLUMNS}, result TEXT, error TEXT);
 CREATE TABLE event_names (code INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE names (job INTEGER, code INTEGER, text TEXT, PRIMARY KEY (job, code)) WITHOUT ROWID;
 CREATE TABLE ledger (job INTEGER, kind TEXT, direction TEXT, sends INTEGER, messages INTEGER, scalars INTEGER,
@@ -108,7 +108,7 @@ def connect(file: str, *, collected: bool) -> sqlite3.Connection:
         file: path of a file that does not exist yet.
         collected: True for the file of a whole run, False for one job's.
     """
-    connection = sqlite3.connect(address(Path(file), "rwc"), uri=True, isolation_level=None, timeout=60.0)
+    connection = sqlite3.connect(uri(Path(file), "rwc"), uri=True, isolation_level=None, timeout=60.0)
     connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
     # A killed process loses nothing either way; waiting for the disk is for power cuts, to which a job may fall victim.
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if collected else 'OFF'}")
@@ -117,6 +117,21 @@ def connect(file: str, *, collected: bool) -> sqlite3.Connection:
     connection.executescript(f"BEGIN;{_TABLES}{events}{_VIEW}PRAGMA user_version = {VERSION};COMMIT;")
     insert(connection, "event_names", enumerate(tr.EVENTS))
     return connection
+
+
+def reopened(file: Path) -> sqlite3.Connection:
+    """A file with all tables, in autocommit mode.
+
+    Raises:
+        sqlite3.Error: it is not there, or cannot be read.
+    """
+    return sqlite3.connect(uri(file, "rw"), uri=True, isolation_level=None, timeout=60.0)
+
+
+def make_whole(connection: sqlite3.Connection) -> None:
+    """Have everything in one file, without a log beside it."""
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.execute("PRAGMA journal_mode = DELETE")
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:

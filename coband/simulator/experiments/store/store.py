@@ -6,7 +6,7 @@ import difflib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -24,7 +24,7 @@ from coband.simulator.experiments.store.manifest import Manifest, declared
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.scenario_errors import RequestError
 
-_JOBS = "SELECT job, label, algorithm, replication, seed, trace, status, result, error FROM jobs ORDER BY job"
+_JOBS = "SELECT job, label, algorithm, replication, seed, trace, address, status, result, error FROM jobs ORDER BY job"
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class StoredJob:
     """One job of a stored run.
 
     Attributes:
+        id: its number in the file that holds its rows.
         status: waiting, running, finished, interrupted, violated or failed; a killed run leaves "running" behind.
         trace: level at which it was traced.
         record: its results, None unless it finished.
@@ -44,6 +45,7 @@ class StoredJob:
     replication: int
     seed: int
     trace: str
+    address: str
     status: str
     record: Record | None
     error: str | None
@@ -142,10 +144,20 @@ class StoredRun:
             found = [_job(row, connection) for row in connection.execute(_JOBS)]
         except sqlite3.DatabaseError as error:
             raise opening.explained(file, error) from error
-        known = {job.id: job for job in self.jobs}
-        # A job's own file counts until the run's file has taken it in.
-        newer = {job.id: job for job in found if job.id not in known or known[job.id].status == "waiting"}
-        self.jobs = [job for _, job in sorted({**known, **newer}.items())]
+        if whole:
+            self.jobs = found
+            return
+        # Other files count until the run's file has taken them in, in which jobs may have other numbers and labels.
+        newer = {job.address: job for job in found}
+        self.jobs = [
+            replace(newer[job.address], label=job.label) if job.status == "waiting" and job.address in newer else job
+            for job in self.jobs
+        ]
+
+    @property
+    def kind(self) -> str:
+        """What to call it: a run, a sweep, or the search of a frontier."""
+        return files.kind_of(self.manifest)
 
     def meta(self, key: str) -> str | None:
         """What the run has noted of itself: ``scenario`` and ``manifest``."""
@@ -303,7 +315,7 @@ def _curve(part: sqlite3.Connection, job: int, table: str, column: str, points: 
 
 
 def _job(row: tuple[Any, ...], part: sqlite3.Connection) -> StoredJob:
-    job, label, algorithm, replication, seed, trace, status, result, error = row
+    job, label, algorithm, replication, seed, trace, address, status, result, error = row
     record = None if result is None else json.loads(result)
     return StoredJob(
         id=job,
@@ -312,6 +324,7 @@ def _job(row: tuple[Any, ...], part: sqlite3.Connection) -> StoredJob:
         replication=replication,
         seed=seed,
         trace=trace,
+        address=address,
         status=status,
         record=record,
         error=error,
@@ -325,7 +338,7 @@ def _check_choice(what: str, given: object, known: Iterable[object]) -> None:
     if given is None or str(given) in names:
         return
     if listed := [name for name in str(given).split(",") if name in names]:
-        raise StoreError(f"{given!r} is no {what} of this run; ask for {' and '.join(listed)} one at a time.")
+        raise StoreError(f"this run has no {what} {given!r}; ask for {' and '.join(listed)} one at a time.")
     near = difflib.get_close_matches(given, names, n=3) if isinstance(given, str) else []
     shown = near or (names if len(names) <= 10 else [*names[:9], "...", names[-1]])
     raise StoreError(f"there is no {what} {given!r} in this run; there is {', '.join(shown) or 'none at all'}.")

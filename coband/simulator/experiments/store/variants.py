@@ -11,7 +11,7 @@ from coband.simulator.core.config import JsonObject
 from coband.simulator.experiments.runs.planner import Parameter
 from coband.simulator.experiments.runs.results import Results
 from coband.simulator.experiments.scenario.yaml_nodes import plain, read
-from coband.simulator.experiments.store.files import RESULTS, StoreError, content_of
+from coband.simulator.experiments.store.files import RESULTS, RUN, StoreError, content_of
 from coband.simulator.experiments.store.store import StoredRun
 
 CHOICES = "algorithms."
@@ -56,7 +56,7 @@ _KNOWN: WeakKeyDictionary[StoredRun, dict[str, StoredVariant]] = WeakKeyDictiona
 
 
 def variants(run: StoredRun) -> dict[str, StoredVariant]:
-    """Label -> variant in the order of the sweep; empty for a run that is no sweep."""
+    """Label -> variant in the order of the sweep; empty for a run that is not a sweep."""
     if run not in _KNOWN:
         _KNOWN[run] = _read(run)
     return _KNOWN[run]
@@ -74,18 +74,13 @@ def _read(run: StoredRun) -> dict[str, StoredVariant]:
     }
 
 
-def is_sweep(run: StoredRun) -> bool:
-    """Whether each label is a variant of a sweep."""
-    return run.connection.execute("SELECT 1 FROM variants LIMIT 1").fetchone() is not None
-
-
 def summary(run: StoredRun) -> Results:
     """The results of a run from its store; those of a sweep, which has chosen the best of them, from its results.json.
 
     Raises:
         StoreError: that file cannot be read.
     """
-    if not is_sweep(run):
+    if run.kind == RUN:
         return run.results()
     file = run.file.parent / RESULTS
     try:

@@ -148,7 +148,7 @@ def parsed_options(system: str, options: Options, allowed: Sequence[str]) -> dic
         if key not in allowed:
             near = did_you_mean(key, allowed)
             raise ExecutorError(
-                f"--cluster-option {quoted(given)} is no option of {system}{near or '.'} "
+                f"--cluster-option {quoted(given)} is not an option of {system}{near or '.'} "
                 f"There is {', '.join(sorted(allowed))}."
             )
         if key in LISTS:

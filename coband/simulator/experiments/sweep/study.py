@@ -6,11 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.address import Files, configuration_digest
 from coband.simulator.experiments.runs.footing import judged
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.planner import (
@@ -32,7 +34,6 @@ from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, ScalarNode, descend, resolve
 from coband.simulator.experiments.statistics import estimates as statistics
-from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
 from coband.simulator.metrics import Metric
 from coband.simulator.scenario_errors import InputProblem, ScenarioError, did_you_mean, quoted
@@ -143,7 +144,9 @@ def _best(study: Study, key: str, tally: Tally, choice: Choice) -> Best:
         "tuning": tuned if found else None,
         "fresh": fresh if found else None,
         "pulls": estimated(results.numbers("turns", tally.records(variant.number, FRESH)), None) if found else None,
-        "judged": judged(key, tally.sides(choice.candidates, TUNING).values(), tally.stops_itself),
+        "judged": judged(
+            key, tally.sides(choice.candidates, TUNING).values(), partial(tally.stops_itself, variant.number)
+        ),
     }
 
 
@@ -264,7 +267,7 @@ def _tuned_axes(root: MappingNode, grid: Grid, tuning: Tuning | None) -> set[int
         if path not in known:
             item = descend(section, "over", index) or section
             near = did_you_mean(path, list(known))
-            message = f"{quoted(path)} is no key of the grid{near or ';'} keys: {', '.join(known)}"
+            message = f"{quoted(path)} is not a key of the grid{near or ';'} keys: {', '.join(known)}"
             problems.append(item.mark.problem(("tuning", "over", index), message))
     if problems:
         raise ScenarioError(problems)

@@ -19,7 +19,7 @@ from coband.simulator.maths.linalg.caches import RecentCache
 
 Trials = tuple[int, ...]
 Seen = Mapping[int, tuple[Trials, FloatArray]]
-"""Of each agent heard the trials, in ascending order, and the arms (n, d) seen."""
+"""The trials of each agent heard, in ascending order, and the arms (n, d) seen."""
 
 KEPT = 16
 """Tables of means that are remembered, by the numbers of trials."""

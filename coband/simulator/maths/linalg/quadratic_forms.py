@@ -11,7 +11,7 @@ from coband.simulator.maths.linalg.gram import Base, Gram, ScaledIdentity
 from coband.simulator.maths.linalg.matrices import dsymv
 
 LARGE = 600
-"""Features from which on it is looked whether they are sparse."""
+"""Features from which on sparse ones are looked for."""
 
 SPARSITY = 4
 """A row of features is sparse when at most one in so many is not zero."""

@@ -108,7 +108,7 @@ class Descent:
 
 
 def has_diverged(theta: FloatArray) -> bool:
-    """Whether steps were too long for the data, so that weights (p,) are no numbers, or too large to compute with."""
+    """Whether steps were too long for the data, so that weights (p,) are not numbers, or too large to compute with."""
     return not np.abs(theta).max() <= LARGEST_WEIGHT
 
 

@@ -7,7 +7,7 @@ given links. After an observation of agent i each link (i, l) with
     ||w_i - w_l|| > r_i + r_l,   r_i = alpha_2 sqrt((1 + log(1 + T_i)) / (1 + T_i))
 
 is deleted for good. Clusters are the connected components that are left; a cluster has the M and b of all data of its
-agents. Since links go, data leave a cluster again, so that this is no posterior in the sense of ``protocol``.
+agents. Since links go, data leave a cluster again, so that this is not a posterior in the sense of ``protocol``.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
 
 LARGEST_ENTRY = 1e6
-"""Of a B whose inverse is used: its rounding makes up about 1e-16 of the square of this of a variance."""
+"""Largest entry of a B whose inverse is used: its rounding makes up about 1e-16 of the square of this of a variance."""
 
 Weights = tuple[FloatArray, FloatArray]
 """Mean (a,) and covariance (a, a) of w_v."""
@@ -236,7 +236,7 @@ class TaskwisePosterior(MultitaskPosterior):
         self._table = np.eye(tasks) if network is None else network(self._contexts, self._contexts)
 
     def follow(self, table: FloatArray) -> bool:
-        """K_z (tasks, tasks) from now on; entries of tasks of which nothing is known do not matter."""
+        """K_z (tasks, tasks) from now on; entries of unknown tasks do not matter."""
         self._table = table
         self._tell_common()
         return True

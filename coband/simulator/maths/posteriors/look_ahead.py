@@ -107,7 +107,7 @@ MOST_IDLE = 256
 AHEAD = 2
 """Turns of an agent that are prepared in advance: of those further ahead more would not be used."""
 STAGES = (0.25, 0.375, 0.5, 0.625, 0.8, 1.0)
-"""Parts of the rows after which it is looked whether an arm that was not prepared can still be the best."""
+"""Parts of the rows after which an arm that was not prepared is given up if it cannot be the best."""
 SETS_AT_ONCE = 8
 """Arm sets whose kernel rows are in memory together."""
 

@@ -22,7 +22,7 @@ class Predictor(ABC):
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         """Mean mu and variance sigma^2 >= 0 of each of n arms, (n,) each.
 
-        Variances are on the scale of Li et al. 2023, eq. 1: k(x, x)/lam for an arm of which nothing is known. What
+        Variances are on the scale of Li et al. 2023, eq. 1: k(x, x)/lam for an arm that is unknown. What
         holds a domain takes its points only, and what works on explicit features takes these, (..., n, p), in place of
         arms.
         """
@@ -98,7 +98,7 @@ class MultitaskPosterior(Posterior):
             alpha: of each arm set.
 
         Returns:
-            Of all arms, one arm set after the other, (n_1 + n_2 + ...,).
+            Those of all arms, one arm set after the other, (n_1 + n_2 + ...,).
         """
         rows = zip(posteriors, arm_sets, alpha.tolist(), strict=True)
         return np.concatenate([posterior.scores(arms, factor) for posterior, arms, factor in rows])
@@ -123,7 +123,7 @@ def scores(posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet],
         alpha: of each arm set.
 
     Returns:
-        Of all arms, one arm set after the other, (n_1 + n_2 + ...,); only the largest of each arm set have to be exact.
+        The scores, one arm set after the other, (n_1 + n_2 + ...,); only the largest of each arm set have to be exact.
     """
     ends = np.cumsum([len(arms) for arms in arm_sets])
     found = np.empty(ends[-1])

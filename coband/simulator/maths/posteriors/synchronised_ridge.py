@@ -150,7 +150,7 @@ class LocalRidge(Posterior):
         return np.asarray(self._current().inverse())
 
     def gain(self, entries: Literal["diagonal", "full"]) -> float:
-        """log of det(lam I + W_sync + W_new) / det(lam I + W_sync), of all entries or of the diagonals alone."""
+        """log of det(lam I + W_sync + W_new) / det(lam I + W_sync), of all entries or only of the diagonals."""
         if entries == "full":
             return self._current().log_det - self._shared.ridge.log_det
         rows = self._rows.all

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from coband.simulator.conformance import Case, cases, run
+from coband.extensions.conformance import Case, cases, run
 
 ARMS, AGENTS, TURNS = 6, 3, 40
 PROBLEM = {

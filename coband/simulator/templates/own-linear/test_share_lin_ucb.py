@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from coband import FloatArray
-from coband.simulator.conformance import Case, cases, run
-from coband.simulator.conformance.runs import world
+from coband.extensions.conformance import Case, cases, run
+from coband.extensions.conformance.runs import world
 
 LAM, ALPHA = 0.5, 0.3
 D, AGENTS, TURNS = 2, 3, 40

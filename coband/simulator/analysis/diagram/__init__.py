@@ -1,1 +1,0 @@
-"""The space-time diagram of messages: in the page with zoom and the causes of an event, on paper as a picture."""

@@ -1,0 +1,41 @@
+"""What an extension declares is found, and what cannot be used is left out with a reason."""
+
+import math
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from coband.extending import Command, Extension
+from coband.simulator.plugins import extensions
+from coband.simulator.plugins.kinds import LISTS, Kinds
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *points: EntryPoint) -> None:
+    monkeypatch.setattr(extensions, "installed", lambda group: [*points])
+    extensions._found.cache_clear()
+    monkeypatch.setattr(extensions, "_found", extensions._found.__wrapped__)
+
+
+def test_kinds_of_an_extension_are_members_of_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = Extension("mine", kinds={"toys": {"circle": "math:pi"}})
+    monkeypatch.setattr(math, "EXTENSION", mine, raising=False)
+    offer(monkeypatch, EntryPoint("mine", "math:EXTENSION", extensions.GROUP))
+    monkeypatch.setattr("coband.simulator.plugins.kinds.LISTS", {**LISTS})
+    toys: Kinds[float] = Kinds("toys", lambda _, found: float(str(found)), lambda _: False)
+    assert dict(toys) == {"circle": math.pi}
+
+
+def test_what_is_not_an_extension_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [EntryPoint(name, f"{name}:pi", extensions.GROUP) for name in ("math", "nowhere_to_be_found")]
+    offer(monkeypatch, *points)
+    assert extensions.extensions() == {}
+    assert extensions.absent() == {
+        "math": "PluginError: a coband.extending.Extension is expected, not an object of type float",
+        "nowhere_to_be_found": "No module named 'nowhere_to_be_found'",
+    }
+
+
+def test_of_two_commands_of_one_name_the_first_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {name: Extension(name, {"go": Command(f"{name}:go", name)}) for name in ("first", "second")}
+    monkeypatch.setattr(extensions, "_found", lambda: (found, {}))
+    assert extensions.commands()["go"].help == "first"
