@@ -119,7 +119,7 @@ def test_an_interrupted_search_runs_nothing_again(tmp_path: Path, monkeypatch: p
     asked: dict[str, Any] = {"vary": ("algorithms.Async.threshold=0.03..10",), "jobs": 30}
     asked |= {"trials": 2, "replications": 2}
     whole = perform(search(tmp_path, **asked), tmp_path / "whole")
-    monkeypatch.setattr("coband.simulator.experiments.runs.driver.WRITE_SECONDS", 0.0)
+    monkeypatch.setattr("coband.simulator.experiments.runs.driver.LOOK_SECONDS", 0.0)
     first = perform(search(tmp_path, **asked), tmp_path / "out", Stop(after))
     assert first.status.state == "interrupted"
     kept = {file: file.stat().st_mtime_ns for file in result_cache(tmp_path / "out")}
