@@ -111,7 +111,7 @@ def test_kept_traces_can_be_asked(coband: Program) -> None:
         (["small.yaml", "--out", "old"], "old holds a sweep already; go on with it by --resume, or choose another"),
         (["small.yaml", "--resume", "--out", "full"], "full is not empty, and a run overwrites nothing."),
         (["small.yaml", "--resume"], "there is no sweep runs/small-... to go on with; name its directory with --out"),
-        (["--status", "full"], "full holds no sweep: there is no full/status.json."),
+        (["--status", "full"], "full holds no run: there is no full/status.json."),
         ([], "give a scenario FILE, or --status DIR."),
         (["small.yaml", "--workers", "2", "--cluster", "tcp://x:1"], "give --workers or --cluster, not both."),
         (["nothing.yaml"], "nothing.yaml: there is no such file"),

@@ -76,3 +76,17 @@ def test_all_waits_together_are_what_the_report_shows(tmp_path: Path) -> None:
             assert total[REPEATED] == pytest.approx(table[times.RETRANSMISSION])
             assert total[ON_THE_WAY] == pytest.approx(table[times.TRANSFER])
             assert np.isclose(found.time, sum(total.values()))
+
+
+def test_a_message_that_is_given_up_is_no_work_of_its_sender(tmp_path: Path) -> None:
+    settings = "network.loss=0.7", "network.recovery.patience=8"
+    out = runs.perform(runs.STAR, tmp_path / "run", *settings, only=("Sync", "Dis"))
+    with open_run(out) as run:
+        assert any(event.event == "expire" for event in run.events())
+        found = waits(run.jobs, 10_000).longest
+        assert sum(one.doing[REPEATED] for one in found) > 0
+        assert sum(one.doing[MESSAGES] for one in found) == 0  # handling takes no time there
+        for job in run.jobs:
+            events = read_events(job)
+            report = times.breakdown(events, 4, float(events["time"][-1])).sum(axis=0)
+            assert dict(zip(times.CATEGORIES, report.tolist(), strict=True))[times.HANDLING] == 0
