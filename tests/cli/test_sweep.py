@@ -214,3 +214,13 @@ def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_a_sweep_that_was_killed_shows_what_is_finished(coband: Program) -> None:
+    """Its driver had no time for results.json."""
+    coband("sweep", "small.yaml", "--out", "run", "--quiet")
+    whole = json.loads(coband("show", "run", "--json")[1])
+    Path("run/results.json").unlink()
+    status, output, _ = coband("show", "run")
+    assert (status, len(output.splitlines())) == (0, 7)
+    assert json.loads(coband("show", "run", "--json")[1])["results"] == whole["results"]

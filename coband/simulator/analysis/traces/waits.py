@@ -33,7 +33,7 @@ class LongWait:
     Attributes:
         start, end: simulated times; a wait that nothing ends lasts until the last event.
         waited_for: the node with the most time on the causal chain, of messages their sender; None if nothing ended it.
-        doing: the time of each of :data:`DOING`; all 0 if nothing ended it.
+        doing: the time of each of :data:`DOING`; empty if nothing ended it, as its causes are not known then.
         wait: number of the event that began it.
         resume: number of the event that ended it; None if nothing did.
     """
@@ -93,7 +93,8 @@ def _described(job: StoredJob, events: Events, until: Mapping[Wait, float]) -> l
     found = []
     for wait, end in until.items():
         steps = [] if wait.resume is None else list(chains.blocked(wait.resume, wait.start))
-        doing, nodes = dict.fromkeys(DOING, 0.0), defaultdict[int, float](float)
+        doing = {} if wait.resume is None else dict.fromkeys(DOING, 0.0)
+        nodes = defaultdict[int, float](float)
         for step in steps:
             for what, time in _of_step(step, acts.get(step.node, [])).items():
                 doing[what] += time
