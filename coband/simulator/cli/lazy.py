@@ -57,7 +57,7 @@ class Group(click.Group):
 
 
 class LazyGroup(Group):
-    """A group whose commands are modules beside this one, or of extensions, imported when they are called.
+    """A group whose commands are modules of this package, or of extensions, imported when they are called.
 
     Args:
         lists: title -> name of each command -> its help in one line.

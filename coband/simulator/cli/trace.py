@@ -161,7 +161,9 @@ def waits(path: Path, label: str | None, replication: int | None, limit: int, as
     count = f"{found.count:,} wait{'' if found.count == 1 else 's'}"
     print(f"{count}, {found.time:.6g} time units together; the longest {len(found.longest):,} are shown.")
     if any(one.resume is None for one in found.longest):
-        print("Nothing ended a wait until never, so that its causes are not known; it lasts until the end of the run.")
+        print(
+            "Nothing ended a wait until never, so that its causes are not known; it lasts until the agent leaves or the run ends."
+        )
 
 
 def _of_wait(wait: LongWait, columns: Sequence[str]) -> list[str]:

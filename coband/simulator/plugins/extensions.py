@@ -70,7 +70,7 @@ def absent() -> Mapping[str, str]:
 
 
 def _points() -> list[EntryPoint]:
-    """Return the entry points of extensions, coband's own first; of those of one name the first counts."""
+    """Return the entry points of extensions, coband's own first; of several with one name the first counts."""
     return sorted(installed(GROUP), key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name))
 
 

@@ -60,6 +60,9 @@ def test_who_was_away_or_had_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (wait.waited_for, did(wait)) == ("agent 1", {AWAY: 3.0, ELSE: 2.0, OWN_TURNS: 2.0, ON_THE_WAY: 1.0})
     assert (never.agent, never.time, never.resume, never.waited_for, did(never)) == ("agent 1", 2.0, None, None, {})
     assert [one.agent for one in made(monkeypatch, events.events(), limit=1).longest] == ["agent 0"]
+    events.add(11, "down", 1)  # for good: who has left waits no longer
+    events.add(20, "turn", 2)
+    assert min(one.time for one in made(monkeypatch, events.events()).longest) == 1.0
 
 
 def test_all_waits_together_are_what_the_report_shows(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ class RunDirectory:
         self._database = schema.connect(str(self.path / DATABASE), collected=True)
 
     def _take_over(self, store: Path) -> None:
-        """Find what an earlier driver has left: put its store beside, and keep what it had no time to keep."""
+        """Find what an earlier driver has left: set its store aside, and keep what it had no time to keep."""
         before = recording.recorded(store) if store.is_file() else []
         self._unseen = {str(one.record.get("fingerprint")) for one in before if one.record is not None}
         if any(one.record is not None and one.trace != "off" for one in before):
