@@ -162,7 +162,7 @@ def waits(path: Path, label: str | None, replication: int | None, limit: int, as
     print(f"{count}, {found.time:.6g} time units together; the longest {len(found.longest):,} are shown.")
     if any(one.resume is None for one in found.longest):
         print(
-            "Nothing ended a wait until never, so that its causes are not known; it lasts until the agent leaves or the run ends."
+            "until never: nothing ended the wait before the agent left or the run ended, so its causes are not known."
         )
 
 
