@@ -111,7 +111,7 @@ def test_kept_traces_can_be_asked(coband: Program) -> None:
         (["small.yaml", "--out", "old"], "old holds a sweep already; go on with it by --resume, or choose another"),
         (["small.yaml", "--resume", "--out", "full"], "full is not empty, and a run overwrites nothing."),
         (["small.yaml", "--resume"], "there is no sweep runs/small-... to go on with; name its directory with --out"),
-        (["--status", "full"], "full holds no sweep: there is no full/status.json."),
+        (["--status", "full"], "full holds no run: there is no full/status.json."),
         ([], "give a scenario FILE, or --status DIR."),
         (["small.yaml", "--workers", "2", "--cluster", "tcp://x:1"], "give --workers or --cluster, not both."),
         (["nothing.yaml"], "nothing.yaml: there is no such file"),
@@ -214,3 +214,13 @@ def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_a_sweep_that_was_killed_shows_what_is_finished(coband: Program) -> None:
+    """Its driver had no time for results.json."""
+    coband("sweep", "small.yaml", "--out", "run", "--quiet")
+    whole = json.loads(coband("show", "run", "--json")[1])
+    Path("run/results.json").unlink()
+    status, output, _ = coband("show", "run")
+    assert (status, len(output.splitlines())) == (0, 7)
+    assert json.loads(coband("show", "run", "--json")[1])["results"] == whole["results"]

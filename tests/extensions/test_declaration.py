@@ -6,6 +6,8 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from coband.extending import Command, Extension
+from coband.simulator.analysis.report import catalogue
+from coband.simulator.cli.main import exit_status
 from coband.simulator.plugins import extensions
 from coband.simulator.plugins.kinds import LISTS, Kinds
 
@@ -39,3 +41,20 @@ def test_of_two_commands_of_one_name_the_first_counts(monkeypatch: pytest.Monkey
     found = {name: Extension(name, {"go": Command(f"{name}:go", name)}) for name in ("first", "second")}
     monkeypatch.setattr(extensions, "_found", lambda: (found, {}))
     assert extensions.commands()["go"].help == "first"
+
+
+def test_a_command_that_does_not_work_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = {"missing": "math:nothing", "nowhere": "nowhere_to_be_found:go", "number": "math:pi"}
+    mine = Extension("mine", {name: Command(where, name) for name, where in wrong.items()}, {"own": "math:pi"})
+    monkeypatch.setattr(extensions, "_found", lambda: ({"mine": mine}, {"other": "it is broken"}))
+    for name, where in wrong.items():
+        assert exit_status([name]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"coband: the command {name!r} of an extension does not work: {where} ")
+        assert said.count("\n") == 1
+    assert exit_status(["rnu"]) == 2
+    assert "did you mean run? Or it may be of an extension that cannot be imported: other" in capsys.readouterr().err
+    assert catalogue.broken() == {"own": "math:pi is an object of type float, not a coband.Panel"}
+    assert "regret" in catalogue.panels()

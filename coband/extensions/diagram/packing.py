@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +26,7 @@ MAX_ALL_EVENTS = 4_000_000
 MAX_BYTES = 1_500_000
 """Size up to which further replications are in the page, in addition to the first of each label of a single run."""
 TICKS = 2**30
-"""Number of ticks from the beginning of a job to its last event."""
+"""Ticks of the time from the beginning of a job to its last event."""
 Key = tuple[str, int]
 """A job: its label, and its replication."""
 
@@ -33,8 +34,7 @@ Key = tuple[str, int]
 def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[dict[Key, str], list[Key]]:
     """Return the events of the jobs in the page as JSON, and the jobs for which there is no room.
 
-    What ``replications`` asks for comes first, then the first replication of every label, then the second, and so on.
-    In a single run the first one is always there; a label has none after the first for which there is no room.
+    Those of ``replications`` come first, then the first of every label, and so on, as far as there is room.
     """
     jobs = [
         (f"{contender.label} in {one.environment}" if one.environment else contender.label, job)
@@ -49,7 +49,8 @@ def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[dict
         events -= min(count, MAX_EVENTS)
         if events < 0 or label in full:
             continue
-        data = _json(analysis, pack(read_events(job)))
+        options = f"--label {shlex.quote(visible(job.label))} --replication {job.replication}"
+        data = _json(analysis, {**pack(read_events(job)), "options": options})
         wanted = not analysis.swept and (job.replication in replications or label not in begun)
         begun.add(label)
         if wanted or len(data) <= room:

@@ -38,8 +38,8 @@ def closed_ebh(wrong: Sequence[float], right: Sequence[float], rate: float) -> l
 
 Test = Literal["mean", "signs"]
 ENOUGH = math.log(40)
-"""The log e-value that `Evidence.needed` is about: it stands beside 200 others at a false discovery rate of 5 % if half
-of those are decided too, since closed e-BH asks for about m / (0.05 r) of r out of m."""
+"""The log e-value that `Evidence.needed` is about: published among 200 others at a false discovery rate of 5 % if half
+of these are decided too, since closed e-BH asks for about m / (0.05 r) of r out of m."""
 PRIOR_GROWTH, PRIOR_COUNT = 0.5 * math.log1p(0.25), 2
 """What growth is shrunk towards: that of half a standard deviation, which weighs as much as two replications."""
 MOST_NEEDED = 1_000_000
@@ -126,7 +126,7 @@ def together(requirements: Sequence[Requirement], same: Sequence[Requirement] = 
 
     Args:
         requirements: the inequalities.
-        same: those that say that there is no practical difference; empty where no margin is declared.
+        same: e-values for "no practical difference"; empty if the claim declares no margin.
     """
     found = [requirement.evidence() for requirement in requirements]
     holds, fails = min(one.holds for one in found), mean_of_logs([one.fails for one in found])

@@ -27,7 +27,7 @@ RESULTS = click.argument("files", metavar="[FILE]...", nargs=-1, type=options.Pl
 def suite() -> None:
     """Compare algorithms on frozen scenarios, tuned alike, with ranks as far as they are known.
 
-    `run` writes a results file; `rank` puts several results files beside each other; `verify` runs a sample of
+    `run` writes a results file; `rank` compares several results files; `verify` runs a sample of
     somebody's results again.
     """
     warn_of_plugins()
@@ -115,7 +115,7 @@ def run(
 def rank(files: tuple[Path, ...], alone: bool, as_json: bool) -> None:
     """Print scores and places of results files.
 
-    Those of the algorithms that come with coband stand beside them; without FILE they stand there by themselves.
+    The algorithms that come with coband are ranked with them; without FILE, only they are.
     """
     if not files:
         from coband.extensions.evidence.suite import shipped, suites

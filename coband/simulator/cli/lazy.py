@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.plugins import extensions
+from coband.simulator.plugins.entry_points import PluginError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -56,7 +57,7 @@ class Group(click.Group):
 
 
 class LazyGroup(Group):
-    """A group whose commands are modules beside this one, or of extensions, imported when they are called.
+    """A group whose commands are modules of this package, or of extensions, imported when they are called.
 
     Args:
         lists: title -> name of each command -> its help in one line.
@@ -89,14 +90,17 @@ class LazyGroup(Group):
             return command
         if cmd_name not in (offered := extensions.commands()):
             return None
-        command = extensions.named(offered[cmd_name].where)
-        return command
+        try:
+            return extensions.named(offered[cmd_name].where, click.Command)
+        except PluginError as error:
+            raise click.UsageError(f"the command {cmd_name!r} of an extension does not work: {error}.") from error
 
     def _advice(self, name: str, known: list[str]) -> str:
+        advice = super()._advice(name, known)
         if not (absent := extensions.absent()):
-            return super()._advice(name, known)
+            return advice
         told = ", ".join(f"{one} ({why})" for one, why in absent.items())
-        return f"it may be of an extension that cannot be imported: {told}"
+        return f"{advice} Or it may be of an extension that cannot be imported: {told}"
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands and options that begin so; unlike the inherited method, without importing commands."""

@@ -31,6 +31,7 @@ def report(
     """Write a report about one or several runs: one self-contained HTML file."""
     if out is not None and out.suffix.lower() not in ("", ".html", ".htm"):
         raise BadInput(f"--out {out}: a report is HTML; end its name with .html. `coband plot` draws its figures.")
+    from coband.simulator.analysis.report.catalogue import broken
     from coband.simulator.analysis.report.page import page
     from coband.simulator.experiments.store.files import keep_file
 
@@ -40,6 +41,8 @@ def report(
             if number not in known:
                 raise BadInput(f"there is no replication {number}; there is {', '.join(map(str, known))}.")
         text = page(analysis, replications)
+    for name, why in broken().items():
+        click.echo(f"warning: the panel {name!r} of an extension is left out: {why}", err=True)
     folder = paths[0] if paths[0].is_dir() else paths[0].parent
     file = out or (Path(SEVERAL) if len(paths) > 1 else folder / NAME)
     keep_file(file, text.encode("utf-8", "backslashreplace"), force=force)

@@ -17,6 +17,8 @@ from coband.simulator.cli.runs import RUN, RUNS_HELP, RunPath, opened
 from coband.simulator.terminal import tables
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from coband.simulator.analysis.traces.causes import MessageHistory
     from coband.simulator.analysis.traces.difference import TraceComparison
     from coband.simulator.analysis.traces.verification import TraceVerification
@@ -155,14 +157,18 @@ def waits(path: Path, label: str | None, replication: int | None, limit: int, as
         print("No agent has waited.")
         return
     names = ("label", "replication", "agent", "from", "until", "time", "for", *waiting.DOING, "wait", "resume")
-    tables.show(names, [_of_wait(one) for one in found.longest], left=3)
+    tables.show(names, [_of_wait(one, waiting.DOING) for one in found.longest], left=3)
     count = f"{found.count:,} wait{'' if found.count == 1 else 's'}"
     print(f"{count}, {found.time:.6g} time units together; the longest {len(found.longest):,} are shown.")
+    if any(one.resume is None for one in found.longest):
+        print(
+            "until never: nothing ended the wait before the agent left or the run ended, so its causes are not known."
+        )
 
 
-def _of_wait(wait: LongWait) -> list[str]:
+def _of_wait(wait: LongWait, columns: Sequence[str]) -> list[str]:
     never = wait.resume is None
-    parts = ["-" if never or not time else f"{time:.4g}" for time in wait.doing.values()]
+    parts = [f"{time:.4g}" if (time := wait.doing.get(what)) else "-" for what in columns]
     until = "never" if never else f"{wait.end:.6g}"
     numbers = (wait.wait, "-" if never else wait.resume)
     cells = (wait.label, wait.replication, wait.agent, f"{wait.start:.6g}", until, f"{wait.time:.4g}")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import EntryPoint
-from typing import Any
+from typing import TypeVar
 
 from coband.simulator.plugins.entry_points import (
     OWN_DISTRIBUTION,
@@ -24,6 +24,7 @@ from coband.simulator.plugins.entry_points import (
 from coband.simulator.scenario_errors import RAISED
 
 GROUP = "coband.extensions"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -68,18 +69,27 @@ def absent() -> Mapping[str, str]:
     return _found()[1]
 
 
+def _points() -> list[EntryPoint]:
+    """Return the entry points of extensions, coband's own first; of several with one name the first counts."""
+    return sorted(installed(GROUP), key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name))
+
+
 @lru_cache(maxsize=1)
 def _found() -> tuple[dict[str, Extension], dict[str, str]]:
     there, reasons = dict[str, Extension](), dict[str, str]()
-    for point in sorted(installed(GROUP), key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name)):
+    for point in _points():
         try:
             with called_without_words(point.module):
                 extension = point.load()
             if not isinstance(extension, Extension):
                 raise PluginError(f"a coband.extending.Extension is expected, not {kind_of(extension)}")
+            if extension.name != point.name:
+                raise PluginError(f"its entry point has another name than {extension.name!r}, which it declares")
         except RAISED as error:  # whatever it raises, coband goes on without it
             reasons[point.name] = str(error) if isinstance(error, ModuleNotFoundError) else exception_told(error)
         else:
+            if point.name in there:
+                reasons[f"{point.name} of {distribution(point)}"] = "another extension has this name"
             there.setdefault(point.name, extension)
     return there, reasons
 
@@ -92,7 +102,7 @@ def commands() -> dict[str, Command]:
 
 def kinds(group: str) -> Iterator[EntryPoint]:
     """Yield what extensions offer to a list, as entry points of its group and of the extension's package."""
-    packages = {point.name: point.dist for point in installed(GROUP)}
+    packages = {point.name: point.dist for point in reversed(_points())}
     for name, extension in extensions().items():
         for kind, where in extension.kinds.get(group.removeprefix("coband."), {}).items():
             point = EntryPoint(kind, where, group)
@@ -100,6 +110,16 @@ def kinds(group: str) -> Iterator[EntryPoint]:
             yield point
 
 
-def named(where: str) -> Any:
-    """Import what an extension names as ``module:attribute``."""
-    return EntryPoint("", where, GROUP).load()
+def named(where: str, kind: type[T]) -> T:
+    """Import what an extension names as ``module:attribute``.
+
+    Raises:
+        PluginError: it cannot be imported, or is not of this kind; the text names it.
+    """
+    try:
+        found = EntryPoint("", where, GROUP).load()
+    except RAISED as error:
+        raise PluginError(f"{where} cannot be imported ({exception_told(error)})") from error
+    if not isinstance(found, kind):
+        raise PluginError(f"{where} is {kind_of(found)}, not a {kind.__module__.partition('.')[0]}.{kind.__name__}")
+    return found

@@ -60,6 +60,9 @@ def test_who_was_away_or_had_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (wait.waited_for, did(wait)) == ("agent 1", {AWAY: 3.0, ELSE: 2.0, OWN_TURNS: 2.0, ON_THE_WAY: 1.0})
     assert (never.agent, never.time, never.resume, never.waited_for, did(never)) == ("agent 1", 2.0, None, None, {})
     assert [one.agent for one in made(monkeypatch, events.events(), limit=1).longest] == ["agent 0"]
+    events.add(11, "down", 1)  # for good: who has left waits no longer
+    events.add(20, "turn", 2)
+    assert min(one.time for one in made(monkeypatch, events.events()).longest) == 1.0
 
 
 def test_all_waits_together_are_what_the_report_shows(tmp_path: Path) -> None:
@@ -72,7 +75,21 @@ def test_all_waits_together_are_what_the_report_shows(tmp_path: Path) -> None:
                 assert sum(one.doing.values()) == pytest.approx(one.time)
             report = times.breakdown(events, 4, float(events["time"][-1])).sum(axis=0)
             table = dict(zip(times.CATEGORIES, report.tolist(), strict=True))
-            total = {what: sum(one.doing[what] for one in found.longest) for what in DOING}
+            total = {what: sum(one.doing.get(what, 0.0) for one in found.longest) for what in DOING}
             assert total[REPEATED] == pytest.approx(table[times.RETRANSMISSION])
             assert total[ON_THE_WAY] == pytest.approx(table[times.TRANSFER])
             assert np.isclose(found.time, sum(total.values()))
+
+
+def test_a_message_that_is_given_up_is_no_work_of_its_sender(tmp_path: Path) -> None:
+    settings = "network.loss=0.7", "network.recovery.patience=8"
+    out = runs.perform(runs.STAR, tmp_path / "run", *settings, only=("Sync", "Dis"))
+    with open_run(out) as run:
+        assert any(event.event == "expire" for event in run.events())
+        found = waits(run.jobs, 10_000).longest
+        assert sum(one.doing[REPEATED] for one in found) > 0
+        assert sum(one.doing[MESSAGES] for one in found) == 0  # handling takes no time there
+        for job in run.jobs:
+            events = read_events(job)
+            report = times.breakdown(events, 4, float(events["time"][-1])).sum(axis=0)
+            assert dict(zip(times.CATEGORIES, report.tolist(), strict=True))[times.HANDLING] == 0

@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import WORKER_DIED, Local
 from coband.simulator.experiments.runs.planner import FIRST_REPLICATION, Tally
 from coband.simulator.experiments.runs.study import study_of
-from coband.simulator.experiments.store import directory, store
+from coband.simulator.experiments.store import directory, schema, store
 from coband.simulator.experiments.store.lock import LockedError, read
 from coband.simulator.experiments.store.recording import ResultCache
 from coband.simulator.problems.datasets import DataError
@@ -124,7 +126,7 @@ def test_a_killed_driver_loses_nothing_finished_and_resume_runs_the_rest(tmp_pat
     out, (more, gate) = tmp_path / "out", gated(tmp_path)
     with started(tmp_path, out, more) as process:
         wait_until(lambda: len(result_cache(out)) == 4, process)
-        with pytest.raises(LockedError, match=f"another sweep is running in {out} .process {process.pid} on "):
+        with pytest.raises(LockedError, match=f"another run is under way in {out} .process {process.pid} on "):
             perform(study(tmp_path, more), out)
     assert read(out).state == "killed"
     gate.unlink()
@@ -310,3 +312,29 @@ def test_a_job_that_nobody_has_taken_is_not_lost(tmp_path: Path) -> None:
     assert (sum(entry.kept for entry in report.status.entries.values()), report.status.done) == (1, 1 + len(others))
     with store.open_run(out) as run:
         assert all(score.events > 0 and not score.differences for score in verification.verify(run))
+
+
+def test_a_store_that_somebody_reads_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its write-ahead log cannot be put into it as long as it is read, so that it has to come along."""
+    what, out = study(tmp_path, trace="protocol"), tmp_path / "out"
+    perform(what, out)
+    file = out / "run.sqlite"
+    monkeypatch.setattr(schema, "PATIENCE", 0.0)
+    with closing(sqlite3.connect(file)) as writer, closing(sqlite3.connect(file)) as reader:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("UPDATE meta SET value = value")
+        writer.commit()
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM events").fetchone()
+        report = perform(what, out)
+    assert sum(entry.kept for entry in report.status.entries.values()) == report.status.total
+    with store.open_run(out) as run:
+        assert all(score.events > 0 and not score.differences for score in verification.verify(run))
+
+
+def test_traces_of_points_that_are_gone_are_said_to_go(tmp_path: Path) -> None:
+    out, fewer = tmp_path / "out", GRID.replace("[0.1, 0.2]", "[0.1]")
+    perform(study(tmp_path, GRID, trace="protocol"), out)
+    report = perform(study(tmp_path, fewer, trace="protocol"), out)
+    (remark,) = report.remarks
+    assert remark.endswith(f"is kept in {out}/done, but for its traces, which are gone, and not shown")

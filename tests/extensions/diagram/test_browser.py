@@ -141,7 +141,7 @@ def test_a_click_shows_the_event_and_its_causes(driver: Any, plot: Any, made: Pa
     details = text(driver, "details")
     assert details.startswith(f"Event {seq}: deliver at server from agent {agent} (")
     assert details.splitlines()[1].startswith("time ")
-    assert f"coband trace why RUN {seq}" in details
+    assert f"coband trace why RUN {seq} --label " in details
     assert driver.find_element("css selector", "#diagram .chain").get_attribute("d")
     driver.find_element("css selector", "#diagram li button").click()
     assert f": send at agent {agent} to server" in text(driver, "details").splitlines()[0]

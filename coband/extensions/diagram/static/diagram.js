@@ -172,7 +172,7 @@ function describe(event) {
     make("h3", `Event ${event}: ${sentence(event)}`),
     make("p", facts.concat(job.names[job.reason[event]] ?? []).join(" · ")),
     make("p", causes.length ? "Because of" : "It was due by the schedule."), make("ol", ...causes),
-    make("p", make("code", `coband trace why RUN ${event}`), " says what the numbers mean."),
+    make("p", make("code", `coband trace why RUN ${event} ${job.options}`), " says what the numbers mean."),
   );
 }
 

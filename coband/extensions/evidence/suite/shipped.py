@@ -1,7 +1,7 @@
 """The results of coband's own algorithms, which come with each suite as one compressed table.
 
 It has what scores and ranks need: the numbers that are compared, means of the others, and how many settings tuning
-tried of which parameters. The files that it is made from are in the checkout, in ``results``.
+tried of which parameters. It is made from files in the checkout, in ``results``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def shipped(suite: str) -> list[Submission]:
 
 
 def compact(submission: Submission) -> Submission:
-    """Leave out fingerprints, what came out of the settings that tuning tried, and numbers of which means are shown."""
+    """Leave out fingerprints, results of the settings that tuning tried, and single values whose means are shown."""
     tests = {
         scenario: {label: _compact(test) for label, test in labels.items()}
         for scenario, labels in submission.tests.items()

@@ -1,4 +1,4 @@
-"""What runs say beside each other: who is better, by how much, and how certain that is.
+"""Compares runs: who is better, by how much, and how certain that is.
 
 What may come in: questions to the results of several labels, as numbers and tables; ``report`` draws them.
 """

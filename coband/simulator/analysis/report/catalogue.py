@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -150,29 +150,33 @@ def add_panel(panel: Panel) -> Panel:
 
 
 def panels() -> dict[str, Panel]:
-    """All panels by name, in the order of the page: the report's own, those of extensions, and those that were added.
+    """Return all panels by name, in the order of the page: coband's own, those of extensions, added ones.
 
-    Raises:
-        ReportError: what an extension names is not a panel, or cannot be imported.
+    Where an extension has a panel of the name of one of coband's own, coband's counts.
     """
     found = list(PANELS)
-    for one in [*_offered(), *_ADDED.values()]:
+    for one in [*_offered()[0], *_ADDED.values()]:
         found = [other for other in found if other.name != one.name]
         names = [other.name for other in found]
         found.insert(names.index(one.after) + 1 if one.after in names else len(found), one)
     return {one.name: one for one in found}
 
 
-def _offered() -> Iterator[Panel]:
-    offered = {name: where for one in extensions().values() for name, where in one.panels.items()}
+def broken() -> Mapping[str, str]:
+    """Return why panels of extensions are left out, by name."""
+    return _offered()[1]
+
+
+def _offered() -> tuple[list[Panel], dict[str, str]]:
+    own = {one.name for one in PANELS}
+    offered = {name: where for one in extensions().values() for name, where in one.panels.items() if name not in own}
+    found, reasons = list[Panel](), dict[str, str]()
     for name, where in sorted({**offered, **FEATURES}.items()):
         try:
-            found = named(where)
-        except Exception as error:  # whatever the module of a plugin raises
-            raise ReportError(f"the panel {name!r} ({where}) cannot be imported: {error}.") from error
-        if not isinstance(found, Panel):
-            raise ReportError(f"the panel {name!r} ({where}) is {kind_of(found)}, not a coband.Panel.")
-        yield replace(found, name=name)
+            found.append(replace(named(where, Panel), name=name))
+        except PluginError as error:
+            reasons[name] = str(error)
+    return found, reasons
 
 
 def panel(name: str) -> Panel:
@@ -182,6 +186,8 @@ def panel(name: str) -> Panel:
         ReportError: there is none; the text lists those that exist.
     """
     known = panels()
+    if name in (reasons := broken()):
+        raise ReportError(f"the panel {name!r} of an extension does not work: {reasons[name]}.")
     if name not in known:
         raise ReportError(f"there is no panel {name!r}; the panels are {', '.join(known)}.")
     return known[name]

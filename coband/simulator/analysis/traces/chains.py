@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coband.simulator.analysis.traces.columns import Events
+from coband.simulator.analysis.traces.columns import SERVER, Events
 from coband.simulator.arrays import IntArray
 from coband.simulator.experiments.store.files import StoreError
 
@@ -21,7 +21,7 @@ class Step(NamedTuple):
 
     Attributes:
         start, end: simulated times.
-        what: :data:`AT_NODE`, :data:`TRANSFER`, :data:`RETRANSMISSION`, or :data:`BEFORE`: the node had not begun.
+        what: :data:`AT_NODE`, :data:`TRANSFER`, :data:`RETRANSMISSION`, or :data:`BEFORE`: the node had not acted yet.
         node: the node; for a message in flight, its sender.
     """
 
@@ -40,10 +40,10 @@ class Chains:
 
     def __init__(self, events: Events) -> None:
         self._events = events
-        columns = (events[name].tolist() for name in ("time", "cause", "event", "node"))
-        self._time, self._cause, self._code, self._node = columns
+        columns = (events[name].tolist() for name in ("time", "cause", "event", "node", "peer"))
+        self._time, self._cause, self._code, self._node, self._peer = columns
         self._message_codes = {events.code(word) for word in ("deliver", "duplicate")}
-        self._send = events.code("send")
+        self._send, self._expire, self._timer = (events.code(word) for word in ("send", "expire", "timer"))
         self._survivors = _first_survivors(events)
 
     def back(self, event: int) -> Iterator[int]:
@@ -88,6 +88,13 @@ class Chains:
     def _between(self, cause: int, event: int) -> Iterator[Step]:
         start, end = self._time[cause], self._time[event]
         sent = self._code[cause] == self._send
+        if self._code[event] == self._timer:  # what runs out is the time in which the peer was to act
+            peer = self._peer[event]
+            yield Step(start, end, BEFORE, peer if peer >= SERVER else self._node[event])
+            return
+        if sent and self._code[event] == self._expire:
+            yield Step(start, end, RETRANSMISSION, self._node[cause])
+            return
         if not sent or self._code[event] not in (*self._message_codes, self._send):
             yield Step(start, end, AT_NODE, self._node[event])
             return

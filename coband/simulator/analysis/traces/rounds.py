@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coband.simulator.analysis.traces.chains import AT_NODE, RETRANSMISSION, TRANSFER, Chains, Step
+from coband.simulator.analysis.traces.chains import RETRANSMISSION, TRANSFER, Chains, Step
 from coband.simulator.analysis.traces.columns import NONE, SERVER, Events
 
 AGENTS, AT_SERVER = "agents", "server"
@@ -104,7 +104,7 @@ def _round(number: int, path: list[int], events: Events, chains: Chains) -> Roun
 
 
 def _part(step: Step) -> str:
-    if step.what != AT_NODE:
+    if step.what in (TRANSFER, RETRANSMISSION):
         return step.what
     return AT_SERVER if step.node == SERVER else AGENTS
 

@@ -155,10 +155,10 @@ def _waiting(events: Events, end: float) -> Iterator[tuple[int, Span]]:
 def _blocked_by(step: Step, agent: int) -> str:
     if step.what in (TRANSFER, RETRANSMISSION):
         return step.what
-    if step.what == BEFORE:
-        return OTHERS
     if step.node == SERVER:
         return AT_SERVER
+    if step.what == BEFORE:
+        return OTHERS
     return HANDLING if step.node == agent else OTHERS
 
 

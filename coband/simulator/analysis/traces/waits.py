@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 
@@ -31,9 +31,9 @@ class LongWait:
     """A wait of an agent.
 
     Attributes:
-        start, end: simulated times; a wait that nothing ends lasts until the last event.
+        start, end: simulated times; a wait that nothing ends lasts until the agent leaves, or until the last event.
         waited_for: the node with the most time on the causal chain, of messages their sender; None if nothing ended it.
-        doing: the time of each of :data:`DOING`; all 0 if nothing ended it.
+        doing: the time of each of :data:`DOING`; empty if nothing ended it, as its causes are not known then.
         wait: number of the event that began it.
         resume: number of the event that ended it; None if nothing did.
     """
@@ -79,21 +79,28 @@ def waits(jobs: Iterable[StoredJob], limit: int) -> Waits:
     for job in jobs:
         events = read_events(job)
         end = float(events["time"][-1]) if len(events) else 0.0
-        until = {wait: end if wait.resume is None else float(events["time"][wait.resume]) for wait in paired(events)}
+        acts = times.acts_of(events, end)
+        left = {node: spans[-1].start for node, spans in acts.items() if spans[-1][1:] == (end, times.DOWN)}
+        until = {
+            wait: left.get(wait.agent, end) if wait.resume is None else float(events["time"][wait.resume])
+            for wait in paired(events)
+        }
         count += len(until)
         total += sum(until.values()) - sum(wait.start for wait in until)
         chosen = nlargest(limit, until, key=lambda wait: until[wait] - wait.start)
-        longest += _described(job, events, {wait: until[wait] for wait in chosen})
+        longest += _described(job, events, {wait: until[wait] for wait in chosen}, acts)
     return Waits(nlargest(limit, longest, key=lambda one: one.time), count, total)
 
 
-def _described(job: StoredJob, events: Events, until: Mapping[Wait, float]) -> list[LongWait]:
+def _described(
+    job: StoredJob, events: Events, until: Mapping[Wait, float], acts: Mapping[int, Sequence[times.Span]]
+) -> list[LongWait]:
     chains = Chains(events)
-    acts = times.acts_of(events, max(until.values(), default=0.0))
     found = []
     for wait, end in until.items():
         steps = [] if wait.resume is None else list(chains.blocked(wait.resume, wait.start))
-        doing, nodes = dict.fromkeys(DOING, 0.0), defaultdict[int, float](float)
+        doing = {} if wait.resume is None else dict.fromkeys(DOING, 0.0)
+        nodes = defaultdict[int, float](float)
         for step in steps:
             for what, time in _of_step(step, acts.get(step.node, [])).items():
                 doing[what] += time

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -315,15 +315,10 @@ class _Driver:
         return self._commands.repeat(variant.settings, variant.scenario.seed, task.replication, variant.entry)
 
     def _tick(self, *, at_once: bool = False) -> None:
-        """Write down how far it is and tell the listener, when it is time."""
+        """Go on, unless the listener has had enough."""
         if self._enough:
             raise CalledOff(self._enough)
         self._look(at_once=at_once)
-        if at_once or time.monotonic() - self._written >= WRITE_SECONDS:
-            self._written = time.monotonic()
-            self._refresh()
-            with writing(self._place.path):
-                self._place.write(self._status)
 
     def _refresh(self) -> None:
         """Bring totals and times up to date."""
@@ -336,12 +331,18 @@ class _Driver:
     def _pulled(self, pulls: int) -> None:
         """A job in this process goes on."""
         self._under_way.advances(self._current, pulls)
-        self._look()
+        with suppress(StorageError):  # which is no fault of the job: the next tick meets it too
+            self._look()
 
     def _look(self, *, at_once: bool = False) -> None:
-        """Tell the listener now and then how far jobs under way are."""
-        now = time.monotonic()
-        if self._listener is not None and (at_once or now - self._looked >= LOOK_SECONDS):
-            self._looked = now
+        """Tell the listener how far it is, and write that down, when it is time."""
+        moment = time.monotonic()
+        if self._listener is not None and (at_once or moment - self._looked >= LOOK_SECONDS):
+            self._looked = moment
             self._refresh()
             self._listener.changed(self._status)
+        if at_once or moment - self._written >= WRITE_SECONDS:
+            self._written = moment
+            self._refresh()
+            with writing(self._place.path):
+                self._place.write(self._status)

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import time
@@ -140,20 +139,20 @@ class RunDirectory:
         self._database = schema.connect(str(self.path / DATABASE), collected=True)
 
     def _take_over(self, store: Path) -> None:
-        """Find what an earlier driver has left: put its store beside, and keep what it had no time to keep."""
+        """Find what an earlier driver has left: set its store aside, and keep what it had no time to keep."""
         before = recording.recorded(store) if store.is_file() else []
         self._unseen = {str(one.record.get("fingerprint")) for one in before if one.record is not None}
         if any(one.record is not None and one.trace != "off" for one in before):
-            with suppress(sqlite3.Error), closing(schema.reopened(store)) as connection:
+            with suppress(sqlite3.Error), closing(schema.reopened(store)) as connection:  # somebody may read it
                 schema.make_whole(connection)
-            os.replace(store, self._parts / f"{self._begun}.sqlite")
+            recording.move(store, self._parts / f"{self._begun}.sqlite")
         recording.remove(store)
         for file in sorted(self._parts.glob("*.sqlite")):
             finished = [one for one in recording.recorded(file) if one.record is not None and not self._again]
             self._traces |= {(one.address, one.trace): one for one in finished}
             for one in finished:
                 with suppress(sqlite3.Error):  # it is damaged, and the job runs again
-                    if not self._cache.file(one.address).exists():
+                    if self._cache.get(one.address) is None:
                         self._cache.put(one.address, one.content())
             if not finished:
                 recording.remove(file)
@@ -260,7 +259,7 @@ class RunDirectory:
             self._cache.put(job.address, outcome.content)
         trace = None
         if file is not None and file.exists():
-            trace = Recorded(file, job.id, job.address, job.trace, outcome.status, outcome.record)
+            trace = Recorded(file, job.id, job.address, job.trace, outcome.status, outcome.record, outcome.error)
         for task in tasks:
             self._insert(task, outcome, done, trace)
         if file is not None:
@@ -288,7 +287,8 @@ class RunDirectory:
         """What a job has recorded that nobody has waited for; None if nothing."""
         file = self.job_file(task)
         for one in () if file is None or not file.exists() else recording.recorded(file):
-            return Outcome("interrupted" if one.record is None else "finished", one.record, content=one.content())
+            status = one.status if one.status in ("finished", "failed", "violated") else "interrupted"
+            return Outcome(status, one.record, one.error, content=one.content())
         return None
 
     def write(self, status: Status) -> None:
@@ -300,7 +300,9 @@ class RunDirectory:
         self.write(status)
         if self._unseen:
             text = "the scenario, its options or the code have changed since: what has finished and is no longer in it"
-            self.remarks[f"{text} is kept in {self.path / DONE}, and not shown"] = None
+            shown = {(job.address, job.trace) for job in self._jobs.values()}
+            but = ", but for its traces, which are gone" if self._traces.keys() - shown else ""
+            self.remarks[f"{text} is kept in {self.path / DONE}{but}, and not shown"] = None
         elif self._unused:
             text = "the scenario, its options, coband, or a file in the folder of your own code has changed since"
             self.remarks[f"no finished job in {self.path / DONE} was used again: {text}"] = None

@@ -58,6 +58,10 @@ def writing(where: Path) -> Iterator[None]:
         raise StorageError(f"{where / DATABASE} cannot be written: {error}") from error
 
 
+PASSING = ("interrupted", "database is locked", "unable to open database file")
+"""Errors of SQLite that say nothing about the file's content."""
+
+
 def replace_text(file: Path, text: str) -> None:
     """Write a file so that a reader sees the old or the new text, never a part."""
     replace_bytes(file, text.encode())

@@ -15,6 +15,9 @@ from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.store.files import LOCK, OWNER, STATUS, OutputError, writing
 from coband.simulator.scenario_errors import RequestError
 
+LOOK_SECONDS = 0.1
+"""Longer than somebody who asks whether a lock is held has it."""
+
 
 class LockedError(RequestError):
     """Another driver works in the directory; the text says which."""
@@ -31,14 +34,15 @@ def held(directory: Path) -> Iterator[None]:
     lock = FileLock(directory / LOCK)
     with writing(directory):
         try:
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=LOOK_SECONDS)
         except Timeout:
             raise LockedError(
-                f"another sweep is running in {directory} ({_owner(directory)}). Wait for it, look at it with "
+                f"another run is under way in {directory} ({_owner(directory)}). Wait for it, look at it with "
                 f"`coband sweep --status {directory}`, or choose another --out DIR."
             ) from None
-        (directory / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
     try:
+        with writing(directory):
+            (directory / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
         yield
     finally:
         lock.release()
@@ -70,7 +74,7 @@ def read(directory: Path) -> Status:
     """
     file = directory / STATUS
     if not file.is_file():
-        raise OutputError(f"{directory} holds no sweep: there is no {file}. Give the directory that --out named.")
+        raise OutputError(f"{directory} holds no run: there is no {file}. Give the directory that --out named.")
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         found["entries"] = {name: EntryStatus(**entry) for name, entry in found["entries"].items()}

@@ -11,12 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.experiments.store.files import DATABASE, RUN, VERSION, StoreError, kind_of, manifest_of, uri
+from coband.simulator.experiments.store.files import (
+    DATABASE,
+    PASSING,
+    RUN,
+    VERSION,
+    StoreError,
+    kind_of,
+    manifest_of,
+    uri,
+)
 
 CHECKED_AT_ONCE = 16 * 2**20
 """Bytes: SQLite checks files up to this size whenever they are opened, larger ones for ``coband trace verify``."""
-PASSING = ("interrupted", "database is locked", "unable to open database file")
-"""Errors of SQLite that say nothing about the file's content."""
 UNUSUAL = (
     sqlite3.Error,
     struct.error,

@@ -22,7 +22,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.records.trace import COLUMNS, OFF, PlainRow
 from coband.simulator.experiments.runs.results import Record, own_numbers, plain
 from coband.simulator.experiments.store import schema
-from coband.simulator.experiments.store.files import replace_bytes, uri
+from coband.simulator.experiments.store.files import PASSING, replace_bytes, uri
 
 if TYPE_CHECKING:
     from coband.simulator.core.engine import RunResult
@@ -229,6 +229,7 @@ class Recorded:
     trace: str
     status: str
     record: Record | None
+    error: str | None
 
     def content(self) -> bytes:
         """What its done-file holds, if it has finished; empty if not."""
@@ -241,13 +242,23 @@ class Recorded:
 
 
 def recorded(file: Path) -> list[Recorded]:
-    """The jobs in a store; none where it cannot be read, as if it was killed before its tables were there."""
-    query = "SELECT job, address, trace, status, result FROM jobs"
-    with suppress(sqlite3.Error, ValueError), closing(sqlite3.connect(uri(file, "rw"), uri=True)) as connection:
-        return [
-            Recorded(file, number, place, trace, status, None if text is None else json.loads(text))
-            for number, place, trace, status, text in connection.execute(query)
-        ]
+    """Return the jobs in a store; none where it is damaged, or its driver was killed before its tables were there.
+
+    Raises:
+        sqlite3.OperationalError: somebody else holds it.
+    """
+    query = "SELECT job, address, trace, status, result, error FROM jobs"
+    try:
+        with closing(sqlite3.connect(uri(file, "rw"), uri=True)) as connection:
+            return [
+                Recorded(file, number, place, trace, status, None if text is None else json.loads(text), error)
+                for number, place, trace, status, text, error in connection.execute(query)
+            ]
+    except sqlite3.Error as error:
+        if str(error) in PASSING:
+            raise
+    except ValueError:
+        pass  # a text in it cannot be read
     return []
 
 
@@ -256,9 +267,20 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")][1:]
 
 
+BESIDE = ("", "-wal", "-shm")
+"""Ends of the names of a store and of what SQLite keeps beside it."""
+
+
+def move(file: Path, to: Path) -> None:
+    """Move a store, with what SQLite keeps beside it as long as somebody reads it."""
+    for suffix in BESIDE:
+        with suppress(FileNotFoundError):
+            file.with_name(file.name + suffix).rename(to.with_name(to.name + suffix))
+
+
 def remove(file: Path) -> None:
-    """Delete a store file with what SQLite keeps beside it."""
-    for suffix in ("", "-wal", "-shm"):
+    """Delete a store, with what SQLite keeps beside it."""
+    for suffix in BESIDE:
         file.with_name(file.name + suffix).unlink(missing_ok=True)
 
 

@@ -101,6 +101,10 @@ TRACE = f"WITH trace AS ({_SPELLED.format(more='', joined='')})"
 """What our queries on ``trace`` begin with: they read the tables, whatever the view in a file of others does."""
 
 
+PATIENCE = 60.0
+"""Seconds that a driver waits for somebody else who holds a store."""
+
+
 def connect(file: str, *, collected: bool) -> sqlite3.Connection:
     """A new file with all tables, in autocommit mode.
 
@@ -108,7 +112,7 @@ def connect(file: str, *, collected: bool) -> sqlite3.Connection:
         file: path of a file that does not exist yet.
         collected: True for the file of a whole run, False for one job's.
     """
-    connection = sqlite3.connect(uri(Path(file), "rwc"), uri=True, isolation_level=None, timeout=60.0)
+    connection = sqlite3.connect(uri(Path(file), "rwc"), uri=True, isolation_level=None, timeout=PATIENCE)
     connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
     # A killed process loses nothing either way; waiting for the disk is for power cuts, to which a job may fall victim.
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if collected else 'OFF'}")
@@ -125,7 +129,7 @@ def reopened(file: Path) -> sqlite3.Connection:
     Raises:
         sqlite3.Error: it is not there, or cannot be read.
     """
-    return sqlite3.connect(uri(file, "rw"), uri=True, isolation_level=None, timeout=60.0)
+    return sqlite3.connect(uri(file, "rw"), uri=True, isolation_level=None, timeout=PATIENCE)
 
 
 def make_whole(connection: sqlite3.Connection) -> None:

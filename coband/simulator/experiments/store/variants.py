@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.config import JsonObject
@@ -75,10 +76,10 @@ def _read(run: StoredRun) -> dict[str, StoredVariant]:
 
 
 def summary(run: StoredRun) -> Results:
-    """The results of a run from its store; those of a sweep, which has chosen the best of them, from its results.json.
+    """The results of a run from its store; those of a sweep that has ended, and chosen the best, from its results.json.
 
     Raises:
-        StoreError: that file cannot be read.
+        StoreError: that file cannot be read, or a search, which recommends something at its end, has none.
     """
     if run.kind == RUN:
         return run.results()
@@ -86,7 +87,25 @@ def summary(run: StoredRun) -> Results:
     try:
         found: Results = json.loads(content_of(file))
         _ = found["results"]
+    except FileNotFoundError:
+        if run.kind == "a sweep":
+            return _so_far(run)
+        raise StoreError(
+            f"{file.parent} has not ended, so that nothing is recommended: `coband sweep --status {file.parent}` says "
+            "how far it is, and how to go on."
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         again = f"`coband sweep FILE --resume --out {file.parent}` writes it again."
         raise StoreError(f"{file} cannot be read ({error}); {again}") from error
     return found
+
+
+def _so_far(run: StoredRun) -> Results:
+    """What has finished of a sweep that goes on, or that was killed."""
+    found, known = run.results(), variants(run)
+    entries: list[Any] = [
+        {**entry, "entry": one.entry, "phase": one.phase, "parameters": {p.name: p.text for p in one.parameters}}
+        for entry in found["results"]
+        if entry["replications"] and (one := known[entry["label"]])
+    ]
+    return {**found, "results": entries}
