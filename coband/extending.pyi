@@ -1,10 +1,9 @@
 """The names for extensions, for type checkers; `extending.py` imports each from here when it is first used."""
 
 from coband.simulator.analysis.comparison.analysis import Analysis as Analysis
-from coband.simulator.analysis.comparison.data import Contender as Contender
 from coband.simulator.analysis.frontier import ranges as ranges
 from coband.simulator.analysis.report import draw as draw, palette as palette, style as style, svg as svg
-from coband.simulator.analysis.report.embedding import static as static
+from coband.simulator.analysis.report.svg import static as static
 from coband.simulator.analysis.traces.columns import (
     EVENT_COLUMNS as EVENT_COLUMNS,
     Events as Events,
@@ -90,7 +89,7 @@ from coband.simulator.experiments.statistics.evidence import (
 from coband.simulator.experiments.store import directory as directory, files as files, manifest as manifest
 from coband.simulator.experiments.store.directory import RunDirectory as RunDirectory
 from coband.simulator.experiments.store.recording import ResultCache as ResultCache
-from coband.simulator.experiments.store.store import Series as Series, StoredJob as StoredJob
+from coband.simulator.experiments.store.store import Series as Series
 from coband.simulator.experiments.sweep.study import Sweep as Sweep, load_study as load_study
 from coband.simulator.maths.linalg import gram as gram
 from coband.simulator.metrics import by_name as by_name

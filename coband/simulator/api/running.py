@@ -72,7 +72,7 @@ def run(
             before coband, so that its BLAS may give other last bits. Worker processes do not import the calling script,
             so it needs no ``if __name__ == "__main__":``.
         out: the run directory, new or empty; None for the next free ``runs/NAME-NUMBER``, as on the command line.
-        progress: show a bar, on a terminal or in a notebook.
+        progress: show a bar, on a terminal or in a notebook; elsewhere write a line now and then.
         callbacks: told of every job and label that ends; they may stop the run (`Callback`).
 
     Returns:

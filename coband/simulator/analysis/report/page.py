@@ -17,10 +17,9 @@ from coband.simulator.analysis.comparison.data import as_given, name_of
 from coband.simulator.analysis.report import words
 from coband.simulator.analysis.report.catalogue import panels
 from coband.simulator.analysis.report.drawing import entries, inline_figures
-from coband.simulator.analysis.report.embedding import static
 from coband.simulator.analysis.report.panel import Panel
 from coband.simulator.analysis.report.style import HEADINGS, SIZE, Styles, styled
-from coband.simulator.analysis.report.svg import inline
+from coband.simulator.analysis.report.svg import inline, static
 from coband.simulator.experiments.runs.expectations import ROUNDING
 from coband.simulator.experiments.safe_text import visible
 from coband.simulator.experiments.statistics.numerals import between, number

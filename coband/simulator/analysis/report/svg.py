@@ -6,12 +6,12 @@ import io
 import re
 import warnings
 from html import escape
+from importlib import resources
 
 import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from coband.simulator.analysis.report.embedding import static
 from coband.simulator.analysis.report.palette import VARIABLES
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
@@ -74,3 +74,8 @@ def svg(figure: Figure) -> str:
             figure.set_canvas(canvas)
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
+
+
+def static(package: str, name: str) -> str:
+    """Return a file of a package's folder ``static``, such as a style sheet."""
+    return resources.files(package).joinpath("static", *name.split("/")).read_text(encoding="utf-8")
