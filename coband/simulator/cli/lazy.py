@@ -96,11 +96,11 @@ class LazyGroup(Group):
             raise click.UsageError(f"the command {cmd_name!r} of an extension does not work: {error}.") from error
 
     def _advice(self, name: str, known: list[str]) -> str:
-        advice = super()._advice(name, known)
         if not (absent := extensions.absent()):
-            return advice
+            return super()._advice(name, known)
+        near = "".join(f"did you mean {one}? Or " for one in difflib.get_close_matches(name, known, n=1))
         told = ", ".join(f"{one} ({why})" for one, why in absent.items())
-        return f"{advice} Or it may be of an extension that cannot be imported: {told}"
+        return f"{near}it may be of an extension that cannot be imported: {told}"
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands and options that begin so; unlike the inherited method, without importing commands."""
