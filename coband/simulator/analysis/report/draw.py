@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import SymmetricalLogLocator
 
 from coband.simulator.analysis.report.palette import MUTED
 from coband.simulator.analysis.report.style import HEADINGS, MAX_BANDS, OTHERS, Styles, rows
+from coband.simulator.analysis.report.sweeps import ordered
 from coband.simulator.experiments.statistics.numerals import bounds, number
 
 BAND, PALE, PALE_WIDTH = 0.16, 0.35, 0.8
@@ -103,7 +103,7 @@ def stack(axis: Axes, frame: pd.DataFrame, styles: Styles, unit: str = "") -> No
 
 def response(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
     """Means with intervals against the values of a parameter, which stand at equal distances."""
-    values, labels = list(dict.fromkeys(frame["value"])), groups(frame)
+    values, labels = ordered(frame["value"]), groups(frame)
     for order, (label, own) in enumerate(labels):
         aside = min(0.04, 0.3 / len(labels)) * (order - 0.5 * (len(labels) - 1))
         places = [values.index(value) + aside for value in own["value"]]
@@ -166,9 +166,10 @@ def trade_off(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
     if len(paid) and (paid.max() > 10 * paid.min() or free):
         near = 10.0 ** np.floor(np.log10(paid.min()))
         axis.set_xscale("symlog", linthresh=near, linscale=0.3)
-        few = paid.max() < 100 * paid.min()  # powers of ten would be one or two
-        axis.xaxis.set_major_locator(
-            SymmetricalLogLocator(base=10.0, linthresh=near, subs=[1.0, 2.0, 5.0] if few else [1.0])
+        steps = (1, 2, 5) if paid.max() < 100 * paid.min() else (1,)  # powers of ten would be one or two
+        powers = near * 10.0 ** np.arange(np.log10(paid.max() / near) + 1)
+        axis.set_xticks(
+            [0.0] * free + [power * step for power in powers for step in steps if power * step <= paid.max()]
         )
     axis.set_xlim(left=0.0 if free else None)
     axis.set_ylim(bottom=min(0.0, float(frame["mean"].min())))

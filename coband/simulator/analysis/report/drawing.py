@@ -16,7 +16,17 @@ from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator, NullForm
 
 from coband.simulator.analysis.comparison.data import ReportError
 from coband.simulator.analysis.report.panel import Panel
-from coband.simulator.analysis.report.style import HEADINGS, SIZE, SMALL, SMALL_STYLE, Styles, styled, tick, wrapped
+from coband.simulator.analysis.report.style import (
+    HEADINGS,
+    OTHERS,
+    SIZE,
+    SMALL,
+    SMALL_STYLE,
+    Styles,
+    styled,
+    tick,
+    wrapped,
+)
 
 WIDTH, HEIGHT = 3.7, 2.3
 """Size of a drawing of the page in inches."""
@@ -76,8 +86,8 @@ def draw_part(
         raise ReportError(f"{panel.name} is a table: `--format csv` writes it.")
     axis.grid(visible=True, axis="x" if panel.rows else "both")
     panel.draw(axis, part, styles)
-    said = {axis.get_xlabel(), axis.get_ylabel()}
     words = [HEADINGS.get(word, word.replace("_", " ")) for word in key if word]
+    said = {one.replace("_", " ") for one in (axis.get_xlabel(), axis.get_ylabel())}
     axis.set_title(", ".join(word for word in words if word not in said))
     for one in (axis.xaxis, axis.yaxis):
         if isinstance(one.get_major_formatter(), (ScalarFormatter, LogFormatter)):
@@ -116,7 +126,7 @@ def entries(axes: Sequence[Axes]) -> dict[str, Any]:
     for axis in axes:
         for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(name, handle)
-    return found
+    return {name: found[name] for name in sorted(found, key=lambda name: name == OTHERS)}
 
 
 def inline_figures(panel: Panel, parts: Sequence[tuple[Sequence[str], pd.DataFrame]], styles: Styles) -> list[Figure]:

@@ -57,8 +57,9 @@ def wide(column: str, *keys: str) -> Any:
 
 
 def differences(analysis: Analysis) -> pd.DataFrame:
-    """Differences on the aim: of all pairs, or with one label."""
-    measure, against = analysis.measures[0], analysis.reference
+    """Differences on the aim, or what comes next where all reach the same: of all pairs, or with one label."""
+    against = analysis.reference
+    unequal = [one for one in analysis.measures if any(gap.mean for gap in analysis.differences[one.name])]
     return pd.DataFrame(
         {
             "label": one.first if against else f"{one.first} − {one.second}",
@@ -70,7 +71,8 @@ def differences(analysis: Analysis) -> pd.DataFrame:
             "better": one.better or "",
             "verdict": one.verdict,
         }
-        for one in (analysis.shown(measure) if len(analysis.labels) > 1 else ())
+        for measure in unequal[:1]
+        for one in analysis.shown(measure)
     )
 
 

@@ -102,9 +102,14 @@ def page(analysis: Analysis, replications: Sequence[int] = ()) -> str:
     return visible(text) + "\n"
 
 
+def prose(text: str) -> str:
+    """Text as HTML, with no end of a line between a number and its per cent sign."""
+    return escape(text).replace(" %", "&nbsp;%")
+
+
 def _summary(analysis: Analysis) -> str:
     """One message first, then the other measures; in a sweep a row for each environment."""
-    level = f'<p class="said">{escape(words.levels(analysis))}</p>'
+    level = f'<p class="said">{prose(words.levels(analysis))}</p>'
     if len(analysis.within) > 1:
         aim = [
             {"environment": one.environment, analysis.measures[0].heading: words.winner(one)} for one in analysis.within
@@ -117,7 +122,7 @@ def _summary(analysis: Analysis) -> str:
         return f"{table(pd.DataFrame(aim))}{_folded('The other measures', pd.DataFrame(rest))}{level}"
     (one,) = analysis.within
     first = [words.winner(one), words.at_equal_time(one)]
-    lead = "".join(f'<p class="lead">{escape(text)}</p>' for text in first if text)
+    lead = "".join(f'<p class="lead">{prose(text)}</p>' for text in first if text)
     others = "".join(f"<li>{escape(each.measure.heading)}: {escape(each.sentence)}</li>" for each in one.rankings[1:])
     return f"{lead}<ul>{others}</ul>{level}"
 
@@ -135,7 +140,7 @@ def _sections(analysis: Analysis, replications: Sequence[int]) -> Iterator[tuple
         many = len(analysis.within) > FOLDED
         drawn, cut = _best(one, frame, styles)
         content = one.html(analysis, replications) if one.html else _figures(one, drawn, styles, ids, many)
-        content += f'<p class="said">{escape(one.caption)}{cut}</p>'
+        content += f'<p class="said">{prose(one.caption)}{cut}</p>'
         if one.html is None:
             content += _folded("The numbers", numbers(one.table(texts(frame))))
         if many and not one.main and not one.html:

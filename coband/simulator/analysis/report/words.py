@@ -20,6 +20,8 @@ def winner(analysis: Analysis) -> str:
     ranking = analysis.rankings[0]
     if len(ranking.order) < 2:
         return ranking.sentence
+    if len(ranking.leaders) == len(ranking.order):
+        return f"All are equal in {ranking.measure.heading}."
     (first, best), (second, _) = ranking.order[:2]
     both = next(one for one in analysis.differences[ranking.measure.name] if {one.first, one.second} == {first, second})
     if len(ranking.leaders) > 1 or not both.mean:
