@@ -75,7 +75,11 @@ def test_mistakes_have_the_lines_of_the_command_line(tmp_path: Path) -> None:
         load(file)
     with pytest.raises(coband.ScenarioError) as found:
         coband.run(file)
-    assert str(found.value) == str(expected.value) == f"{file}:5:10: agents.count: 0 is not allowed: must be >= 1"
+    assert (
+        str(found.value)
+        == str(expected.value)
+        == f"{file}:5:10: agents.count: 0 is not allowed: must be a whole number >= 1 and <= 1000000"
+    )
     with pytest.raises(coband.ScenarioError, match="<string>:5:10: agents.count: 0 is not allowed"):
         coband.run(to_yaml(WRONG))
     with pytest.raises(coband.ScenarioError, match="there is no such file"):
@@ -86,7 +90,9 @@ def test_mistakes_in_a_mapping_have_no_lines() -> None:
     for attempt in (coband.run, coband.sweep, lambda given: coband.Scenario.of(given).validate()):
         with pytest.raises(coband.ScenarioError) as found:
             attempt(WRONG)
-        assert str(found.value) == "scenario: agents.count: 0 is not allowed: must be >= 1"
+        assert (
+            str(found.value) == "scenario: agents.count: 0 is not allowed: must be a whole number >= 1 and <= 1000000"
+        )
 
 
 def test_mistakes_in_settings() -> None:

@@ -85,9 +85,7 @@ def parameter(wording: Wording, name: str, schema: Schema, required: bool) -> It
     """A key with the values that are allowed, its unit, default and meaning."""
     default = {} if required or "default" not in schema else {"default": schema["default"]}
     unit = {"unit": schema["unit"]} if "unit" in schema else {}
-    members, lengths = list(wording.variants(schema)), (("minLength", "at least"), ("maxLength", "at most"))
-    sizes = [f"{words} {one[bound]} characters" for one in members for bound, words in lengths if bound in one]
-    said = {"name": name, "type": ", ".join([wording.in_words(schema), *sizes]), **unit, "required": required}
+    said = {"name": name, "type": wording.in_words(schema), **unit, "required": required}
     return {**said, **default, "description": " ".join(str(schema.get("description", "")).split())}
 
 

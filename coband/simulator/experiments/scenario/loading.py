@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,33 +75,26 @@ class _Sections:
         self._root, self._registry, self._data = root, registry, plain(root)
         self.valid: dict[str, Any] = {}
         self.problems: list[InputProblem] = []
-        self._explainer = cache(self._explains)
 
-    def _explains(self, section: str) -> Explainer:
-        """What explains the mistakes in a section; documents without mistakes do without."""
+    @cached_property
+    def _explainer(self) -> Explainer:
+        """What explains mistakes; documents without mistakes do without."""
         from coband.simulator.experiments.scenario.explain import Explainer, Wording
 
         entries, problem = (self._data.get(key) for key in ("algorithms", "problem"))
         names = frozenset(_named(one, "algorithm") for one in entries) if isinstance(entries, list) else frozenset()
-
-        def wording(kind: str, section: str | None = None) -> Wording:
-            return Wording(json_schema(only(self._registry, names, kind), section))
-
-        if section not in Document.model_fields:
-            sections = Wording({"type": "object", "properties": {key: {} for key in Document.model_fields}})
-            return Explainer(self._root, sections, self._registry.broken, lambda: wording(""))
-        kind = _named(problem, "kind") if section == "problem" else ""
-        return Explainer(self._root, wording(kind, section), self._registry.broken, lambda: wording(""))
+        schema = json_schema(only(self._registry, names, _named(problem, "kind")))
+        return Explainer(self._root, Wording(schema), self._registry.broken)
 
     def read_all(self) -> None:
         """Validate the document."""
         known = Document.model_fields
-        self.problems += [self._explainer(key).unknown_key((key,)) for key in self._data if key not in known]
+        self.problems += [self._explainer.unknown_key((key,)) for key in self._data if key not in known]
         for key, info in known.items():
             if key in self._data:
                 self.read(key)
             elif info.is_required():
-                self.problems.append(self._explainer(key).missing((), key))
+                self.problems.append(self._explainer.missing((), key))
             else:
                 self.valid[key] = info.get_default(call_default_factory=True)
 
@@ -116,20 +109,20 @@ class _Sections:
         if len(self.problems) == before:
             self.valid[key] = value
 
-    def _validated(self, reader: TypeAdapter[Any], data: Any, path: KeyPath, *, tagged: bool = False) -> Any:
+    def _validated(self, reader: TypeAdapter[Any], data: Any, path: KeyPath) -> Any:
         """Validate strictly: numbers, text and booleans are not converted into each other; None, with a problem, where
         something is wrong."""
         try:
             return validated_strictly(reader, json.dumps(data))
         except ValidationError as error:
-            self.problems += self._explainer(str(path[0])).explain(error.errors(include_url=False), path, tagged=tagged)
+            self.problems += self._explainer.explain(error.errors(include_url=False), path)
         except OSError as error:
             self.problems.append(key_mark(self._root, path).problem(path, f"{error.filename}: {error.strerror}"))
         return None
 
     def _problem(self, data: dict[str, Any]) -> Any:
         if (kind := _named(data, "kind")) in self._registry.problems:
-            return self._validated(adapter(self._registry.problems[kind].config), data, ("problem",), tagged=True)
+            return self._validated(adapter(self._registry.problems[kind].config), data, ("problem",))
         self._unknown(("problem",), "kind", self._registry.problems)
         return None
 
@@ -143,16 +136,14 @@ class _Sections:
         if algorithm.config.model_config.get("extra") != "forbid":
             names = {field.alias or name for name, field in algorithm.config.model_fields.items()}
             unknown = [key for key in parameters if key not in names]
-            self.problems += [self._explainer("algorithms").unknown_key((*path, key)) for key in unknown]
+            self.problems += [self._explainer.unknown_key((*path, key)) for key in unknown]
         about = {key: value for key, value in data.items() if key in RESERVED}
-        entry = self._validated(adapter(AlgorithmEntry), about, path, tagged=True)
-        config = self._validated(adapter(algorithm.config), parameters, path, tagged=True)
+        entry = self._validated(adapter(AlgorithmEntry), about, path)
+        config = self._validated(adapter(algorithm.config), parameters, path)
         return entry and ScenarioEntry(algorithm, entry.label or name, config, entry.ties)
 
     def _unknown(self, path: KeyPath, key: str, known: Mapping[str, Any]) -> None:
-        from coband.simulator.experiments.scenario.explain import unknown_name
-
-        self.problems.append(unknown_name(self._root, path, key, list(known), self._registry.broken))
+        self.problems.append(self._explainer.unknown_name(path, key, list(known)))
 
 
 def _named(part: Any, key: str) -> str:
