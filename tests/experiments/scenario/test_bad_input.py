@@ -80,7 +80,7 @@ seed: 7 => 1: x⏎[a, b]: c⏎~: d
     3:1: a list is not allowed as a key: keys are text
     4:1: ~ is not allowed as a key: keys are text
 seed: 7 => <<: {seed: 7}
-    2:1: merge keys (<<) are not supported; write the keys out, or use an alias for a whole value
+    2:1: merge keys (<<) are not supported; write the keys out, or use an alias
 count: 5 => count: '5'
     5:10: agents.count: '5' is not allowed: <COUNT>; remove the quotes
 count: 5 => count: five
@@ -320,7 +320,7 @@ name: quick => name: quick⏎---⏎name: slow
 name: quick => name: !!python/name:os.system x
     1:7: name: the tag 'tag:yaml.org,2002:python/name:os.system' is not supported; leave it out
 seed: 7 => seed: !!int seven
-    2:7: seed: 'seven' has the tag !!int but is not a whole number
+    2:7: seed: the tag 'tag:yaml.org,2002:int' is not supported; leave it out
     2:7: seed: 'seven' is not allowed: must be a whole number >= 0 and < 9223372036854775808
 """
 """What is replaced in the good scenario by what, and the messages without "quick.yaml:"; <NAMES> stand above."""

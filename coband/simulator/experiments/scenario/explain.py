@@ -12,7 +12,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from coband.simulator.experiments.scenario import gone
-from coband.simulator.experiments.scenario.yaml_nodes import Node, ScalarNode, descend, given, key_mark, plain, resolve
+from coband.simulator.experiments.scenario.yaml_nodes import Node, descend, given, key_mark, plain, resolve
 from coband.simulator.plugins.kinds import is_false_alarm
 from coband.simulator.scenario_errors import InputProblem, KeyPath, did_you_mean, key_path, quoted, slips
 
@@ -207,11 +207,11 @@ class Explainer:
     def unknown_name(self, path: KeyPath, key: str, known: Sequence[str]) -> InputProblem:
         """The problem of an unknown name at ``path.key``, or of a word at ``path`` that stands for a kind."""
         node, place = descend(self._root, *path, key), (*path, key)
-        if node is None and isinstance(word := descend(self._root, *path), ScalarNode):
+        if node is None and (word := descend(self._root, *path)) is not None and not isinstance(word.value, dict):
             node, place = word, path
         if node is None:
             return key_mark(self._root, path).problem(path, f"{key} is missing; known: {', '.join(known)}")
-        name = str(node.value) if isinstance(node, ScalarNode) else ""
+        name = str(node.scalar)
         message = gone.kind(place, name)
         if name in self._broken:
             message = f"{quoted(name)} is installed but could not be loaded: {self._broken[name]}"
@@ -238,12 +238,12 @@ class Explainer:
             return self.unknown_name(path, "kind", self._wording.tags(path, self._data, "kind"))
         node = descend(self._root, *path) or self._root
         if kind in ("value_error", "assertion_error"):
-            mark = node.mark if isinstance(node, ScalarNode) else key_mark(self._root, path)
+            mark = key_mark(self._root, path) if isinstance(node.value, (tuple, dict)) else node.mark
             return mark.problem(path, str(error.get("ctx", {}).get("error", error["msg"])))
         allowed = self._wording.allowed(path, self._data) or "of another type"
         if kind == "finite_number":
             allowed = allowed.replace(_PLAIN["number"], "a finite number")
-        hint = self._hint(path, node.value, allowed) if isinstance(node, ScalarNode) else ""
+        hint = self._hint(path, node.scalar, allowed)
         return node.mark.problem(path, f"{given(node)} is not allowed: must be {allowed}{hint}")
 
     def _hint(self, path: KeyPath, value: object, allowed: str) -> str:

@@ -19,7 +19,7 @@ import yaml
 from pydantic import ValidationError
 
 from coband.simulator.experiments.registry.registry import Registry, has_field
-from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, text_at
+from coband.simulator.experiments.scenario.yaml_nodes import Mark, Node, text_at
 from coband.simulator.experiments.store.files import replace_bytes
 from coband.simulator.problems.problem import Problem
 from coband.simulator.scenario_errors import KeyPath
@@ -148,21 +148,18 @@ def with_absolute_paths(node: Node, base: Path, path: KeyPath = ()) -> Node:
     relative to the scenario, since `Problem.build` receives the scenario's directory. A published file, such as a
     graph's, that is not there is looked for in the directory of downloads and in its folders.
     """
-    if isinstance(node, SequenceNode):
-        return replace(
-            node, items=tuple(with_absolute_paths(one, base, (*path, n)) for n, one in enumerate(node.items))
-        )
-    if not isinstance(node, MappingNode):
+    if isinstance(node.value, tuple):
+        items = (with_absolute_paths(one, base, (*path, number)) for number, one in enumerate(node.value))
+        return replace(node, value=tuple(items))
+    if not isinstance(node.value, dict):
         return node
-    kind = text_at(node, "kind")
-    entries = {}
-    for key, (mark, value) in node.entries.items():
-        if not isinstance(value, ScalarNode):
-            value = with_absolute_paths(value, base, (*path, key))
-        elif isinstance(name := value.value, str) and _names_file(path, kind, key, name, value.mark):
-            value = replace(value, value=_absolute(name, value.mark, base, kind))
-        entries[key] = mark, value
-    return replace(node, entries=entries)
+    kind, entries = text_at(node, "kind"), dict(node.value)
+    for key, inner in node.value.items():
+        if isinstance(name := inner.value, str) and _names_file(path, kind, key, name, inner.mark):
+            entries[key] = replace(inner, value=_absolute(name, inner.mark, base, kind))
+        else:
+            entries[key] = with_absolute_paths(inner, base, (*path, key))
+    return replace(node, value=entries)
 
 
 def _names_file(path: KeyPath, kind: str | None, key: str, name: str, mark: Mark) -> bool:

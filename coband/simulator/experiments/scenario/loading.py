@@ -27,10 +27,8 @@ from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.rules import broken_rules
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.scenario.yaml_nodes import (
-    MappingNode,
     Mark,
     Node,
-    ScalarNode,
     descend,
     given,
     key_mark,
@@ -254,40 +252,37 @@ def from_document(document: Mapping[str, Any], name: str, base: Path, *, registr
         ScenarioError: the scenario is invalid; the error lists every mistake.
     """
     root = tree(document, Mark(name, 1, 1))  # a place in a file, so that relative names are relative to ``base``
-    assert isinstance(root, MappingNode)
     return validated(root, base, registry or Registry.installed()).scenario
 
 
 def read_document(
     text: str, file: str, overrides: Sequence[str], registry: Registry
-) -> tuple[MappingNode, list[InputProblem]]:
+) -> tuple[Node, list[InputProblem]]:
     """Read a document and apply overrides, without validating it; return it with the mistakes found so far.
 
     Raises:
         ScenarioError: the text is not a mapping in valid YAML, or says a ``schema_version`` that is not read here.
     """
     root, problems = read(text, file)
-    if not isinstance(root, MappingNode):
+    if not isinstance(root.value, dict):
         what = "the file is empty" if plain(root) is None else f"{given(root)} is not a scenario"
         message = f"{what}; a scenario is a mapping of keys (name, agents, ...)"
         raise ScenarioError([*problems, root.mark.problem((), message)])
-    changed: Node = root
     for setting in overrides:
         try:
-            changed, more = override(changed, setting, registry.takes)
+            root, more = override(root, setting, registry.takes)
             problems += more
         except ScenarioError as error:
             problems += error.problems
-    assert isinstance(changed, MappingNode)
-    if (node := descend(changed, "schema_version")) is not None:  # before all else: other mistakes would mislead
-        version = node.value if isinstance(node, ScalarNode) else None
+    if (node := descend(root, "schema_version")) is not None:  # before all else: other mistakes would mislead
+        version = node.scalar
         if type(version) is not int or version < 1:
             message = f"{given(node)} is not allowed: must be a whole number; this coband reads {CURRENT}"
             raise node.mark.error(message, ("schema_version",))
         if version > CURRENT:
             message = f"this file says schema_version {version}; this coband reads {CURRENT}; take a newer one"
             raise node.mark.error(message, ("schema_version",))
-    return changed, problems
+    return root, problems
 
 
 def _is_a_sweep(root: Node, grid: Grid, file: str, overrides: Sequence[str]) -> InputProblem:

@@ -15,9 +15,7 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import counted
 from coband.simulator.experiments.scenario.wire_rules import of_the_wire
 from coband.simulator.experiments.scenario.yaml_nodes import (
-    MappingNode,
     Node,
-    SequenceNode,
     deepest,
     descend,
     text_at,
@@ -250,8 +248,8 @@ class _Rules:
 def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
     """(index, algorithm, label) of every entry of ``algorithms`` that has a label or an algorithm."""
     algorithms = descend(root, "algorithms")
-    for index in range(len(algorithms.items) if isinstance(algorithms, SequenceNode) else 0):
-        algorithm, label = (text_at(root, "algorithms", index, key) for key in ("algorithm", "label"))
+    for index, node in enumerate(algorithms.items if algorithms else ()):
+        algorithm, label = (text_at(node, key) for key in ("algorithm", "label"))
         if (name := label or algorithm) is not None:
             yield index, algorithm, name
 
@@ -292,17 +290,11 @@ def _reorders(network: NetworkConfig) -> bool:
 
 def _magnitudes(node: Node, path: KeyPath = ()) -> Mistakes:
     """Numbers in a document that are too large or too small to compute with; models refuse those that are infinite."""
-    if isinstance(node, MappingNode):
-        for key, (_, inner) in node.entries.items():
-            yield from _magnitudes(inner, (*path, key)) if key not in ANY else ()
-    elif isinstance(node, SequenceNode):
-        for index, item in enumerate(node.items):
-            yield from _magnitudes(item, (*path, index))
-    else:
-        value, limits = node.value, f"between {SMALLEST:.0e} and {LARGEST:.0e} in absolute value"
-        if isinstance(value, int) and abs(value) > MOST:
-            yield path, f"{node.text} is not allowed: whole numbers must be between -{MOST} and {MOST}"
-        elif (
-            isinstance(value, float) and math.isfinite(value) and not (value == 0 or SMALLEST <= abs(value) <= LARGEST)
-        ):
-            yield path, f"{node.text} is not allowed: numbers must be 0, or {limits}, to be computed with"
+    inner: list[tuple[str | int, Node]] = [*node.entries.items(), *enumerate(node.items)]
+    for step, part in inner:
+        yield from _magnitudes(part, (*path, step)) if step not in ANY else ()
+    value, limits = node.scalar, f"between {SMALLEST:.0e} and {LARGEST:.0e} in absolute value"
+    if isinstance(value, int) and abs(value) > MOST:
+        yield path, f"{node.text} is not allowed: whole numbers must be between -{MOST} and {MOST}"
+    elif isinstance(value, float) and value and math.isfinite(value) and not SMALLEST <= abs(value) <= LARGEST:
+        yield path, f"{node.text} is not allowed: numbers must be 0, or {limits}, to be computed with"
