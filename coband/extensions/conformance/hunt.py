@@ -322,7 +322,8 @@ class Hunt:
         return document
 
     def _scenario(self, label: str, seed: int, faults: tuple[Fault, ...]) -> Scenario:
-        return loading.from_document(self._with_faults(label, seed, faults), f"{label}, seed {seed}", Path(self._base))
+        text = to_yaml(self._with_faults(label, seed, faults))
+        return loading.loads(text, f"{label}, seed {seed}", base=Path(self._base))
 
     def _run(self, scenario: Scenario) -> RunResult:
         """Run a scenario and check its end.

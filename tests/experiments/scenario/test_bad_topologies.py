@@ -59,9 +59,7 @@ network.topology={kind: grid, rows: 4}
 network.topology={kind: barabasi_albert, m: 6}
     network.topology: barabasi_albert: m(=6) must be < 6, the number of agents
 network.topology=star
-    HERE/x.yaml:12:17: algorithms[0].algorithm: eager_kernel_ucb cannot run on network.topology star; it runs on: graph.
-        On star run: approx_dis_kernel_ucb, async_kernel_ucb, async_lin_ucb, async_lin_ucb_am, delb, dis_kernel_ucb,
-        dis_lin_ucb, discounted_dis_lin_ucb, dp_fts, dp_fts_de, fed_glb_ucb, fed_lin_ucb and 20 more
+    HERE/x.yaml:12:17: algorithms[0].algorithm: eager_kernel_ucb cannot run on network.topology star; it runs on: graph
 algorithms.0.hops=0
     <SET>: algorithms[0].hops: 0 is not allowed: must be a whole number >= 1 or one of half_diameter, diameter
 algorithms.0.hops=half

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -27,14 +27,12 @@ from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.rules import broken_rules
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.scenario.yaml_nodes import (
-    Mark,
     Node,
     descend,
     given,
     key_mark,
     plain,
     read,
-    tree,
 )
 from coband.simulator.experiments.sweep.grid import Grid, split
 from coband.simulator.plugins.kinds import adapter, validated_strictly
@@ -100,8 +98,12 @@ class _Sections:
         """Validate a section that there is."""
         before, data = len(self.problems), self._data[key]
         value = self._validated(_reader(key), data, (key,))
+        kind, problems = _named(data, "kind"), self._registry.problems
         if key == "problem" and value is not None:
-            value = self._problem(data)
+            if kind in problems:
+                value = self._validated(adapter(problems[kind].config), data, ("problem",))
+            else:
+                self.problems.append(self._explainer.unknown_name(("problem",), "kind", list(problems)))
         elif key == "algorithms" and value is not None:
             value = tuple(self._entry(number, entry) for number, entry in enumerate(data))
         if len(self.problems) == before:
@@ -118,16 +120,10 @@ class _Sections:
             self.problems.append(key_mark(self._root, path).problem(path, f"{error.filename}: {error.strerror}"))
         return None
 
-    def _problem(self, data: dict[str, Any]) -> Any:
-        if (kind := _named(data, "kind")) in self._registry.problems:
-            return self._validated(adapter(self._registry.problems[kind].config), data, ("problem",))
-        self._unknown(("problem",), "kind", self._registry.problems)
-        return None
-
     def _entry(self, number: int, data: dict[str, Any]) -> ScenarioEntry | None:
         path, name = ("algorithms", number), _named(data, "algorithm")
         if name not in self._registry.algorithms:
-            self._unknown(path, "algorithm", self._registry.algorithms)
+            self.problems.append(self._explainer.unknown_name(path, "algorithm", list(self._registry.algorithms)))
             return None
         algorithm = self._registry.algorithms[name]
         parameters = {key: value for key, value in data.items() if key not in RESERVED}
@@ -139,9 +135,6 @@ class _Sections:
         entry = self._validated(adapter(AlgorithmEntry), about, path)
         config = self._validated(adapter(algorithm.config), parameters, path)
         return entry and ScenarioEntry(algorithm, entry.label or name, config, entry.ties)
-
-    def _unknown(self, path: KeyPath, key: str, known: Mapping[str, Any]) -> None:
-        self.problems.append(self._explainer.unknown_name(path, key, list(known)))
 
 
 def _named(part: Any, key: str) -> str:
@@ -224,7 +217,7 @@ def load_point(
     root, problems = read_document(text, str(path), overrides, registry)
     _, grid, _ = split(root, overrides, registry.takes)
     if grid.axes:
-        raise ScenarioError([*problems, _is_a_sweep(root, grid, str(path), overrides)])
+        raise ScenarioError([*problems, _is_a_sweep(root, grid, str(path))])
     return validated(root, base, registry, problems)
 
 
@@ -243,16 +236,6 @@ def loads(
     """
     source = ScenarioText(text, file, Path.cwd() if base is None else base)
     return load_point(source, overrides, registry=registry).scenario
-
-
-def from_document(document: Mapping[str, Any], name: str, base: Path, *, registry: Registry | None = None) -> Scenario:
-    """A scenario from what its file would say, in JSON types; ``name`` stands for the file in errors.
-
-    Raises:
-        ScenarioError: the scenario is invalid; the error lists every mistake.
-    """
-    root = tree(document, Mark(name, 1, 1))  # a place in a file, so that relative names are relative to ``base``
-    return validated(root, base, registry or Registry.installed()).scenario
 
 
 def read_document(
@@ -274,27 +257,21 @@ def read_document(
             problems += more
         except ScenarioError as error:
             problems += error.problems
-    if (node := descend(root, "schema_version")) is not None:  # before all else: other mistakes would mislead
-        version = node.scalar
-        if type(version) is not int or version < 1:
-            message = f"{given(node)} is not allowed: must be a whole number; this coband reads {CURRENT}"
-            raise node.mark.error(message, ("schema_version",))
-        if version > CURRENT:
-            message = f"this file says schema_version {version}; this coband reads {CURRENT}; take a newer one"
-            raise node.mark.error(message, ("schema_version",))
+    version = descend(root, "schema_version")
+    if version is not None and (type(version.value) is not int or version.value != CURRENT):
+        # before all else: other mistakes would mislead
+        message = f"{given(version)} is not allowed: this coband reads {CURRENT}; a larger number asks for a newer one"
+        raise version.mark.error(message, ("schema_version",))
     return root, problems
 
 
-def _is_a_sweep(root: Node, grid: Grid, file: str, overrides: Sequence[str]) -> InputProblem:
-    first = next(grid.points())
-    chosen = [f"{key.path}={value.text}" for key, value in grid.chosen(first)]
-    tuning = descend(root, "tuning")
-    if tuning is not None and plain(tuning) is not None:
+def _is_a_sweep(root: Node, grid: Grid, file: str) -> InputProblem:
+    chosen = [f"{key.path}={value.text}" for key, value in grid.chosen(next(grid.points()))]
+    if (tuning := descend(root, "tuning")) is not None and tuning.value is not None:
         chosen.append("tuning=null")
-    python = file.startswith("<")  # text, or a mapping
-    given = shlex.join([file, *(word for setting in overrides for word in ("--set", setting))])
-    sweep = "coband.sweep" if python else f"`coband sweep {given}`"
-    one = f"set={chosen}" if python else " ".join(f"--set {shlex.quote(setting)}" for setting in chosen)
+    sweep, one = f"`coband sweep {shlex.quote(file)}`", " ".join(f"--set {shlex.quote(one)}" for one in chosen)
+    if file.startswith("<"):  # text, or a mapping
+        sweep, one = "coband.sweep", f"set={chosen}"
     points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
     message = f"this scenario has {points}: run them with {sweep}, or one of them with {one}"
     return grid.axes[0].keys[0].mark.problem(("grid",), message)

@@ -28,8 +28,6 @@ MOST = 2**63 - 1
 """The largest whole number of 64 bits."""
 ANY = ("seed",)
 """Keys of numbers that nothing is computed with."""
-MOST_NAMES = 12
-"""Largest number of algorithms that a message names."""
 COUNTED_WITH = {
     "agents.energy": "energy energy_turns energy_up energy_down energy_idle energy_charged ran_out",
     "agents.reward_delay": "outstanding",
@@ -159,37 +157,30 @@ class _Rules:
         ]
         if not said:
             return
-        kind = getattr(self._problem, "kind", "")
-        usual = self._registry.metrics_of(kind, [str(name) for _, name, _ in self._entries])
-        declared: Mapping[str, Any] = usual if all(name in usual for _, name in said) else self._registry.metrics
-        known = counted(declared)
-        unknown = {name: did_you_mean(name, known) for _, name in said if name not in known}
+        kind, names = getattr(self._problem, "kind", ""), {label: str(name) for _, name, label in self._entries}
+        usual = self._registry.metrics_of(kind, list(names.values()))
+        known = counted(usual if all(name in usual for _, name in said) else self._registry.metrics)
         for place, name in said:
-            if name in unknown:
-                message = f"{quoted(name)} is not allowed: must be one of {', '.join(known)}{unknown[name]}"
-                yield place, message
-        names = {label: name for _, name, label in self._entries if name in self._registry.algorithms}
+            if name not in known:
+                near = did_you_mean(name, known)
+                yield place, f"{quoted(name)} is not allowed: must be one of {', '.join(known)}{near}"
+        agents = self._agents
+        without = {
+            "agents.energy": agents is not None and agents.energy is None,
+            "agents.reward_delay": agents is not None and not agents.late_rewards,
+            "adversaries": not self._valid.get("adversaries", True),
+        }
+        left_out = {name: key for key, gone in without.items() if gone for name in COUNTED_WITH[key].split()}
         for index, expectation in enumerate(self._valid.get("expect", ()) if self._problem is not None else ()):
             count = expectation.count
             for label in (expectation.label, expectation.other):
-                own = counted(self._registry.metrics_of(kind, (str(names[label]),))) if label in names else ()
-                if own and count not in unknown and count not in own:
-                    there = f"{did_you_mean(count, own) or ';'} there is {', '.join(own)}"
-                    yield ("expect", index, "count"), f"{label} does not count {count!r}{there}"
+                own = counted(self._registry.metrics_of(kind, (names[label],))) if label in names else ()
+                message = f"{label} does not count {count!r}{did_you_mean(count, own) or ';'} there is {', '.join(own)}"
+                if count in own and count in left_out:
+                    message = f"nothing counts {count!r} where {left_out[count]} is left out"
+                if own and count in known and (count not in own or count in left_out):
+                    yield ("expect", index, "count"), message
                     break
-                if own and count not in unknown and (key := self._left_out(count)):
-                    yield ("expect", index, "count"), f"nothing counts {count!r} where {key} is left out"
-                    break
-
-    def _left_out(self, count: str) -> str:
-        """The key without which no run has a number, where it is not there."""
-        agents = self._agents
-        missing = {
-            "agents.energy": agents is not None and agents.energy is None,
-            "agents.reward_delay": agents is not None and not agents.late_rewards,
-            "adversaries": "adversaries" in self._valid and not self._valid["adversaries"],
-        }
-        return next((key for key, names in COUNTED_WITH.items() if count in names.split() and missing[key]), "")
 
     def _needs(self, algorithm: Algorithm, index: int) -> Iterator[str]:
         """What keeps an algorithm from running here."""
@@ -210,19 +201,8 @@ class _Rules:
             left_out = "agents.joins and agents.leaves" if changing else "schedule.duration"
             yield f"must know the number of turns; give horizon (turns of each agent), or leave out {left_out}"
         if network is not None and not _links(needs, network):
-            allowed = f"it runs on: {', '.join(needs.topologies)}{self._fitting(network)}"
-            yield f"cannot run on network.topology {_topology(network)}; {allowed}"
-
-    def _fitting(self, network: NetworkConfig) -> str:
-        """The algorithms that run here, in words; those that run on few topologies come first."""
-        known = sorted(self._registry.algorithms.items(), key=lambda pair: (len(pair[1].needs.topologies), pair[0]))
-        found = [
-            name
-            for name, needs in ((name, one.needs) for name, one in known)
-            if _links(needs, network) and _solves(needs, self._problem) and _follows(needs, self._schedule)
-        ]
-        more = f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else ""
-        return f". On {_topology(network)} run: {', '.join(found[:MOST_NAMES])}{more}" if found else ""
+            topology = "star" if network.graph is None else f"{{kind: {network.graph.kind}}}"
+            yield f"cannot run on network.topology {topology}; it runs on: {', '.join(needs.topologies)}"
 
     def _datagrams(self, algorithm: Algorithm) -> Iterator[str]:
         """What keeps an algorithm that needs a reliable transport, or ordered messages, from running on datagrams."""
@@ -269,10 +249,6 @@ def _solves(needs: Needs, problem: Any) -> bool:
 def _follows(needs: Needs, schedule: Any) -> bool:
     """Whether an algorithm can run on a schedule; those of other packages count as recorded ones."""
     return schedule is None or ("trace" if schedule.kind in SCHEDULES.foreign() else schedule.kind) in needs.schedules
-
-
-def _topology(network: NetworkConfig) -> str:
-    return "star" if network.graph is None else f"{{kind: {network.graph.kind}}}"  # type: ignore[attr-defined]
 
 
 def _links(needs: Needs, network: NetworkConfig) -> bool:

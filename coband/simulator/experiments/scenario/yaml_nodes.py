@@ -6,7 +6,6 @@ Plain scalars follow the core schema of YAML 1.2 (chapter 10.3): ``1e-3`` is a n
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -109,15 +108,6 @@ def plain(node: Node) -> Any:
         return [plain(item) for item in value]
     whole = isinstance(value, float) and abs(value) < _LARGEST_EXACT and value.is_integer()
     return int(value) if whole else value  # type: ignore[arg-type]  # it is a number
-
-
-def tree(value: Any, mark: Mark) -> Node:
-    """Dicts, lists and scalars as a tree whose nodes all have one position; the inverse of `plain`."""
-    if isinstance(value, dict):
-        return Node(mark, {key: tree(inner, mark) for key, inner in value.items()})
-    if isinstance(value, (list, tuple)):
-        return Node(mark, tuple(tree(item, mark) for item in value))
-    return Node(mark, value, value if isinstance(value, str) else json.dumps(value))
 
 
 def given(node: Node) -> str:
