@@ -442,12 +442,6 @@ def test_override(override: str, message: str) -> None:
     assert refusal(SCENARIO, override) == f"--set {override}: {message}"
 
 
-def test_a_label_with_a_dot_has_a_number_in_paths() -> None:
-    text = SCENARIO.replace("label: Bold", "label: Bold.2").replace("less_than: Bold", "less_than: Bold.2")
-    message = "algorithms: has no entry 'Bold'; 'Bold.2' has a dot: give its number from 0, or *"
-    assert refusal(text, "algorithms.Bold.2.alpha=3") == f"--set algorithms.Bold.2.alpha=3: {message}"
-
-
 def test_mistakes_of_file_and_overrides_come_together() -> None:
     lines = refusal(SCENARIO.replace("seed: 7", "seed: -7"), "agents.count=0", "a..b=1").splitlines()
     assert [line.split(": ")[0] for line in lines] == ["quick.yaml:2:7", "--set a..b=1", "--set agents.count=0"]

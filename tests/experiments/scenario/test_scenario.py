@@ -321,11 +321,3 @@ def test_schema_asks_for_the_tag_of_a_union() -> None:
 def test_every_top_level_key_has_a_description() -> None:
     schema = json_schema(REGISTRY)
     assert [key for key, value in schema["properties"].items() if not {"description", "$ref"} & set(value)] == []
-
-
-def test_a_name_that_the_locale_cannot_write_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.fsencode", lambda name: name.encode("ascii"))
-    with pytest.raises(
-        ScenarioError, match="the locale of this process has no name for 'Köln.csv': set LC_ALL=C.UTF-8"
-    ):
-        loads(SCENARIO.replace("{kind: one_at_a_time, turns: 1e3}", "{kind: trace, file: Köln.csv}"))

@@ -172,16 +172,10 @@ class Explainer:
     def explain(self, errors: Sequence[ErrorDetails], prefix: KeyPath = ()) -> list[InputProblem]:
         """The problems that correspond to pydantic's errors about the node at ``prefix``.
 
-        Where pydantic tried several members of a union, those are left out that expect another shape or kind.
+        Where pydantic tried several members of a union, those are left out that expect another shape.
         """
         real = [error for error in errors if not is_false_alarm(error)] or errors
         located = [(self._path(prefix, error["loc"]), error) for error in real]
-        other_kind = {path[:-1] for path, error in located if _names_kind(path, error)}
-        located = [
-            (path, one)
-            for path, one in located
-            if (path not in other_kind and path[:-1] not in other_kind) or _names_kind(path, one)
-        ]
         entered = {path[:depth] for path, _ in located for depth in range(len(path))}
         entered |= {path for path, error in located if not _WRONG_SHAPE.fullmatch(error["type"])}
         found = [one for one in located if one[0] not in entered or not _WRONG_SHAPE.fullmatch(one[1]["type"])]

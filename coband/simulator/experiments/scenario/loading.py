@@ -156,10 +156,6 @@ class Point:
     tuning: Tuning | None
     root: Node
 
-    def refusal(self, key: str, message: str) -> ScenarioError:
-        """The error that a section of the file cannot be used here."""
-        return key_mark(self.root, (key,)).error(message, (key,))
-
 
 def mistakes_in(root: Node, registry: Registry, keys: Sequence[str]) -> list[InputProblem]:
     """The mistakes in single sections, where there are any."""

@@ -167,9 +167,5 @@ def items_named(node: Node, step: str, rest: Sequence[str], mark: Mark, path: Ke
             numbers = ", ".join(map(str, sorted(found)))
             raise mark.error(f"{quoted(step)} is the {key} of entries {numbers}; give a number or *", path)
     names = [name for item in node.items for key in ("label", "algorithm") if (name := text_at(item, key))]
-    if dotted := [name for name in names if name.startswith(f"{step}.")]:
-        raise mark.error(
-            f"has no entry {quoted(step)}; {quoted(dotted[0])} has a dot: give its number from 0, or *", path
-        )
     near = did_you_mean(step, names)
     raise mark.error(f"has no entry {quoted(step)}{near or ';'} give a label, a number from 0, or *", path)

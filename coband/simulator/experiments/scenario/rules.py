@@ -26,8 +26,6 @@ LARGEST, SMALLEST = 1e100, 1e-100
 """Of absolute values: products of three, and one divided by such a product, are still numbers of 64 bits."""
 MOST = 2**63 - 1
 """The largest whole number of 64 bits."""
-ANY = ("seed",)
-"""Keys of numbers that nothing is computed with."""
 COUNTED_WITH = {
     "agents.energy": "energy energy_turns energy_up energy_down energy_idle energy_charged ran_out",
     "agents.reward_delay": "outstanding",
@@ -268,7 +266,7 @@ def _magnitudes(node: Node, path: KeyPath = ()) -> Mistakes:
     """Numbers in a document that are too large or too small to compute with; models refuse those that are infinite."""
     inner: list[tuple[str | int, Node]] = [*node.entries.items(), *enumerate(node.items)]
     for step, part in inner:
-        yield from _magnitudes(part, (*path, step)) if step not in ANY else ()
+        yield from _magnitudes(part, (*path, step)) if step != "seed" else ()
     value, limits = node.scalar, f"between {SMALLEST:.0e} and {LARGEST:.0e} in absolute value"
     if isinstance(value, int) and abs(value) > MOST:
         yield path, f"{node.text} is not allowed: whole numbers must be between -{MOST} and {MOST}"
