@@ -10,10 +10,9 @@ from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.clock.schedule import SCHEDULES, Recorded
 from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.network.partitions import Outage, Partition
+from coband.simulator.core.wire.rules import of_the_wire
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import counted
-from coband.simulator.experiments.scenario.wire_rules import of_the_wire
 from coband.simulator.experiments.scenario.yaml_nodes import (
     Node,
     deepest,
@@ -26,6 +25,10 @@ LARGEST, SMALLEST = 1e100, 1e-100
 """Of absolute values: products of three, and one divided by such a product, are still numbers of 64 bits."""
 MOST = 2**63 - 1
 """The largest whole number of 64 bits."""
+NAMING_AGENTS = (("network", "links"), ("network", "partitions"), ("network", "outages"), ("adversaries",))
+"""Sections in which lists under `KEYS_OF_AGENTS` name agents."""
+KEYS_OF_AGENTS = ("agents", "groups", "nodes")
+OF_AGENTS = "must be < {}, the agents.count; agents are numbered from 0"
 COUNTED_WITH = {
     "agents.energy": "energy energy_turns energy_up energy_down energy_idle energy_charged ran_out",
     "agents.reward_delay": "outstanding",
@@ -46,10 +49,6 @@ def broken_rules(root: Node, valid: Mapping[str, Any], registry: Registry) -> It
         yield deepest(root, path)[0].mark.problem(path, message)
 
 
-def _strange(agent: int, count: int) -> str:
-    return f"agent {agent}: must be < {count}, the agents.count; agents are numbered from 0"
-
-
 class _Rules:
     """The rules, and the sections that they are about; None for one that is invalid by itself."""
 
@@ -63,6 +62,8 @@ class _Rules:
         """(key path, what is wrong with it) of each rule that is broken."""
         if self._agents is not None:
             count = self._agents.count
+            for path in NAMING_AGENTS:
+                yield from _strange(descend(self._root, *path), count, path)
             if self._schedule is not None:
                 yield from _of_turns(self._schedule, count)
             if self._network is not None:
@@ -82,21 +83,7 @@ class _Rules:
                     yield ("algorithms", index, "algorithm"), f"{algorithm.name} {message}"
 
     def _of_network(self, network: NetworkConfig, count: int) -> Mistakes:
-        """Links, partitions and outages may only name existing agents; times must be known, and mean the same."""
-        named: list[tuple[KeyPath, Any]] = [
-            *((("links", n, "agents"), one.agents) for n, one in enumerate(network.links) if one.agents != "all"),
-            *(
-                (("partitions", n, "groups", number), group)
-                for n, one in enumerate(network.partitions)
-                for number, group in enumerate(one.groups if isinstance(one, Partition) else ())
-            ),
-            *((("outages", n, "nodes"), one.nodes) for n, one in enumerate(network.outages) if isinstance(one, Outage)),
-        ]
-        for place, nodes in named:
-            for position, agent in enumerate(nodes):
-                if isinstance(agent, int) and agent >= count:
-                    text = _strange(agent, count).replace(f"agent {agent}:", f"{agent} is not an agent:", 1)
-                    yield ("network", *place, position), text
+        """Times must be known, and mean the same."""
         star, latency, agents = network.graph is None, network.latency, self._agents
         if isinstance(latency, BaseLatency) and (message := latency.misfit(count, star)):
             yield ("network", "latency"), message
@@ -237,7 +224,10 @@ def _of_turns(schedule: Any, count: int) -> Mistakes:
     if weights is not None and len(weights) != count:
         yield ("schedule", "weights"), f"has {len(weights)} entries: must have one per agent (agents.count is {count})"
     if isinstance(schedule, Recorded) and schedule.agents > count:
-        yield ("schedule", "file"), f"names {_strange(schedule.agents - 1, count)}"
+        yield (
+            ("schedule", "file"),
+            f"names agent {schedule.agents - 1}: {OF_AGENTS.format(count)}",
+        )
 
 
 def _solves(needs: Needs, problem: Any) -> bool:
@@ -262,10 +252,22 @@ def _reorders(network: NetworkConfig) -> bool:
     return free and not all(latency.is_constant for latency in latencies)
 
 
+def _strange(node: Node | None, count: int, path: KeyPath) -> Mistakes:
+    """Numbers of agents that there are not."""
+    for step, part in _parts(node):
+        yield from _strange(part, count, (*path, step))
+    agent, named = node and node.scalar, len(path) > 3 and any(key in KEYS_OF_AGENTS for key in path[:-1])
+    if named and isinstance(agent, int) and isinstance(path[-1], int) and agent >= count:
+        yield path, f"{agent} is not an agent: {OF_AGENTS.format(count)}"
+
+
+def _parts(node: Node | None) -> list[tuple[str | int, Node]]:
+    return [] if node is None else [*node.entries.items(), *enumerate(node.items)]
+
+
 def _magnitudes(node: Node, path: KeyPath = ()) -> Mistakes:
     """Numbers in a document that are too large or too small to compute with; models refuse those that are infinite."""
-    inner: list[tuple[str | int, Node]] = [*node.entries.items(), *enumerate(node.items)]
-    for step, part in inner:
+    for step, part in _parts(node):
         yield from _magnitudes(part, (*path, step)) if step != "seed" else ()
     value, limits = node.scalar, f"between {SMALLEST:.0e} and {LARGEST:.0e} in absolute value"
     if isinstance(value, int) and abs(value) > MOST:
