@@ -83,8 +83,8 @@ class Wording:
         """All members of the union at ``path``, and the data there."""
         found = list(self.variants(self._root))
         for step in path:
-            inner = [part for schema in _fitting(found, data) if (part := _inside(schema, step)) is not None]
-            found = [variant for part in inner for variant in self.variants(part)]
+            inner = [_inside(schema, step) for schema in _fitting(found, data)]
+            found = [variant for part in inner if isinstance(part, Mapping) for variant in self.variants(part)]
             fits = step in data if isinstance(data, dict) else isinstance(data, list) and int(step) < len(data)
             data = data[step] if fits else None
         return found, data
@@ -137,12 +137,10 @@ def _mapping(objects: list[Schema]) -> str:
     return f"a mapping ({', '.join(keys)})" if keys else "a mapping"
 
 
-def _inside(schema: Schema, step: str | int) -> Schema | None:
+def _inside(schema: Schema, step: str | int) -> Any:
     if isinstance(step, int):
-        inner = schema.get("items")
-    else:
-        inner = schema.get("properties", {}).get(step, schema.get("additionalProperties"))
-    return inner if isinstance(inner, Mapping) else None
+        return schema.get("items")
+    return schema.get("properties", {}).get(step, schema.get("additionalProperties"))
 
 
 def _fitting(variants: list[Schema], data: Any) -> list[Schema]:

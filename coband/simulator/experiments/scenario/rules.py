@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import SCHEDULES, Recorded
 from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
@@ -25,9 +26,10 @@ LARGEST, SMALLEST = 1e100, 1e-100
 """Of absolute values: products of three, and one divided by such a product, are still numbers of 64 bits."""
 MOST = 2**63 - 1
 """The largest whole number of 64 bits."""
-NAMING_AGENTS = (("network", "links"), ("network", "partitions"), ("network", "outages"), ("adversaries",))
-"""Sections in which lists under `KEYS_OF_AGENTS` name agents."""
-KEYS_OF_AGENTS = ("agents", "groups", "nodes")
+NAMES_AN_AGENT = re.compile(
+    r"(adversaries|network\.(links|outages|partitions))\[\d+\]\.(agents|nodes|groups\[\d+\])\[\d+\]"
+)
+"""Key paths at which a number is that of an agent."""
 OF_AGENTS = "must be < {}, the agents.count; agents are numbered from 0"
 COUNTED_WITH = {
     "agents.energy": "energy energy_turns energy_up energy_down energy_idle energy_charged ran_out",
@@ -56,21 +58,21 @@ class _Rules:
         self._root, self._valid, self._registry = root, valid, registry
         found: dict[str, Any] = {key: valid.get(key) for key in ("agents", "network", "problem", "schedule")}
         self._agents, self._network, self._problem, self._schedule = found.values()
-        self._entries = list(_entries(root))
+        entries = descend(root, "algorithms")
+        names = [(text_at(one, "algorithm"), text_at(one, "label")) for one in (entries.items if entries else ())]
+        self._entries = [(n, name, label or name or "") for n, (name, label) in enumerate(names) if label or name]
 
     def broken(self) -> Mistakes:
         """(key path, what is wrong with it) of each rule that is broken."""
         if self._agents is not None:
             count = self._agents.count
-            for path in NAMING_AGENTS:
-                yield from _strange(descend(self._root, *path), count, path)
             if self._schedule is not None:
                 yield from _of_turns(self._schedule, count)
             if self._network is not None:
                 yield from self._of_network(self._network, count)
             if self._problem is not None:
                 yield from ((("problem", *path), text) for path, text in self._problem.validate_for(count))
-        yield from _magnitudes(self._root)
+        yield from self._numbers()
         yield from self._labels()
         yield from self._replications()
         yield from self._names()
@@ -98,6 +100,19 @@ class _Rules:
             if unit != (usual := said[0][1]):
                 message = f"{unit} is not allowed: must be {usual}, since {key_path(said[0][0])} says what a unit of "
                 yield place, f"{message}simulated time stands for; give both the same"
+
+    def _numbers(self) -> Mistakes:
+        """Numbers that are too large or too small to compute with, and those of agents that there are not; models
+        refuse numbers that are infinite."""
+        limits = f"between {SMALLEST:.0e} and {LARGEST:.0e} in absolute value"
+        for path, node in _scalars(self._root):
+            value, count = node.scalar, MOST if self._agents is None else self._agents.count
+            if isinstance(value, int) and abs(value) > MOST and path[-1] != "seed":
+                yield path, f"{node.text} is not allowed: whole numbers must be between -{MOST} and {MOST}"
+            elif isinstance(value, int) and value >= count and NAMES_AN_AGENT.fullmatch(key_path(path)):
+                yield path, f"{value} is not an agent: {OF_AGENTS.format(count)}"
+            elif isinstance(value, float) and value and math.isfinite(value) and not SMALLEST <= abs(value) <= LARGEST:
+                yield path, f"{node.text} is not allowed: numbers must be 0, or {limits}, to be computed with"
 
     def _labels(self) -> Mistakes:
         taken: dict[str, int] = {}
@@ -170,9 +185,10 @@ class _Rules:
     def _needs(self, algorithm: Algorithm, index: int) -> Iterator[str]:
         """What keeps an algorithm from running here."""
         needs, problem, network, schedule = algorithm.needs, self._problem, self._network, self._schedule
-        if not _solves(needs, problem):
+        if problem is not None and needs.problems and problem.kind not in needs.problems:
             yield f"cannot run on problem.kind {problem.kind}; it runs on: {', '.join(needs.problems)}"
-        if not _follows(needs, schedule):
+        kind = schedule and ("trace" if schedule.kind in SCHEDULES.foreign() else schedule.kind)
+        if kind and kind not in needs.schedules:  # those of other packages count as recorded ones
             yield f"cannot run on schedule.kind {schedule.kind}; it runs on: {', '.join(needs.schedules)}"
         agents, entries = self._agents, self._valid.get("algorithms")
         if agents is not None and agents.late_rewards and (reason := algorithm.needs_rewards):
@@ -185,8 +201,10 @@ class _Rules:
         elif needs.horizon and timed and entries is not None and getattr(entries[index].config, "horizon", 0) is None:
             left_out = "agents.joins and agents.leaves" if changing else "schedule.duration"
             yield f"must know the number of turns; give horizon (turns of each agent), or leave out {left_out}"
-        if network is not None and not _links(needs, network):
-            topology = "star" if network.graph is None else f"{{kind: {network.graph.kind}}}"
+        graph = network and network.graph
+        kinds = {"star"} if graph is None else {"graph", graph.kind}
+        if network is not None and kinds.isdisjoint(needs.topologies):
+            topology = "star" if graph is None else f"{{kind: {graph.kind}}}"
             yield f"cannot run on network.topology {topology}; it runs on: {', '.join(needs.topologies)}"
 
     def _datagrams(self, algorithm: Algorithm) -> Iterator[str]:
@@ -210,15 +228,6 @@ class _Rules:
             yield f"{reason}; {remedy} network.reorder: fifo, or give constant latencies"
 
 
-def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
-    """(index, algorithm, label) of every entry of ``algorithms`` that has a label or an algorithm."""
-    algorithms = descend(root, "algorithms")
-    for index, node in enumerate(algorithms.items if algorithms else ()):
-        algorithm, label = (text_at(node, key) for key in ("algorithm", "label"))
-        if (name := label or algorithm) is not None:
-            yield index, algorithm, name
-
-
 def _of_turns(schedule: Any, count: int) -> Mistakes:
     weights = getattr(schedule, "weights", None)
     if weights is not None and len(weights) != count:
@@ -230,21 +239,6 @@ def _of_turns(schedule: Any, count: int) -> Mistakes:
         )
 
 
-def _solves(needs: Needs, problem: Any) -> bool:
-    return problem is None or not needs.problems or problem.kind in needs.problems
-
-
-def _follows(needs: Needs, schedule: Any) -> bool:
-    """Whether an algorithm can run on a schedule; those of other packages count as recorded ones."""
-    return schedule is None or ("trace" if schedule.kind in SCHEDULES.foreign() else schedule.kind) in needs.schedules
-
-
-def _links(needs: Needs, network: NetworkConfig) -> bool:
-    """Whether an algorithm can run on the topology of a network."""
-    kinds = {"star"} if network.graph is None else {"graph", network.graph.kind}  # type: ignore[attr-defined]
-    return not kinds.isdisjoint(needs.topologies)
-
-
 def _reorders(network: NetworkConfig) -> bool:
     """Whether a message can overtake an earlier one on the same link."""
     free = network.reorder == "free" or any(rule.reorder == "free" for rule in network.links)
@@ -252,25 +246,10 @@ def _reorders(network: NetworkConfig) -> bool:
     return free and not all(latency.is_constant for latency in latencies)
 
 
-def _strange(node: Node | None, count: int, path: KeyPath) -> Mistakes:
-    """Numbers of agents that there are not."""
-    for step, part in _parts(node):
-        yield from _strange(part, count, (*path, step))
-    agent, named = node and node.scalar, len(path) > 3 and any(key in KEYS_OF_AGENTS for key in path[:-1])
-    if named and isinstance(agent, int) and isinstance(path[-1], int) and agent >= count:
-        yield path, f"{agent} is not an agent: {OF_AGENTS.format(count)}"
-
-
-def _parts(node: Node | None) -> list[tuple[str | int, Node]]:
-    return [] if node is None else [*node.entries.items(), *enumerate(node.items)]
-
-
-def _magnitudes(node: Node, path: KeyPath = ()) -> Mistakes:
-    """Numbers in a document that are too large or too small to compute with; models refuse those that are infinite."""
-    for step, part in _parts(node):
-        yield from _magnitudes(part, (*path, step)) if step != "seed" else ()
-    value, limits = node.scalar, f"between {SMALLEST:.0e} and {LARGEST:.0e} in absolute value"
-    if isinstance(value, int) and abs(value) > MOST:
-        yield path, f"{node.text} is not allowed: whole numbers must be between -{MOST} and {MOST}"
-    elif isinstance(value, float) and value and math.isfinite(value) and not SMALLEST <= abs(value) <= LARGEST:
-        yield path, f"{node.text} is not allowed: numbers must be 0, or {limits}, to be computed with"
+def _scalars(node: Node, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Node]]:
+    """Every scalar of a document with its path."""
+    parts: list[tuple[str | int, Node]] = [*node.entries.items(), *enumerate(node.items)]
+    for step, part in parts:
+        yield from _scalars(part, (*path, step))
+    if not parts:
+        yield path, node
