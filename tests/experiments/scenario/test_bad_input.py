@@ -312,9 +312,9 @@ name: quick => name: quick: er
 name: quick => name: quick\x07
     1:12: the character U+0007 is not allowed in YAML
 name: quick => name: *quick
-    1:7: name: the alias *quick has no anchor &quick before it
+    1:7: name: the alias *quick needs an anchor &quick whose value ends before it
 name: quick => name: &me [*me]
-    1:12: name[0]: the alias *me stands inside its own anchor and would never end
+    1:12: name[0]: the alias *me needs an anchor &me whose value ends before it
 name: quick => name: quick⏎---⏎name: slow
     2:1: a second document starts here; a scenario is one document
 name: quick => name: !!python/name:os.system x

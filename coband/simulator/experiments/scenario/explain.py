@@ -204,7 +204,7 @@ class Explainer:
         if node is None:
             return key_mark(self._root, path).problem(path, f"{key} is missing; known: {', '.join(known)}")
         name = str(node.scalar)
-        message = gone.kind(place, name)
+        message = gone.key(place, name)
         if name in self._broken:
             message = f"{quoted(name)} is installed but could not be loaded: {self._broken[name]}"
         near = f"{did_you_mean(name, known) or ';'} known: {', '.join(known)}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -35,12 +35,9 @@ def write(problems: Iterable[tuple[Problem, Path]], folder: Path) -> None:
         DataError: the content is not to be had.
         OSError: a file cannot be written.
     """
-    found: dict[str, Callable[[], bytes]] = {}
     for problem, base in problems:
-        if (attachment := problem.attachment(base)) is not None:
-            found.setdefault(*attachment)
-    for name, content in found.items():
-        if not (folder / name).exists():
+        name, content = problem.attachment(base) or ("", bytes)
+        if name and not (folder / name).exists():
             replace_bytes(folder / name, content())
 
 

@@ -126,7 +126,11 @@ MAX_DEPTH = 64
 
 INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-NULLS, TRUES, FALSES = ("", "~", "null", "Null", "NULL"), ("true", "True", "TRUE"), ("false", "False", "FALSE")
+WORDS = {"": None, "~": None} | {
+    spelled: value
+    for word, value in (("null", None), ("true", True), ("false", False))
+    for spelled in (word, word.title(), word.upper())
+}
 SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXT = ("!", "tag:yaml.org,2002:str")
 _LONGEST_INTEGER = 300
@@ -134,10 +138,8 @@ _LONGEST_INTEGER = 300
 
 def resolve(text: str) -> Scalar:
     """The value of a plain scalar by the core schema of YAML 1.2."""
-    if text in NULLS:
-        return None
-    if text in TRUES or text in FALSES:
-        return text in TRUES
+    if text in WORDS:
+        return WORDS[text]
     if INTEGER.fullmatch(text) and len(text) <= _LONGEST_INTEGER:
         return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
     if FLOAT.fullmatch(text):
@@ -169,8 +171,8 @@ def read(text: str, file: str, origin: Mark | None = None) -> tuple[Node, list[I
         message = f"the character U+{int(error.character):04X} is not allowed in YAML"
         raise ScenarioError([*problems, mark.problem((), message)]) from None
     except yaml.MarkedYAMLError as error:
-        where = error.problem_mark or error.context_mark
-        mark = origin or (Mark(file) if where is None else Mark(file, where.line + 1, where.column + 1))
+        where: Any = error.problem_mark
+        mark = origin or Mark(file, where.line + 1, where.column + 1)
         raise ScenarioError([*problems, mark.problem((), _syntax(error))]) from None
 
 
@@ -248,10 +250,8 @@ class _Composer:
             raise mark.error(f"nested deeper than {MAX_DEPTH} levels; no scenario needs that", path[:3])
 
     def _alias(self, anchor: object, mark: Mark, path: KeyPath, depth: int) -> Node:
-        if anchor not in self._anchors:
-            raise mark.error(f"the alias *{anchor} has no anchor &{anchor} before it", path)
-        if (found := self._anchors[anchor]) is None:
-            raise mark.error(f"the alias *{anchor} stands inside its own anchor and would never end", path)
+        if (found := self._anchors.get(anchor)) is None:
+            raise mark.error(f"the alias *{anchor} needs an anchor &{anchor} whose value ends before it", path)
         node, size, height = found
         self._check_bounds(size, depth + height - 1, mark, path)
         return node
