@@ -15,12 +15,7 @@ from coband.simulator.experiments.runs.planner import Parameter, Variant
 from coband.simulator.experiments.scenario.loading import validated
 from coband.simulator.experiments.scenario.overrides import items_named, set_value, steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.scenario.yaml_nodes import (
-    Mark,
-    Node,
-    descend,
-    text_at,
-)
+from coband.simulator.experiments.scenario.yaml_nodes import Mark, Node, descend, text_at
 from coband.simulator.experiments.sweep.grid import Grid, Key, Value, named
 from coband.simulator.scenario_errors import ScenarioError, did_you_mean, quoted
 

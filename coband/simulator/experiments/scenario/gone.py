@@ -13,8 +13,8 @@ KEYS: Mapping[str, str] = {
     "algorithms.posterior.memory": "a posterior that is larger than the memory of the machine is refused",
     "tuning.halving": "all candidates run all replications; `coband frontier` searches with fewer jobs",
     "limit": "end a run with Ctrl-C, or with timeout or the queue that runs it; what has finished is kept",
-    "agents.population.kind: fit": "draw devices from a table (kind: file); docs/howto/populations.md makes a long table "
-    "from a short one",
+    "agents.population.kind: fit": "draw devices from a table (kind: file); docs/howto/populations.md makes a long "
+    "table from a short one",
 }
 """Key of a scenario, without positions in lists, or such a key with one of its values -> what serves instead."""
 

@@ -15,25 +15,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from coband.simulator.core.nodes.graphs import GraphError
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.registry.registry import RESERVED, Registry, only
-from coband.simulator.experiments.scenario.document import (
-    AlgorithmEntry,
-    Document,
-    Tuning,
-    Until,
-    json_schema,
-)
+from coband.simulator.experiments.scenario.document import AlgorithmEntry, Document, Tuning, Until, json_schema
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.rules import broken_rules
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.experiments.scenario.yaml_nodes import (
-    Node,
-    descend,
-    given,
-    key_mark,
-    plain,
-    read,
-)
+from coband.simulator.experiments.scenario.yaml_nodes import Node, descend, given, key_mark, plain, read
 from coband.simulator.experiments.sweep.grid import Grid, split
 from coband.simulator.plugins.kinds import adapter, validated_strictly
 from coband.simulator.problems.problem import DataError

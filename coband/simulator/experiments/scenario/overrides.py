@@ -12,23 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from coband.simulator.experiments.scenario.yaml_nodes import (
-    FLOAT,
-    INTEGER,
-    Mark,
-    Node,
-    descend,
-    read,
-    text_at,
-)
-from coband.simulator.scenario_errors import (
-    InputProblem,
-    KeyPath,
-    ScenarioError,
-    did_you_mean,
-    quoted,
-    shortened,
-)
+from coband.simulator.experiments.scenario.yaml_nodes import FLOAT, INTEGER, Mark, Node, descend, read, text_at
+from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError, did_you_mean, quoted, shortened
 
 if TYPE_CHECKING or not yaml.__with_libyaml__:
     from yaml import SafeDumper

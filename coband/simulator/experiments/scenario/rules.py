@@ -14,12 +14,7 @@ from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.wire.rules import of_the_wire
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import counted
-from coband.simulator.experiments.scenario.yaml_nodes import (
-    Node,
-    deepest,
-    descend,
-    text_at,
-)
+from coband.simulator.experiments.scenario.yaml_nodes import Node, deepest, descend, text_at
 from coband.simulator.scenario_errors import InputProblem, KeyPath, did_you_mean, key_path, quoted
 
 LARGEST, SMALLEST = 1e100, 1e-100

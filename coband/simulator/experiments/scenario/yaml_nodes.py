@@ -16,7 +16,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader, ReaderError
 from yaml.scanner import Scanner
 
-from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError, key_path, quoted
+from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError, key_path, quoted, shortened
 
 _LARGEST_EXACT = 2.0**53
 
@@ -116,9 +116,7 @@ def given(node: Node) -> str:
         return "a mapping"
     if isinstance(node.value, tuple):
         return "a list" if node.value else "an empty list"
-    if isinstance(node.value, str):
-        return quoted(node.value)
-    return node.text if 0 < len(node.text) <= 60 else f"{node.text[:57]}..." if node.text else "an empty value"
+    return quoted(node.value) if isinstance(node.value, str) else shortened(node.text) or "an empty value"
 
 
 MAX_NODES = 100_000

@@ -9,19 +9,8 @@ from itertools import product
 
 from coband.simulator.experiments.scenario.document import one_line
 from coband.simulator.experiments.scenario.overrides import Takes, in_one_line, places, set_value, steps_of
-from coband.simulator.experiments.scenario.yaml_nodes import (
-    Mark,
-    Node,
-    descend,
-    plain,
-)
-from coband.simulator.scenario_errors import (
-    InputProblem,
-    KeyPath,
-    ScenarioError,
-    quoted,
-    shortened,
-)
+from coband.simulator.experiments.scenario.yaml_nodes import Mark, Node, descend, plain
+from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError, quoted, shortened
 
 LONGEST_LABEL = 40
 FIXED = (
