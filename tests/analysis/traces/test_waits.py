@@ -44,6 +44,22 @@ def test_a_message_that_was_lost_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (wait.waited_for, did(wait)) == ("server", {REPEATED: 5.0, ON_THE_WAY: 1.0})
 
 
+def test_a_message_that_is_repeated_since_its_receiver_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = Made()
+    events.add(1, "wait", 0)
+    asked = events.add(1, "send", -1, peer=1, kind="question")
+    events.add(2, "down", 1)
+    events.add(2, "drop", -1, asked, peer=1, value=1)
+    events.add(6, "up", 1)
+    events.add(6.5, "retransmit", -1, asked, peer=1, value=1)
+    came = events.add(7, "deliver", 1, asked, peer=-1, kind="question", value=2)
+    answer = events.add(7, "send", 1, came, peer=0, kind="mean")
+    back = events.add(8, "deliver", 0, answer, peer=1, kind="mean")
+    events.add(8, "resume", 0, back)
+    (wait,) = made(monkeypatch, events.events()).longest
+    assert (wait.waited_for, did(wait)) == ("agent 1", {AWAY: 4.0, REPEATED: 1.5, ON_THE_WAY: 1.5})
+
+
 def test_who_was_away_or_had_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     events = Made()
     events.add(1, "wait", 0)

@@ -23,12 +23,14 @@ class Step(NamedTuple):
         start, end: simulated times.
         what: :data:`AT_NODE`, :data:`TRANSFER`, :data:`RETRANSMISSION`, or :data:`BEFORE`: the node had not acted yet.
         node: the node; for a message in flight, its sender.
+        receiver: of a message in flight.
     """
 
     start: float
     end: float
     what: str
     node: int
+    receiver: int | None = None
 
 
 class Chains:
@@ -93,14 +95,14 @@ class Chains:
             yield Step(start, end, BEFORE, peer if peer >= SERVER else self._node[event])
             return
         if sent and self._code[event] == self._expire:
-            yield Step(start, end, RETRANSMISSION, self._node[cause])
+            yield Step(start, end, RETRANSMISSION, self._node[cause], self._peer[event])
             return
         if not sent or self._code[event] not in (*self._message_codes, self._send):
             yield Step(start, end, AT_NODE, self._node[event])
             return
         copy = min(self._survivors.get((cause, self._node[event]), start), end)
-        yield Step(copy, end, TRANSFER, self._node[cause])
-        yield Step(start, copy, RETRANSMISSION, self._node[cause])
+        yield Step(copy, end, TRANSFER, self._node[cause], self._node[event])
+        yield Step(start, copy, RETRANSMISSION, self._node[cause], self._node[event])
 
 
 def _first_survivors(events: Events) -> dict[tuple[int, int], float]:

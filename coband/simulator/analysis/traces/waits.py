@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 
 from coband.simulator.analysis.traces import times
-from coband.simulator.analysis.traces.chains import AT_NODE, RETRANSMISSION, TRANSFER, Chains, Step, Wait, paired
+from coband.simulator.analysis.traces.chains import AT_NODE, TRANSFER, Chains, Step, Wait, paired
 from coband.simulator.analysis.traces.columns import SERVER, Events, read_events
 from coband.simulator.analysis.traces.reading import address_name
 from coband.simulator.experiments.store.store import StoredJob
@@ -22,7 +22,8 @@ DOING = OWN_TURNS, MESSAGES, AWAY, ELSE, ON_THE_WAY, REPEATED = (
     "repeated",
 )
 """What the nodes on the causal chain did while an agent waited: took their own turns, handled messages, were away, did
-nothing of this (waited themselves, or had no turn yet); or a message was on its way, or lost and sent again."""
+nothing of this (waited themselves, or had no turn yet); or a message was on its way, or lost and sent again. While one
+is sent again since its receiver is away, the receiver is away."""
 ACTS = {times.COMPUTE: OWN_TURNS, times.HANDLING: MESSAGES, times.DOWN: AWAY, times.IDLE: ELSE}
 
 
@@ -32,7 +33,8 @@ class LongWait:
 
     Attributes:
         start, end: simulated times; a wait that nothing ends lasts until the agent leaves, or until the last event.
-        waited_for: the node with the most time on the causal chain, of messages their sender; None if nothing ended it.
+        waited_for: the node with the most time on the causal chain, of messages on the way their sender; None if
+            nothing ended it.
         doing: the time of each of :data:`DOING`; empty if nothing ended it, as its causes are not known then.
         wait: number of the event that began it.
         resume: number of the event that ended it; None if nothing did.
@@ -102,9 +104,9 @@ def _described(
         doing = {} if wait.resume is None else dict.fromkeys(DOING, 0.0)
         nodes = defaultdict[int, float](float)
         for step in steps:
-            for what, time in _of_step(step, acts.get(step.node, [])).items():
+            for node, what, time in _of_step(step, acts):
                 doing[what] += time
-                nodes[step.node] += time
+                nodes[node] += time
         most = max(nodes, key=lambda node: nodes[node], default=None)
         whom = None if most is None else address_name(most)
         who = address_name(wait.agent) or ""
@@ -112,10 +114,17 @@ def _described(
     return found
 
 
-def _of_step(step: Step, acts: Iterable[times.Span]) -> dict[str, float]:
-    """What was done in a step of a chain -> for how long."""
-    if step.what in (TRANSFER, RETRANSMISSION):
-        return {ON_THE_WAY if step.what == TRANSFER else REPEATED: step.end - step.start}
-    rest = times.HANDLING if step.node == SERVER and step.what == AT_NODE else times.IDLE
-    shares = times.shares([*acts, times.Span(step.start, step.end, rest)], step.start, step.end)
-    return {what: shares[act] for act, what in ACTS.items()}
+def _of_step(step: Step, acts: Mapping[int, Sequence[times.Span]]) -> Iterator[tuple[int, str, float]]:
+    """Which nodes did what in a step of a chain, and for how long."""
+    whole = times.Span(step.start, step.end, times.IDLE)
+    if step.what == TRANSFER:
+        yield step.node, ON_THE_WAY, step.end - step.start
+    elif step.receiver is not None:
+        shares = times.shares([*acts.get(step.receiver, ()), whole], step.start, step.end)
+        yield step.receiver, AWAY, shares[times.DOWN]
+        yield step.node, REPEATED, step.end - step.start - shares[times.DOWN]
+    else:
+        if step.node == SERVER and step.what == AT_NODE:
+            whole = whole._replace(category=times.HANDLING)
+        shares = times.shares([*acts.get(step.node, ()), whole], step.start, step.end)
+        yield from ((step.node, what, shares[act]) for act, what in ACTS.items())
