@@ -13,16 +13,17 @@ from typing import Any
 
 import yaml
 
-from coband.simulator.experiments.scenario.explain import TAG_KEYS
+from coband.simulator.experiments.scenario.explain import TAG_KEYS, Wording
 from coband.simulator.reference.entries import ROOT, Entry, Index, Schema
 
 ALONE = {
-    *("sigma", "bits", "content", "equals", "file", "gamma", "half_width", "less_than", "more_than", "points", "time"),
+    *("bits", "content", "equals", "file", "gamma", "half_width", "less_than", "more_than", "points", "sigma", "time"),
     "values",
 }
-"""Keys that stand in the place of such keys."""
+"""Keys that stand in the place of those that ``beside`` has."""
 PREFERRED = "ContextualProblem"
 """The model of which a key is shown that several have."""
+NUMBERS: Mapping[str, tuple[float, ...]] = {"integer": (10, 2, 1, 0), "number": (0.5, 1.0, 2.0, 0.0, 10.0)}
 
 
 @cache
@@ -35,8 +36,8 @@ def written() -> Mapping[str, Mapping[str, Any]]:
 class Examples:
     """Makes examples."""
 
-    def __init__(self, index: Index) -> None:
-        self._index = index
+    def __init__(self, index: Index, wording: Wording) -> None:
+        self._index, self._wording = index, wording
         self._names = {
             (model, "" if entry.is_kind else entry.word): entry.name
             for entry in index.entries.values()
@@ -51,17 +52,17 @@ class Examples:
         if entry.is_kind:
             below: Any = self._mapping(model, {self._tag(model): entry.word})
         else:
-            beside = written()["beside"].get(entry.name, {}) if model != ROOT else {}
-            path, below = path[:-1], self._mapping(model, {**beside, entry.word: self._value(model, entry.word)})
+            path, below = path[:-1], self._mapping(model, {entry.word: self._value(model, entry.word)})
         for depth in reversed(range(len(path))):
             key, above = path[depth], sorted(self._index.at[path[:depth]], key=PREFERRED.__ne__)
             schemas = {one: self._index.keys(one).get(key, {}) for one in above}
             model = next(one for one in above if model in self._index.inside(schemas[one]))
-            below = self._mapping(model, {key: [below] if _is_list(schemas[model]) else below})
-        found = {**below, **written()["sections"].get(entry.name, {})}
-        nested = any(isinstance(value, dict | list) for value in found.values())
+            below = self._mapping(model, {key: [below] if self._is_list(schemas[model]) else below})
+        for place, sections in written()["sections"].items():
+            below |= sections if f"{entry.name}.".startswith(f"{place}.") else {}
+        nested = any(isinstance(value, dict | list) for value in below.values())
         style = None if nested else False  # mappings without others inside on one line, but the sections
-        return yaml.safe_dump(found, sort_keys=False, default_flow_style=style, width=1000).rstrip()
+        return yaml.safe_dump(below, sort_keys=False, default_flow_style=style, width=1000).rstrip()
 
     def _tag(self, model: str) -> str:
         return next(key for key in TAG_KEYS if key in self._index.schemas[model]["properties"])
@@ -70,13 +71,13 @@ class Examples:
         """A mapping of a model with what is given and what must be there; of the whole file, only what is given."""
         if model == ROOT:
             return dict(given)
-        tags = self._index.tags(model)
-        found: dict[str, Any] = {self._tag(model): tags[0]} if tags else {}
+        tags, must = self._index.tags(model), self._index.schemas[model].get("required", ())
         more = {} if given.keys() & ALONE else written()["beside"].get(self._names.get((model, ""), model), {})
+        found: dict[str, Any] = {self._tag(model): tags[0]} if tags else {}
         for key in self._index.keys(model):
             if key in given or key in more:
                 found[key] = given.get(key, more.get(key))
-            elif self._index.required(model, key):
+            elif key in must:
                 found[key] = self._value(model, key)
         return {**found, **given}
 
@@ -89,37 +90,29 @@ class Examples:
         """Some value that a schema allows, if possible another one than the default."""
         if schema.get("examples"):
             return schema["examples"][0]
-        members, default = list(self._plain(schema)), schema.get("default")
+        members, default = (
+            [one for one in self._wording.variants(schema) if one.get("type") != "object"],
+            schema.get("default"),
+        )
         words = [word for member in members for word in _words(member) if word != default]
         if words or isinstance(default, int | float | str):
             return words[0] if words else default
-        numeric = any(member.get("type") in ("number", "integer") for member in members)
-        for mapping in self._index.inside(schema) if not numeric else ():
-            return [self._mapping(mapping, {})] if _is_list(schema) else self._mapping(mapping, {})
+        if not any(member.get("type") in NUMBERS for member in members):
+            for model in self._index.inside(schema):
+                return [self._mapping(model, {})] if self._is_list(schema) else self._mapping(model, {})
         return next((value for member in members for value in self._values(member)), None)
-
-    def _plain(self, schema: Schema) -> Iterator[Schema]:
-        unions = [member for union in ("anyOf", "oneOf", "allOf") for member in schema.get(union, ())]
-        for member in unions:
-            yield from self._plain(member)
-        if not unions and "$ref" not in schema:
-            yield schema
 
     def _values(self, schema: Schema) -> Iterator[Any]:
         """Numbers, a text or a list that a schema allows."""
-        match schema.get("type"):
-            case "integer":
-                yield from (value for value in (10, 2, 1, 0) if _is_within(value, schema))
-            case "number":
-                yield from (value for value in (0.5, 1.0, 2.0, 0.0, 10.0) if _is_within(value, schema))
-            case "array":
-                yield [self._sample(schema["items"])] if "items" in schema else []
-            case "string":
-                yield "text"
+        kind = str(schema.get("type"))
+        yield from (value for value in NUMBERS.get(kind, ()) if _is_within(value, schema))
+        if kind == "array":
+            yield [self._sample(schema["items"])] if "items" in schema else []
+        elif kind == "string":
+            yield "text"
 
-
-def _is_list(schema: Schema) -> bool:
-    return any(member.get("type") == "array" for member in (schema, *schema.get("anyOf", ())))
+    def _is_list(self, schema: Schema) -> bool:
+        return any(member.get("type") == "array" for member in self._wording.variants(schema))
 
 
 def _words(schema: Schema) -> list[Any]:

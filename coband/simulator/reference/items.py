@@ -5,8 +5,7 @@ what algorithms declare.
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 
 from coband.simulator.core.algorithm import COMMON_QUANTITIES, RUN_QUANTITIES, Algorithm, Needs
@@ -25,38 +24,48 @@ from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import first_paragraph, summary_of
 from coband.simulator.reference.entries import Entry, Index, Schema, index
 from coband.simulator.reference.examples import Examples
-from coband.simulator.reference.text import PLACE, Item
+from coband.simulator.reference.text import Item
 from coband.simulator.scenario_errors import quoted
 
 METRIC = "metric."
 """How metrics are asked for where something else has their name."""
+PLACE = " place"
+"""What the kind of an item ends with that is a mere place of a name."""
 
 
-def _takes_topology(one: Algorithm, kinds: set[str]) -> bool:
-    taken = one.needs.topologies
-    return "graph" in taken or any(f"{{kind: {kind}}}" in taken for kind in kinds)
+def _on_graphs(one: Algorithm) -> bool:
+    return "star" not in one.needs.topologies or "graph" in one.needs.topologies
 
 
-def _takes_problem(one: Algorithm, kinds: set[str]) -> bool:
+def _takes_problem(one: Algorithm, kind: str) -> bool:
     """An algorithm without a list of problems runs on those that offer arms turn by turn."""
-    batches = one.needs.schedules == ("phases",) or kinds == {"pure_exploration"}
-    return bool(kinds & {*one.needs.problems}) or not (one.needs.problems or batches)
+    batches = one.needs.schedules == ("phases",) or kind == "pure_exploration"
+    return kind in one.needs.problems or not (one.needs.problems or batches)
 
 
-RUNS_ON: Mapping[tuple[str, ...], Callable[[Algorithm, set[str]], object]] = {
-    ("network", "topology"): _takes_topology,
-    ("schedule",): lambda one, kinds: kinds & {*one.needs.schedules},
+RUNS_ON: Mapping[tuple[str, ...], Callable[[Algorithm, str], bool]] = {
+    ("network", "topology"): lambda one, kind: bool({"graph", f"{{kind: {kind}}}"} & {*one.needs.topologies}),
+    ("schedule",): lambda one, kind: kind in one.needs.schedules,
     ("problem",): _takes_problem,
+    ("server", "aggregate"): lambda one, kind: kind in defences(one),
 }
-"""Where kinds stand that algorithms run on or not; whether one runs on one of them."""
-TOGETHER = "refused, since they plan for the same agents from the start to the end"
-SAID: Mapping[tuple[str, ...], tuple[str, Callable[[Algorithm], object]]] = {
-    ("agents", "reward_delay"): ("refused, for want of rewards before the next turn", lambda one: one.needs_rewards),
-    ("agents", "joins"): (TOGETHER, lambda one: one.needs.ends_together),
-    ("agents", "leaves"): (TOGETHER, lambda one: one.needs.ends_together),
-    ("server", "aggregate"): ("run with a defence", defences),
+"""Where kinds stand that algorithms run with or not; whether one runs with one of them."""
+Concerns = Mapping[str, Callable[[Algorithm], object]]
+_TOGETHER: Concerns = {
+    "refused, since they plan for the same agents from the start to the end": lambda one: one.needs.ends_together
 }
-"""What is said of algorithms about other keys and what is in them, and of which."""
+CONCERNS: Mapping[str, Concerns] = {
+    "network.topology": {
+        "need the star": lambda one: not _on_graphs(one),
+        "need a graph": lambda one: "star" not in one.needs.topologies,
+        "run on both": lambda one: "star" in one.needs.topologies and _on_graphs(one),
+    },
+    "agents.reward_delay": {"refused, for want of rewards before the next turn": lambda one: one.needs_rewards},
+    "agents.joins": _TOGETHER,
+    "agents.leaves": _TOGETHER,
+    "server.aggregate": {"run with a defence": defences},
+}
+"""What is said of algorithms about other keys, and of which."""
 MECHANISMS_SHOWN, SEEN_BY = ("gaussian", "tree", "laplace_local"), ("server", "others")
 
 
@@ -124,7 +133,7 @@ def algorithm_item(algorithm: Algorithm) -> Item:
         "liars": stand(algorithm),
         "counts": [asdict(form) for form in algorithm.counts],
         "where": dict(_quantities(algorithm)),
-        "rate": algorithm.rate,
+        "rate": [algorithm.rate] if algorithm.rate else [],
         "search": dict(algorithm.search),
         "metrics": [metric_item(metric) for metric in algorithm.metrics],
         "needs": {
@@ -146,20 +155,19 @@ def metric_item(metric: Metric) -> Item:
 
 def _privacy(algorithm: Algorithm) -> Iterator[Item]:
     """What is private of an algorithm's messages, under each of coband's mechanisms, from each adversary."""
-    known = MECHANISMS_SHOWN if issubclass(algorithm.agent, Agent) else ()
+    turns = issubclass(algorithm.agent, Agent)
     kinds = {size.message for size in algorithm.messages}
     own = {f"{one.kind}.{name}" for one in kinds for name in one.payload_fields() if one.declared(name)["noised"]}
     for adversary in SEEN_BY:
-        whys: dict[str, dict[str, str]] = {}
+        whys = dict[str, dict[str, str]]()
         for kind in MECHANISMS_SHOWN:
             clip = {"points": None} if algorithm.needs.fixed_arms and kind == "laplace_local" else {}
             given = {"mechanism": kind, "sigma": 1.0, "adversary": adversary, "clip": clip}
-            for what, why in Privacy.model_validate(given).leaks(algorithm):
-                whys.setdefault(what, {})[kind] = why
-        for what, reasons in whys.items():
-            under = ["noise of its own"] if what in own else [kind for kind in known if not reasons[kind]]
-            hidden = what in own or "gaussian" in under
-            otherwise = "" if hidden else reasons["gaussian"] if known else "pulls come in batches"
+            whys[kind] = dict(Privacy.model_validate(given).leaks(algorithm))
+        for what, why in whys["gaussian"].items():
+            under = [kind for kind in MECHANISMS_SHOWN if turns and not whys[kind][what]]
+            under = ["noise of its own"] if what in own else under
+            otherwise = (why if turns else "pulls come in batches") * (what not in own)
             yield {"what": what, "from": adversary, "private_under": under, "otherwise": otherwise}
 
 
@@ -211,40 +219,39 @@ class Items:
     """Makes the items of keys and kinds."""
 
     def __init__(self, index: Index, registry: Registry) -> None:
-        self._index, self._registry = index, registry
-        self._wording, self._examples = Wording(json_schema(registry)), Examples(index)
+        self._index, self._registry, self._wording = index, registry, Wording(json_schema(registry))
+        self._examples = Examples(index, self._wording)
 
     def item(self, entry: Entry) -> Item:
         """Everything about a key or kind."""
+        said = dict(CONCERNS.get(entry.name, {}))
+        if entry.is_kind and (runs := RUNS_ON.get(entry.paths[0])):
+            said[f"run with {entry.word}"] = lambda one: runs(one, entry.word)
+        algorithms = self._registry.algorithms.items()
+        concerned = {words: [name for name, one in algorithms if holds(one)] for words, holds in said.items()}
         return {
             **(self._kind(entry) if entry.is_kind else self._key(entry)),
             "places": [".".join(path) for path in entry.paths if ".".join(path) != entry.name],
             "example": self._examples.snippet(entry),
-            "algorithms": self._concerned(entry),
+            "algorithms": {words: names for words, names in concerned.items() if names},
         }
 
     def line(self, entry: Entry) -> Item:
         """A key or kind in one sentence."""
-        if entry.is_kind:
-            return {"kind": "kind", "name": entry.name, "summary": first_paragraph(self._schema(entry)["description"])}
-        texts = {str(self._index.keys(model)[entry.word].get("description", "")) for model in entry.models}
+        schemas = [self._index.schemas[model] for model in entry.models]
+        if not entry.is_kind:
+            schemas = [schema["properties"][entry.word] for schema in schemas]
+        texts = {first_paragraph(str(schema.get("description", ""))) for schema in schemas}
         of = "algorithm" if entry.paths[0][0] == "algorithms" else "kind"
-        depends = f"Depends on the {of}: {', '.join(self._tags(entry))}."
-        text = first_paragraph(texts.pop()) if len(texts) == 1 else depends
-        return {"kind": "key", "name": entry.name, "summary": text}
-
-    def _schema(self, entry: Entry) -> Schema:
-        return self._index.schemas[entry.models[0]]
-
-    def _tags(self, entry: Entry) -> list[str]:
-        return list(dict.fromkeys(tag for model in entry.models for tag in self._index.tags(model)))
+        depends = f"Depends on the {of}: {', '.join(self._index.tags(*entry.models))}."
+        kind = "kind" if entry.is_kind else "key"
+        return {"kind": kind, "name": entry.name, "summary": texts.pop() if len(texts) == 1 else depends}
 
     def _kind(self, entry: Entry) -> Item:
-        schema = self._schema(entry)
-        above = "kernel" if any(path[-1] == "kernel" for path in entry.paths) else ".".join(entry.paths[0])
-        kind = {"kernel": "kernel", "problem.reward": "reward", "problem": "problem"}.get(above, "kind")
-        item = {**self.line(entry), "kind": kind, "text": re.split(r"\n\n(?=Raises:)", schema["description"])[0]}
+        schema, path = self._index.schemas[entry.models[0]], entry.paths[0]
+        kind = path[-1] if path[-1] in ("kernel", "reward", "problem") else "kind"
         sources = [{key: one[key] for key in ("of", "numbers", "unit", "source")} for one in schema.get("sources", ())]
+        item = {**self.line(entry), "kind": kind, "text": schema["description"].partition("\n\nRaises:")[0]}
         found = {"parameters": list(parameters(self._wording, schema)), "sources": sources}
         if kind == "problem":
             problem = self._registry.problems[entry.word]
@@ -255,66 +262,22 @@ class Items:
     def _key(self, entry: Entry) -> Item:
         variants: dict[str, Item] = {}
         for model in entry.models:
-            schema, required = self._index.keys(model)[entry.word], self._index.required(model, entry.word)
-            variant = variants.setdefault(str(said := parameter(self._wording, "", schema, required)), said)
+            schema, required = self._index.keys(model)[entry.word], self._index.schemas[model].get("required", ())
+            said = parameter(self._wording, "", schema, entry.word in required)
+            variant = variants.setdefault(str(said), said)
             variant["name"] = ", ".join(filter(None, [variant["name"], *self._index.tags(model)]))
         item, found = self.line(entry), list(variants.values())
         if len(found) == 1:
             only = found.pop()
             item |= {"text": only.pop("description"), **only, "name": entry.name}
-        return {**item, "variants": found, "kinds": self._inside(entry, True), "keys": self._inside(entry, False)}
-
-    def _concerned(self, entry: Entry) -> dict[str, list[str]]:
-        """Which algorithms have a parameter, run on a topology, schedule or problem, or are refused with a key."""
-        path, algorithms = entry.paths[0], self._registry.algorithms
-        if path != ("algorithms",) and any(one[0] == "algorithms" for one in entry.paths):
-            roots = {tag: root for root in self._index.at["algorithms",] for tag in self._index.tags(root)}
-            reached = {name: self._index.reached(roots[name]) for name in algorithms if name in roots}
-            names = [name for name, models in reached.items() if models & {*entry.models}]
-            return {"a parameter of": names} if len(names) < len(algorithms) else {}
-        place = next((one for one in (*RUNS_ON, *SAID) if path[: len(one)] == one), ())
-        if place in SAID:
-            words, concerns = SAID[place]
-            said = {words: [name for name, one in algorithms.items() if concerns(one)]}
-        elif place in RUNS_ON and (kinds := self._kinds_at(entry, len(place))):
-            runs = RUNS_ON[place]
-            said = {f"run on {' or '.join(kinds)}": [name for name, one in algorithms.items() if runs(one, {*kinds})]}
-        elif place == ("network", "topology"):
-            taken = {name: {*one.needs.topologies} for name, one in algorithms.items()}
-            said = {
-                "need the star": [name for name, kinds in taken.items() if kinds == {"star"}],
-                "need a graph": [name for name, kinds in taken.items() if "star" not in kinds],
-                "run on both": [name for name, kinds in taken.items() if kinds >= {"star", "graph"}],
-            }
-        else:
-            return {}
-        return {words: names for words, names in said.items() if names}
-
-    def _kinds_at(self, entry: Entry, depth: int) -> list[str]:
-        """The kinds at a path of ``depth`` keys that an entry is one of, or belongs to; of the path itself, none."""
-        path = entry.paths[0]
-        if entry.is_kind and len(path) == depth:
-            return [entry.word]
-        if len(path) <= depth:
-            return []
-        having: Iterable[str] = entry.models
-        if len(path) > depth + 1 or entry.is_kind:
-            having = (one for one in self._index.at[path[:depth]] if self._index.reached(one) & {*entry.models})
-        return [tag for model in having for tag in self._index.tags(model)]
-
-    def _inside(self, entry: Entry, kinds: bool) -> list[Item]:
-        """Name and summary of the kinds that a key can have, or of the keys inside it."""
-        if entry.paths[0] == ("algorithms",) and kinds:
-            return [{"name": name, "summary": found.summary} for name, found in self._registry.algorithms.items()]
-        schemas = [self._index.keys(model)[entry.word] for model in entry.models]
-        inside = {name for schema in schemas for name in self._index.inside(schema)}
-        found = []
-        for other in self._index.entries.values():
-            places = other.paths if kinds else [path[:-1] for path in other.paths]
-            own = kinds or len(places) == 1 or not self._tags(other)
-            if kinds == other.is_kind and inside & {*other.models} and entry.paths[0] in places and own:
-                found.append({key: value for key, value in self.line(other).items() if key != "kind"})
-        return found
+        others = [one for one in self._index.entries.values() if one is not entry]
+        kinds = [self.line(one) for one in others if one.is_kind and {*entry.paths} <= {*one.paths}]
+        if entry.name == "algorithms":
+            kinds = [{"name": name, "summary": one.summary} for name, one in self._registry.algorithms.items()]
+        keys = [one for one in others if one.paths[0][:-1] == entry.paths[0] and not one.is_kind]
+        inside = [self.line(one) for one in keys if not self._index.tags(*one.models)]
+        brief = [[{"name": one["name"], "summary": one["summary"]} for one in listed] for listed in (kinds, inside)]
+        return {**item, "variants": found, "kinds": brief[0], "keys": brief[1]}
 
 
 def look_up(word: str, registry: Registry) -> list[Item]:
@@ -334,12 +297,10 @@ def look_up(word: str, registry: Registry) -> list[Item]:
     places, metric = found.find(word), registry.metrics.get(word.removeprefix(METRIC))
     if metric is not None and (word.startswith(METRIC) or not places):
         return [{"kind": "metric", **metric_item(metric)}]
-    exact = found.exact(word) or (places[0] if len(places) == 1 and metric is None else None)
+    exact = found.entries.get(word) or (places[0] if len(places) == 1 and metric is None else None)
     items = Items(found, registry)
-    if exact is not None and "." in word:
-        return [items.item(exact)]
-    lines = [items.line(entry) for entry in places if entry is not exact]
-    if metric is not None:
+    lines = [items.line(entry) for entry in places if entry is not exact and (exact is None or "." not in word)]
+    if metric is not None and "." not in word:
         lines.append({"kind": "metric", "name": f"{METRIC}{metric.name}", "summary": metric.meaning})
     if exact is None and not lines:
         raise _unknown(word, found, registry)

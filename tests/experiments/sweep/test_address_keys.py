@@ -8,12 +8,14 @@ from typing import Any
 import yaml
 
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.document import json_schema
+from coband.simulator.experiments.scenario.explain import Wording
 from coband.simulator.experiments.scenario.files import LOADER, ScenarioText
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.reference.entries import Entry, index
 from coband.simulator.reference.examples import Examples
 from coband.simulator.scenario_errors import ScenarioError
-from tests.reference.examples import BASES, FILES, document
+from tests.reference.examples import BASES, FILES, document, variants
 
 NO_PART = {
     "schema_version": "it has one value",
@@ -152,8 +154,9 @@ def test_every_key_is_part_of_the_address_or_there_is_a_reason(tmp_path: Path) -
         (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / f"other_{name}").write_text(f"{text}\n", encoding="utf-8")
     known = index(Registry.installed())
-    examples, found = Examples(known), {}
+    examples, found = Examples(known, Wording(json_schema(Registry.installed()))), {}
     for entry in known.entries.values():
         if not entry.is_kind and not any(entry.name == key or entry.name.startswith(f"{key}.") for key in NO_PART):
-            found[entry.name] = fate(entry, examples, tmp_path)
-    assert [f"{name}: {what}" for name, what in found.items() if what != "another"] == []
+            for one in variants(entry):
+                found[entry.name, one.models] = fate(one, examples, tmp_path)
+    assert [(*names, what) for names, what in found.items() if what != "another"] == []
