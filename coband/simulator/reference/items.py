@@ -14,7 +14,8 @@ from coband.simulator.core.metrics import CORE
 from coband.simulator.core.nodes.message import EXACT, Message
 from coband.simulator.core.nodes.node import Agent
 from coband.simulator.core.wire.privacy import Privacy
-from coband.simulator.experiments.registry.bibliography import SOURCES, library
+from coband.simulator.experiments.registry import bibliography
+from coband.simulator.experiments.registry.bibliography import SOURCES
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry, UnknownNameError
 from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.explain import TAG_KEYS, Wording
@@ -117,7 +118,6 @@ def algorithm_item(algorithm: Algorithm) -> Item:
     sizes = [(one, one.message) for one in algorithm.messages]
     fields = [(kind, name) for kind in dict.fromkeys(kind for _, kind in sizes) for name in kind.payload_fields()]
     usual = {**asdict(Needs()), "topologies": None, "reliable": False}
-    cites = [one if one.lstrip().startswith("@") else library().get(one, "") for one in algorithm.cites]
     return {
         "kind": "algorithm",
         "name": algorithm.name,
@@ -143,7 +143,7 @@ def algorithm_item(algorithm: Algorithm) -> Item:
         },
         "knows": sorted(algorithm.facts),
         "server": algorithm.server is not None,
-        "paper": "\n\n".join(filter(None, map(str.strip, cites))),
+        "paper": "\n\n".join(filter(None, map(bibliography.entry, algorithm.cites))),
     }
 
 
