@@ -110,11 +110,11 @@ def test_algorithms_are_checked(found: object, message: str) -> None:
         (replace(PROBLEMS["clusters"], name="x"), "the entry point is called 'clusters' but the problem 'x'"),
         (
             replace(PROBLEMS["clusters"], config=Labelled),  # type: ignore[arg-type]
-            "config must be a subclass of coband.Problem",
+            "a subclass of coband.Problem is expected, not the class Labelled",
         ),
         (
             ProblemEntry("clusters", PROBLEMS["contextual"].config, "", ""),
-            "config must have the field `kind: Literal['clusters']`",
+            "ContextualProblem must have the field `kind: Literal['clusters']`",
         ),
     ],
 )
