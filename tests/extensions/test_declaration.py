@@ -32,7 +32,7 @@ def test_what_is_not_an_extension_is_left_out(monkeypatch: pytest.MonkeyPatch) -
     offer(monkeypatch, *points)
     assert extensions.extensions() == {}
     assert extensions.absent() == {
-        "math": "PluginError: a coband.extending.Extension is expected, not an object of type float",
+        "math": "an object of type Extension is expected, not an object of type float",
         "nowhere_to_be_found": "No module named 'nowhere_to_be_found'",
     }
 
@@ -52,9 +52,9 @@ def test_a_command_that_does_not_work_is_one_sentence(
     for name, where in wrong.items():
         assert exit_status([name]) == 2
         said = capsys.readouterr().err
-        assert said.startswith(f"coband: the command {name!r} of an extension does not work: {where} ")
+        assert said.startswith(f"coband: the command {name!r} of an extension does not work: {where}: ")
         assert said.count("\n") == 1
     assert exit_status(["rnu"]) == 2
     assert "did you mean run? Or it may be of an extension that cannot be imported: other" in capsys.readouterr().err
-    assert catalogue.broken() == {"own": "math:pi is an object of type float, not a coband.Panel"}
+    assert catalogue.broken() == {"own": "math:pi: an object of type Panel is expected, not an object of type float"}
     assert "regret" in catalogue.panels()

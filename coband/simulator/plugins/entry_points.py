@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib.metadata import Distribution, EntryPoint, entry_points, packages_distributions
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
+
+from coband.simulator.scenario_errors import RAISED
 
 OWN_DISTRIBUTION = "coband"
+T = TypeVar("T")
 
 
 class PluginError(Exception):
@@ -18,16 +21,33 @@ class PluginError(Exception):
 
 
 def installed(group: str) -> list[EntryPoint]:
-    """The entry points of a group in this Python environment, which is searched once per process."""
+    """The entry points of a group in this Python environment, coband's own first."""
     return [point for point in offered() if point.group == group]
 
 
 @lru_cache(maxsize=1)
 def offered() -> list[EntryPoint]:
-    """All that packages offer to coband."""
+    """All that packages offer to coband; the environment is searched once per process."""
     found: Any = entry_points()  # of a type of its own in Python 3.11, with the same members
-    groups = sorted(group for group in found.groups if group.startswith("coband."))
-    return [point for group in groups for point in found.select(group=group)]
+    points = [point for group in found.groups if group.startswith("coband.") for point in found.select(group=group)]
+    return sorted(points, key=lambda one: (one.group, distribution(one) != OWN_DISTRIBUTION, one.name))
+
+
+def loaded(point: EntryPoint, kind: type[T]) -> T:
+    """Import what an entry point names.
+
+    Raises:
+        PluginError: whatever that raises, or it is not of this kind.
+    """
+    try:
+        with called_without_words(point.module):
+            found = point.load()
+    except RAISED as error:
+        absent = isinstance(error, ModuleNotFoundError)
+        raise PluginError(str(error) if absent else exception_told(error, place=True)) from error
+    if not isinstance(found, kind):
+        raise PluginError(f"an object of type {kind.__name__} is expected, not {kind_of(found)}")
+    return found
 
 
 def foreign(module: str) -> bool:
@@ -36,18 +56,15 @@ def foreign(module: str) -> bool:
     return top != OWN_DISTRIBUTION and top not in sys.stdlib_module_names
 
 
-def of_a_plugin(module: str) -> bool:
-    """Whether a module is of a plugin, or of the user's, and not of a library that is installed."""
-    top = module.partition(".")[0]
-    offering = {point.module.partition(".")[0] for point in offered()}
-    return foreign(module) and (top not in distributions() or top in offering)
-
-
 def frames_of_plugins(error: BaseException) -> list[TracebackType]:
-    """What of a traceback is in the code of plugins, or of the user."""
+    """What of a traceback is in the code of plugins, or of the user, and not of a library that is installed."""
+    offering = {point.module.partition(".")[0] for point in offered()}
     frames, frame = list[TracebackType](), error.__traceback__
     while frame is not None:
-        frames += [frame] if of_a_plugin(str(frame.tb_frame.f_globals.get("__name__", ""))) else []
+        module = str(frame.tb_frame.f_globals.get("__name__", ""))
+        top = module.partition(".")[0]
+        if foreign(module) and (top in offering or top not in distributions()):
+            frames.append(frame)
         frame = frame.tb_next
     return frames
 
@@ -84,7 +101,7 @@ def distribution(point: EntryPoint) -> str:
 
 @cache
 def _name_of(package: Distribution) -> str:
-    return str(package.name)
+    return str(package.name)  # which parses the package's metadata
 
 
 def is_subclass(found: Any, base: type) -> bool:

@@ -12,16 +12,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint
 from typing import TypeVar
 
-from coband.simulator.plugins.entry_points import (
-    OWN_DISTRIBUTION,
-    PluginError,
-    called_without_words,
-    distribution,
-    exception_told,
-    installed,
-    kind_of,
-)
-from coband.simulator.scenario_errors import RAISED
+from coband.simulator.plugins.entry_points import PluginError, distribution, installed, loaded
 
 GROUP = "coband.extensions"
 T = TypeVar("T")
@@ -69,28 +60,18 @@ def absent() -> Mapping[str, str]:
     return _found()[1]
 
 
-def _points() -> list[EntryPoint]:
-    """Return the entry points of extensions, coband's own first; of several with one name the first counts."""
-    return sorted(installed(GROUP), key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name))
-
-
 @lru_cache(maxsize=1)
 def _found() -> tuple[dict[str, Extension], dict[str, str]]:
     there, reasons = dict[str, Extension](), dict[str, str]()
-    for point in _points():
+    for point in installed(GROUP):
         try:
-            with called_without_words(point.module):
-                extension = point.load()
-            if not isinstance(extension, Extension):
-                raise PluginError(f"a coband.extending.Extension is expected, not {kind_of(extension)}")
+            extension = loaded(point, Extension)
             if extension.name != point.name:
                 raise PluginError(f"its entry point has another name than {extension.name!r}, which it declares")
-        except RAISED as error:  # whatever it raises, coband goes on without it
-            reasons[point.name] = str(error) if isinstance(error, ModuleNotFoundError) else exception_told(error)
-        else:
-            if point.name in there:
+            if there.setdefault(point.name, extension) is not extension:
                 reasons[f"{point.name} of {distribution(point)}"] = "another extension has this name"
-            there.setdefault(point.name, extension)
+        except PluginError as error:  # coband goes on without it
+            reasons[point.name] = str(error)
     return there, reasons
 
 
@@ -102,7 +83,7 @@ def commands() -> dict[str, Command]:
 
 def kinds(group: str) -> Iterator[EntryPoint]:
     """Yield what extensions offer to a list, as entry points of its group and of the extension's package."""
-    packages = {point.name: point.dist for point in reversed(_points())}
+    packages = {point.name: point.dist for point in reversed(installed(GROUP))}
     for name, extension in extensions().items():
         for kind, where in extension.kinds.get(group.removeprefix("coband."), {}).items():
             point = EntryPoint(kind, where, group)
@@ -117,9 +98,6 @@ def named(where: str, kind: type[T]) -> T:
         PluginError: it cannot be imported, or is not of this kind; the text names it.
     """
     try:
-        found = EntryPoint("", where, GROUP).load()
-    except RAISED as error:
-        raise PluginError(f"{where} cannot be imported ({exception_told(error)})") from error
-    if not isinstance(found, kind):
-        raise PluginError(f"{where} is {kind_of(found)}, not a {kind.__module__.partition('.')[0]}.{kind.__name__}")
-    return found
+        return loaded(EntryPoint("", where, GROUP), kind)
+    except PluginError as error:
+        raise PluginError(f"{where}: {error}") from error

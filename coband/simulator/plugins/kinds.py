@@ -23,12 +23,12 @@ from coband.simulator.plugins import extensions
 from coband.simulator.plugins.entry_points import (
     OWN_DISTRIBUTION,
     PluginError,
-    called_without_words,
     distribution,
     exception_told,
     installed,
     is_subclass,
     kind_of,
+    loaded,
 )
 from coband.simulator.plugins.promises import hold_to
 from coband.simulator.scenario_errors import RAISED
@@ -134,18 +134,19 @@ class Kinds(Mapping[str, T]):
         """Entry points by name, in alphabetical order and ours first, and a sentence for each that is left out."""
         taken: dict[str, EntryPoint] = {}
         said: list[str] = []
-        offered = [*installed(self.group), *extensions.kinds(self.group)]
-        for point in sorted(offered, key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name)):
-            first = taken.setdefault(point.name, point)
-            ignored = f"{point.group}: {point.name!r} of {distribution(point)} ({point.value}) is ignored"
-            if first is not point and first.value != point.value:
-                said.append(f"{ignored}: {distribution(first)} ({first.value}) has that name")
-        for name in taken.keys() & self._lasting.keys():
-            said.append(f"{self.group}: {name!r} is ignored: coband has a kind of that name")
-            del taken[name]
+        points = [*installed(self.group), *extensions.kinds(self.group)]
+        for point in sorted(points, key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name)):
+            name, of = point.name, f"{self.group}: {point.name!r} of {distribution(point)} ({point.value})"
+            if name in taken:
+                if taken[name].value != point.value:
+                    said.append(f"{of} is ignored: {distribution(taken[name])} ({taken[name].value}) has that name")
+            elif name in self._lasting:
+                said.append(f"{of} is ignored: coband has a kind of that name")
+            else:
+                taken[name] = point
         for name, point in list(taken.items()):
             if distribution(point) != OWN_DISTRIBUTION and not self._load(name, taken):
-                of = f"{point.group}: {name!r} of {distribution(point)} ({point.value})"
+                of = f"{self.group}: {name!r} of {distribution(point)} ({point.value})"
                 said.append(f"{of} is left out: {self.broken[name]}")
         return dict(sorted(taken.items())), said
 
@@ -153,11 +154,10 @@ class Kinds(Mapping[str, T]):
         """Load what an entry point names, unless that has been done; False if there is none, or it does not load."""
         if name in points and name not in self._lasting:
             try:
-                with called_without_words(points[name].module):
-                    self._lasting[name] = self._check(name, points[name].load())
+                self._lasting[name] = self._check(name, loaded(points[name], object))
                 self.broken.pop(name, None)  # it may have asked for its own list while it was loaded
-            except RAISED as error:  # whatever a plugin raises, coband goes on without it
-                self.broken[name] = exception_told(error, place=True)
+            except RAISED as error:  # whatever the check of a plugin raises, coband goes on without it
+                self.broken[name] = str(error) if isinstance(error, PluginError) else exception_told(error, place=True)
                 del points[name]
         return name in self._lasting
 
