@@ -8,9 +8,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import json
 import pickle
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -46,16 +48,8 @@ def not_installed(documents: Iterable[Any]) -> list[str]:
         documents: sections of scenarios, in JSON types.
     """
     names = {name for one in LISTS.values() for name in one.registered}
-    return sorted(names.intersection(_words(list(documents)))) if names else []
-
-
-def _words(part: Any) -> Iterator[str]:
-    """The names of kinds, algorithms and functions in a document."""
-    for key, value in part.items() if isinstance(part, Mapping) else enumerate(part):
-        if key in ("kind", "algorithm", "function") and isinstance(value, str):
-            yield value.removeprefix(f"{SESSION}:")
-        elif isinstance(value, (Mapping, list, tuple)):
-            yield from _words(value)
+    words = set(re.findall(r'"(?:__main__:)?([^"]*)"', json.dumps([*documents]))) if names else set[str]()
+    return sorted(names & words)
 
 
 SESSION = "__main__"

@@ -50,32 +50,29 @@ def describe_properties(cls: type, properties: MutableMapping[str, Any], names: 
         properties: by the names that scenarios use; changed in place.
         names: field -> that name.
     """
-    for field, name in names.items():
-        nearest = (docs[field] for base in cls.__mro__ if field in (docs := _field_docstrings(base)))
-        text, described = next(nearest, None), properties.get(name)
-        if text and described is not None:
-            described.setdefault("description", text)
+    for base in cls.__mro__:
+        for field, text in _docstrings(base.__module__).get(base.__name__, {}).items():
+            if names.get(field) in properties:
+                properties[names[field]].setdefault("description", text)
 
 
 @cache
-def _field_docstrings(cls: type) -> Mapping[str, str]:
-    """The docstrings below the fields that a class itself declares."""
-    return {
-        field.target.id: inspect.cleandoc(text.value.value)
-        for field, text in pairwise(_class_bodies(cls.__module__).get(cls.__name__, []))
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
-    }
-
-
-@cache
-def _class_bodies(module: str) -> Mapping[str, list[ast.stmt]]:
-    """The bodies of the classes of a module by name; empty if there is no source."""
+def _docstrings(module: str) -> Mapping[str, Mapping[str, str]]:
+    """The docstrings below the fields of a module's classes, by class and field; empty if there is no source."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (KeyError, OSError, TypeError):
         return {}
-    return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
+    return {
+        one.name: {
+            field.target.id: inspect.cleandoc(text.value.value)
+            for field, text in pairwise(one.body)
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+            if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+        }
+        for one in tree.body
+        if isinstance(one, ast.ClassDef)
+    }
 
 
 T = TypeVar("T")
@@ -184,11 +181,6 @@ class Kinds(Mapping[str, T]):
         points = self._offered[0]
         own = [name for name in self._lasting if name not in points]
         return {name: self._lasting[name] for name in (*own, *list(points)) if self._load(name, points)}
-
-    def foreign(self) -> Mapping[str, T]:
-        """Those of other packages, and those that were registered."""
-        modules = {name: str(getattr(one, "__module__", type(one).__module__)) for name, one in self.items()}
-        return {name: self[name] for name, module in modules.items() if not module.startswith("coband.")}
 
     def register(self, found: T) -> T:
         """Put a member into the list of this process; one that was registered under its name before is replaced.

@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 
 from coband.simulator.core.algorithm import COMMON_QUANTITIES, RUN_QUANTITIES, Algorithm, Needs
 from coband.simulator.core.formulas import names_in
@@ -72,9 +73,9 @@ MECHANISMS_SHOWN, SEEN_BY = ("gaussian", "tree", "laplace_local"), ("server", "o
 
 def catalogue(registry: Registry) -> dict[str, list[Item]]:
     """Name and one-line summary of everything, by list, with its reference; for scenarios, the data that they need."""
-    described = (("algorithms", registry.algorithms), ("problems", registry.problems))
     return {
-        **{key: [_line(one.name, one.summary, one.reference) for one in all_.values()] for key, all_ in described},
+        "algorithms": [_line(one.name, one.summary, one.reference) for one in registry.algorithms.values()],
+        "problems": [_line(one.name, one.summary, one.reference) for one in registry.problems.values()],
         **{one.name: [_line(kind, summary_of(found)) for kind, found in one.items()] for one in CLASSES},
         "datasets": [_dataset(name) for name in SOURCES],
         "metrics": [_line(metric.name, metric.meaning) for metric in registry.metrics.values()],
@@ -114,10 +115,9 @@ def parameters(wording: Wording, schema: Schema, above: str = "") -> Iterator[It
 
 def algorithm_item(algorithm: Algorithm) -> Item:
     """All that an algorithm declares."""
-    schema = algorithm.config.model_json_schema(mode="validation")
-    sizes = [(one, one.message) for one in algorithm.messages]
-    fields = [(kind, name) for kind in dict.fromkeys(kind for _, kind in sizes) for name in kind.payload_fields()]
+    schema, sizes = algorithm.config.model_json_schema(mode="validation"), algorithm.messages
     usual = {**asdict(Needs()), "topologies": None, "reliable": False}
+    needs = {key: value for key, value in asdict(algorithm.needs).items() if value != usual[key]}
     return {
         "kind": "algorithm",
         "name": algorithm.name,
@@ -125,22 +125,20 @@ def algorithm_item(algorithm: Algorithm) -> Item:
         "reference": algorithm.reference,
         "parameters": list(parameters(Wording(schema), schema)),
         "messages": [
-            {"kind": kind.kind, "direction": one.direction, "scalars": one.size, "to": one.to, "when": one.when}
-            for one, kind in sizes
+            {"kind": one.message.kind, "direction": one.direction, "scalars": one.size, "to": one.to, "when": one.when}
+            for one in sizes
         ],
-        "fields": [_field(kind, name) for kind, name in fields],
+        "fields": [
+            _field(kind, name) for kind in dict.fromkeys(one.message for one in sizes) for name in kind.payload_fields()
+        ],
         "privacy": list(_privacy(algorithm)),
         "liars": stand(algorithm),
         "counts": [asdict(form) for form in algorithm.counts],
-        "where": dict(_quantities(algorithm)),
+        "where": _quantities(algorithm),
         "rate": [algorithm.rate] if algorithm.rate else [],
         "search": dict(algorithm.search),
         "metrics": [metric_item(metric) for metric in algorithm.metrics],
-        "needs": {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in asdict(algorithm.needs).items()
-            if value != usual.get(key)
-        },
+        "needs": {key: list(value) if isinstance(value, tuple) else value for key, value in needs.items()},
         "knows": sorted(algorithm.facts),
         "server": algorithm.server is not None,
         "paper": "\n\n".join(filter(None, map(bibliography.entry, algorithm.cites))),
@@ -184,35 +182,21 @@ def _field(message: type[Message], name: str) -> Item:
     return {"field": f"{message.kind}.{name}", "holds": declared["kind"], "packed": packed}
 
 
-def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
-    """What the formulas of an algorithm use, besides its parameters: (name, meaning), in alphabetical order."""
+def _quantities(algorithm: Algorithm) -> dict[str, str]:
+    """What the formulas of an algorithm use, besides its parameters: its meaning by name, in alphabetical order."""
     meanings = {**COMMON_QUANTITIES, **RUN_QUANTITIES}
     meanings |= {metric.name: metric.meaning for metric in (*CORE, *algorithm.metrics)}
     meanings |= {name: f"= {formula}" for name, formula in algorithm.where.items()}
     own: dict[str, dict[str, None]] = {}
     for size in algorithm.messages:
-        for name in names_in(size.size):
-            if hasattr(size.message, name):
-                meaning = summary_of(getattr(size.message, name)).rstrip(".")
-                own.setdefault(name, {})[meaning[:1].lower() + meaning[1:]] = None
+        for name in filter(partial(hasattr, size.message), names_in(size.size)):
+            meaning = summary_of(getattr(size.message, name)).rstrip(".")
+            own.setdefault(name, {})[meaning[:1].lower() + meaning[1:]] = None
     meanings |= {name: "; ".join(said) for name, said in own.items()}
     formulas = [size.size for size in algorithm.messages] + [*algorithm.where.values()]
     formulas += [text for form in algorithm.counts for text in (form.formula, form.when) if text]
     used = {name for text in formulas for name in names_in(text)} & {*meanings}
-    yield from ((name, meanings[name]) for name in sorted(used, key=lambda name: (name.casefold(), name)))
-
-
-def _named(name: str, registry: Registry) -> Item | None:
-    """What can be said without loading everything: of an algorithm, a data set or a shipped scenario."""
-    if name in registry.algorithms:
-        return algorithm_item(registry.algorithms[name])
-    if name in SOURCES:
-        return {"kind": "dataset", **_dataset(name), "url": SOURCES[name].url, "licence": SOURCES[name].licence}
-    if name in paths():
-        scenario = shipped_scenario(name)
-        text = {"summary": scenario.summary, "text": "\n".join(scenario.header)}
-        return {"kind": "scenario", "name": name, **text, "data": scenario.data, "file": str(scenario.path)}
-    return None
+    return {name: meanings[name] for name in sorted(used, key=lambda name: (name.casefold(), name))}
 
 
 class Items:
@@ -291,8 +275,15 @@ def look_up(word: str, registry: Registry) -> list[Item]:
     Raises:
         UnknownNameError: it names nothing; the text suggests names.
     """
-    if (known := _named(word.removeprefix("algorithms."), registry)) is not None:
-        return [known]
+    name = word.removeprefix("algorithms.")  # the first three can be told without loading everything
+    if name in registry.algorithms:
+        return [algorithm_item(registry.algorithms[name])]
+    if name in SOURCES:
+        return [{"kind": "dataset", **_dataset(name), "url": SOURCES[name].url, "licence": SOURCES[name].licence}]
+    if name in paths():
+        one = shipped_scenario(name)
+        text = {"summary": one.summary, "text": "\n".join(one.header), "data": one.data, "file": str(one.path)}
+        return [{"kind": "scenario", "name": name, **text}]
     found = index(registry)
     places, metric = found.find(word), registry.metrics.get(word.removeprefix(METRIC))
     if metric is not None and (word.startswith(METRIC) or not places):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm, Needs
-from coband.simulator.core.clock.schedule import SCHEDULES, Recorded
+from coband.simulator.core.clock.schedule import Recorded
 from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.partitions import Outage, Partition
@@ -270,7 +270,8 @@ def _solves(needs: Needs, problem: Any) -> bool:
 
 def _follows(needs: Needs, schedule: Any) -> bool:
     """Whether an algorithm can run on a schedule; those of other packages count as recorded ones."""
-    return schedule is None or ("trace" if schedule.kind in SCHEDULES.foreign() else schedule.kind) in needs.schedules
+    own = type(schedule).__module__.startswith("coband.")
+    return schedule is None or (schedule.kind if own else "trace") in needs.schedules
 
 
 def _topology(network: NetworkConfig) -> str:
