@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.reference.pages import pages, write
+from coband.simulator.reference.text import pages, write
 
 
 def generate(app: Any) -> None:

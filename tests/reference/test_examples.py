@@ -6,16 +6,12 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.document import json_schema
-from coband.simulator.experiments.scenario.explain import Wording
-from coband.simulator.reference.entries import index
-from coband.simulator.reference.examples import Examples, written
+from coband.simulator.reference.entries import index, written
 from tests.reference.examples import BASES, FILES, complaint, variants
 
 PARTS = 8
 ALGORITHMS = Registry.installed().algorithms
 INDEX = index(Registry.installed())
-EXAMPLES = Examples(INDEX, Wording(json_schema(Registry.installed())))
 GRAPHS = {entry.word for entry in INDEX.entries.values() if entry.is_kind and entry.paths[0] == ("network", "topology")}
 
 
@@ -32,7 +28,7 @@ def test_every_example_validates(part: int, folder: Path) -> None:
     entries = [one for entry in INDEX.entries.values() for one in variants(entry)]
     wrong = {}
     for entry in entries[part::PARTS]:
-        snippet = EXAMPLES.snippet(entry)
+        snippet = INDEX.snippet(entry)
         complaints = {}
         for name in _in_order(snippet):
             text = complaint(snippet, folder, name)
@@ -59,9 +55,9 @@ def test_values_that_are_chosen_are_of_keys_that_exist() -> None:
 
 
 def test_an_example_shows_the_keys_above_and_beside() -> None:
-    assert EXAMPLES.snippet(INDEX.entries["schedule.weights"]) == (
+    assert INDEX.snippet(INDEX.entries["schedule.weights"]) == (
         "schedule: {kind: one_at_a_time, turns: 1000, order: weighted, weights: [3, 1, 1]}\nagents: {count: 3}"
     )
-    assert EXAMPLES.snippet(INDEX.entries["algorithms.wait.timeout"]).startswith(
+    assert INDEX.snippet(INDEX.entries["algorithms.wait.timeout"]).startswith(
         "algorithms:\n- algorithm: approx_dis_kernel_ucb\n  wait: {quorum: "
     )

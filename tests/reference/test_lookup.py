@@ -13,7 +13,7 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.files import paths
 from coband.simulator.reference.entries import index
 from coband.simulator.reference.items import SOURCES, Items
-from coband.simulator.reference.pages import pages
+from coband.simulator.reference.text import pages
 from tests.every import every
 
 REGISTRY = Registry.installed()

@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 from coband.simulator.core.algorithm import COMMON_QUANTITIES, RUN_QUANTITIES, Algorithm, Needs
 from coband.simulator.core.formulas import names_in
@@ -18,17 +19,16 @@ from coband.simulator.core.wire.privacy import Privacy
 from coband.simulator.experiments.registry import bibliography
 from coband.simulator.experiments.registry.bibliography import SOURCES
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry, UnknownNameError
-from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.explain import TAG_KEYS, Wording
 from coband.simulator.experiments.scenario.files import paths, shipped_scenario, shipped_scenarios
 from coband.simulator.experiments.scenario.wire_rules import defences, stand
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import first_paragraph, summary_of
 from coband.simulator.reference.entries import Entry, Index, Schema, index
-from coband.simulator.reference.examples import Examples
-from coband.simulator.reference.text import Item
 from coband.simulator.scenario_errors import quoted
 
+Item = dict[str, Any]
+"""A mapping in JSON types with a ``kind``, a ``name`` and a ``text``; ``coband describe --json`` prints it."""
 METRIC = "metric."
 """How metrics are asked for where something else has their name."""
 PLACE = " place"
@@ -203,8 +203,7 @@ class Items:
     """Makes the items of keys and kinds."""
 
     def __init__(self, index: Index, registry: Registry) -> None:
-        self._index, self._registry, self._wording = index, registry, Wording(json_schema(registry))
-        self._examples = Examples(index, self._wording)
+        self._index, self._registry = index, registry
 
     def item(self, entry: Entry) -> Item:
         """Everything about a key or kind."""
@@ -216,7 +215,7 @@ class Items:
         return {
             **(self._kind(entry) if entry.is_kind else self._key(entry)),
             "places": [".".join(path) for path in entry.paths if ".".join(path) != entry.name],
-            "example": self._examples.snippet(entry),
+            "example": self._index.snippet(entry),
             "algorithms": {words: names for words, names in concerned.items() if names},
         }
 
@@ -236,7 +235,7 @@ class Items:
         kind = path[-1] if path[-1] in ("kernel", "reward", "problem") else "kind"
         sources = [{key: one[key] for key in ("of", "numbers", "unit", "source")} for one in schema.get("sources", ())]
         item = {**self.line(entry), "kind": kind, "text": schema["description"].partition("\n\nRaises:")[0]}
-        found = {"parameters": list(parameters(self._wording, schema)), "sources": sources}
+        found = {"parameters": list(parameters(self._index.wording, schema)), "sources": sources}
         if kind == "problem":
             problem = self._registry.problems[entry.word]
             item |= {"text": problem.summary, "reference": problem.reference}
@@ -247,7 +246,7 @@ class Items:
         variants: dict[str, Item] = {}
         for model in entry.models:
             schema, required = self._index.keys(model)[entry.word], self._index.schemas[model].get("required", ())
-            said = parameter(self._wording, "", schema, entry.word in required)
+            said = parameter(self._index.wording, "", schema, entry.word in required)
             variant = variants.setdefault(str(said), said)
             variant["name"] = ", ".join(filter(None, [variant["name"], *self._index.tags(model)]))
         item, found = self.line(entry), list(variants.values())

@@ -8,12 +8,9 @@ from typing import Any
 import yaml
 
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.document import json_schema
-from coband.simulator.experiments.scenario.explain import Wording
 from coband.simulator.experiments.scenario.files import LOADER, ScenarioText
 from coband.simulator.experiments.sweep.study import load_study
-from coband.simulator.reference.entries import Entry, index
-from coband.simulator.reference.examples import Examples
+from coband.simulator.reference.entries import Entry, Index, index
 from coband.simulator.scenario_errors import ScenarioError
 from tests.reference.examples import BASES, FILES, document, variants
 
@@ -131,9 +128,9 @@ def changes(entry: Entry, example: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield changed
 
 
-def fate(entry: Entry, examples: Examples, folder: Path) -> str:
+def fate(entry: Entry, known: Index, folder: Path) -> str:
     """What becomes of the address when a key changes: ``another``, ``the same``, or nothing could be tried."""
-    example = yaml.load(examples.snippet(entry), LOADER)
+    example = yaml.load(known.snippet(entry), LOADER)
     for base in BASES:
         whole = {**{key: value for key, value in document(base).items() if key not in example}, **example}
         before = addresses(whole, folder)
@@ -154,9 +151,9 @@ def test_every_key_is_part_of_the_address_or_there_is_a_reason(tmp_path: Path) -
         (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / f"other_{name}").write_text(f"{text}\n", encoding="utf-8")
     known = index(Registry.installed())
-    examples, found = Examples(known, Wording(json_schema(Registry.installed()))), {}
+    found = {}
     for entry in known.entries.values():
         if not entry.is_kind and not any(entry.name == key or entry.name.startswith(f"{key}.") for key in NO_PART):
             for one in variants(entry):
-                found[entry.name, one.models] = fate(one, examples, tmp_path)
+                found[entry.name, one.models] = fate(one, known, tmp_path)
     assert [(*names, what) for names, what in found.items() if what != "another"] == []
