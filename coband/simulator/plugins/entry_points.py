@@ -1,10 +1,15 @@
-"""What installed packages offer under an entry-point group, and whose code something is."""
+"""What installed packages offer by entry points, and whose code something is.
+
+An extension, a folder of coband or another package, is found by the entry-point group `GROUP`. It declares what it adds
+by name, which is imported when somebody asks for it. One that is not there, or cannot be imported, is left out.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.metadata import Distribution, EntryPoint, entry_points, packages_distributions
 from types import TracebackType
@@ -13,6 +18,7 @@ from typing import Any, TypeVar
 from coband.simulator.scenario_errors import RAISED
 
 OWN_DISTRIBUTION = "coband"
+GROUP = "coband.extensions"
 T = TypeVar("T")
 
 
@@ -20,9 +26,47 @@ class PluginError(Exception):
     """An entry point whose object is not what its group asks for."""
 
 
+@dataclass(frozen=True)
+class Command:
+    """A command of an extension.
+
+    Attributes:
+        where: ``module:attribute`` of the click command or group.
+        help: what ``coband --help`` says of it, in one line.
+        group: the title of the list in which it stands there.
+    """
+
+    where: str
+    help: str
+    group: str = "More"
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What an extension adds; it names it as ``module:attribute``, so that declaring it imports nothing.
+
+    Attributes:
+        name: that of its entry point.
+        commands: by name.
+        panels: of the report, by name.
+        kinds: list, such as ``kernels`` or ``metrics`` -> members by name; what a package offers by other entry points.
+    """
+
+    name: str
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    panels: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
 def installed(group: str) -> list[EntryPoint]:
-    """The entry points of a group in this Python environment, coband's own first."""
-    return [point for point in offered() if point.group == group]
+    """The entry points of a group in this Python environment, with what extensions offer to it, coband's own first."""
+    points = [point for point in offered() if point.group == group]
+    packages = {point.name: point.dist for point in reversed(offered()) if point.group == GROUP}
+    for name, extension in extensions().items():
+        for kind, where in extension.kinds.get(group.removeprefix("coband."), {}).items():
+            points.append(EntryPoint(kind, where, group))
+            vars(points[-1]).update(dist=packages[name])  # as importlib.metadata itself does
+    return sorted(points, key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name))
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +74,49 @@ def offered() -> list[EntryPoint]:
     """All that packages offer to coband; the environment is searched once per process."""
     found: Any = entry_points()  # of a type of its own in Python 3.11, with the same members
     points = [point for group in found.groups if group.startswith("coband.") for point in found.select(group=group)]
-    return sorted(points, key=lambda one: (one.group, distribution(one) != OWN_DISTRIBUTION, one.name))
+    return sorted(points, key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name))
+
+
+def extensions() -> Mapping[str, Extension]:
+    """Return the installed extensions by name, coband's own first."""
+    return _extensions()[0]
+
+
+def absent() -> Mapping[str, str]:
+    """Return why extensions that are installed cannot be imported, by name."""
+    return _extensions()[1]
+
+
+@lru_cache(maxsize=1)
+def _extensions() -> tuple[dict[str, Extension], dict[str, str]]:
+    there, reasons = dict[str, Extension](), dict[str, str]()
+    for point in [one for one in offered() if one.group == GROUP]:
+        try:
+            extension = loaded(point, Extension)
+            if extension.name != point.name:
+                raise PluginError(f"its entry point has another name than {extension.name!r}, which it declares")
+            if there.setdefault(point.name, extension) is not extension:
+                reasons[f"{point.name} of {distribution(point)}"] = "another extension has this name"
+        except PluginError as error:  # coband goes on without it
+            reasons[point.name] = str(error)
+    return there, reasons
+
+
+def commands() -> dict[str, Command]:
+    """Return the commands of all extensions by name; the first of a name counts."""
+    return dict(reversed([item for one in extensions().values() for item in one.commands.items()]))
+
+
+def named(where: str, kind: type[T]) -> T:
+    """Import what an extension names as ``module:attribute``.
+
+    Raises:
+        PluginError: it cannot be imported, or is not of this kind; the text names it.
+    """
+    try:
+        return loaded(EntryPoint("", where, GROUP), kind)
+    except PluginError as error:
+        raise PluginError(f"{where}: {error}") from error
 
 
 def loaded(point: EntryPoint, kind: type[T]) -> T:

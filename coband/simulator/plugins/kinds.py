@@ -19,7 +19,6 @@ from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from coband.simulator.plugins import extensions
 from coband.simulator.plugins.entry_points import (
     OWN_DISTRIBUTION,
     PluginError,
@@ -131,8 +130,7 @@ class Kinds(Mapping[str, T]):
         """Entry points by name, in alphabetical order and ours first, and a sentence for each that is left out."""
         taken: dict[str, EntryPoint] = {}
         said: list[str] = []
-        points = [*installed(self.group), *extensions.kinds(self.group)]
-        for point in sorted(points, key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name)):
+        for point in installed(self.group):
             name, of = point.name, f"{self.group}: {point.name!r} of {distribution(point)} ({point.value})"
             if name in taken:
                 if taken[name].value != point.value:
