@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import PurePath
@@ -49,7 +49,7 @@ class Citation:
 
     key: str
     text: str
-    uses: tuple[str, ...]
+    uses: list[str]
 
 
 @lru_cache(maxsize=1)
@@ -90,8 +90,7 @@ def citations(found: list[Use]) -> list[Citation]:
     for use in found:
         for text in filter(None, (entry(cite) for cite in use.cites)):
             key = key_of(text) or text
-            before = listed.get(key, Citation(key, text, ()))
-            listed[key] = replace(before, uses=(*before.uses, use.what))
+            listed.setdefault(key, Citation(key, text, [])).uses.append(use.what)
     return list(listed.values())
 
 
