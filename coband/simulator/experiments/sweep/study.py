@@ -32,7 +32,7 @@ from coband.simulator.experiments.scenario.files import ScenarioText, read_scena
 from coband.simulator.experiments.scenario.loading import mistakes_in, read_document, validated
 from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, ScalarNode, descend, resolve
+from coband.simulator.experiments.scenario.yaml_nodes import Node, descend, resolve
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
 from coband.simulator.metrics import Metric
@@ -205,7 +205,7 @@ def load_study(
 
 def divided(
     text: str, file: str, overrides: Sequence[str], registry: Registry
-) -> tuple[MappingNode, MappingNode, Grid, list[InputProblem]]:
+) -> tuple[Node, Node, Grid, list[InputProblem]]:
     """A document, the same without its grid, the grid, and what is wrong so far.
 
     Raises:
@@ -219,9 +219,7 @@ def divided(
 class _Points:
     """The scenarios at all points; all problems of all points at once."""
 
-    def __init__(
-        self, rest: MappingNode, grid: Grid, registry: Registry, base: Path, problems: list[InputProblem]
-    ) -> None:
+    def __init__(self, rest: Node, grid: Grid, registry: Registry, base: Path, problems: list[InputProblem]) -> None:
         self.scenarios: dict[Coordinates, Scenario] = {}
         found = dict.fromkeys(problems)
         for point in grid.points():
@@ -244,7 +242,7 @@ def _shown(problems: list[InputProblem]) -> list[InputProblem]:
     return [*ordered[:MOST_PROBLEMS], rest]
 
 
-def _tuned_axes(root: MappingNode, grid: Grid, tuning: Tuning | None) -> set[int]:
+def _tuned_axes(root: Node, grid: Grid, tuning: Tuning | None) -> set[int]:
     """The axes along which tuning chooses.
 
     Raises:
@@ -322,7 +320,7 @@ def _relevant(grid: Grid, digests: dict[Coordinates, str]) -> list[int]:
 
 def _argument(value: Value, base: Path) -> str:
     """A value for ``--set``, which reads names of files from the working directory."""
-    given = value.node.value if isinstance(value.node, ScalarNode) else None
+    given = value.node.scalar
     if not isinstance(given, str):
         return value.text
     if (base / given).exists():
