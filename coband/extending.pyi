@@ -98,7 +98,7 @@ from coband.simulator.plugins.entry_points import (
     distribution as distribution,
     installed as installed,
 )
-from coband.simulator.plugins.extensions import Command as Command, Extension as Extension
+from coband.simulator.plugins.entry_points import Command as Command, Extension as Extension
 from coband.simulator.problems import datasets as datasets
 from coband.simulator.problems.network import NetworkProblem as NetworkProblem
 from coband.simulator.problems.ratings import RATINGS as RATINGS

@@ -8,14 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.cli.main import cli
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.reference.pages import pages, write
+from coband.simulator.reference.text import pages, write
 
 
 def generate(app: Any) -> None:
     """Write the pages to ``docs/reference``."""
-    write(Path(app.srcdir) / "reference", pages(cli, Registry.installed()))
+    write(Path(app.srcdir) / "reference", pages(Registry.installed()))
 
 
 NAVIGATION: dict[str, str] = {}

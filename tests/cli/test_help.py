@@ -1,13 +1,12 @@
 """All pages of help: what means the same has one name and looks the same in every command."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import click
 import pytest
 
 from coband.simulator.cli.main import cli
-from coband.simulator.reference.pages import commands
 from tests.every import every
 
 ORDER = (
@@ -27,7 +26,17 @@ ONE_OR_MORE = {"--format", "--replication"}
 OF_CLICK = re.compile(r"INTEGER|FLOAT|TEXT|PATH|RANGE|BOOLEAN")
 WIDTH = 80
 
-PAGES = {path: found for path, found in commands(cli).items() if path != "coband"}
+
+def commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, tuple[click.Context, click.Command]]]:
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is not None and not command.hidden:
+            inner = click.Context(command, info_name=name, parent=context)
+            yield inner.command_path, (inner, command)
+            yield from commands(command, inner) if isinstance(command, click.Group) else ()
+
+
+PAGES = dict(commands(cli, click.Context(cli, info_name="coband", **cli.context_settings)))
 """Every command by its full name."""
 
 

@@ -82,8 +82,8 @@ def test_describe_an_algorithm() -> None:
         "async_kernel_ucb (algorithm)\n  Talks.\n  Li et al. 2023, Algorithm 1\n"
         "  liars: server.aggregate is refused: nothing that agents of async_kernel_ucb send says that it adds up over "
         "agents (payload(adds=...))\n  server: yes\n\nParameters:\n"
-        "  kernel: {kind: gaussian | linear | matern | polynomial | product | sum, ...} "
-        "(default: {gamma: 1.0, kind: gaussian})\n      The kernel.\n  alpha"
+        "  kernel: {kind: gaussian | linear | matern | polynomial | product | sum, ...} (default: {gamma:\n"
+        "    1.0, kind: gaussian})\n      The kernel.\n  alpha"
     )
     assert text[start:] == (
         "  alpha: a number >= 0 (default: 1.0)\n      Exploration.\n"

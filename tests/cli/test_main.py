@@ -13,7 +13,7 @@ import pytest
 
 from coband.simulator import scenario_errors as scenarios
 from coband.simulator.cli import main as program
-from coband.simulator.plugins.extensions import extensions
+from coband.simulator.plugins.entry_points import extensions
 from coband.simulator.problems.datasets import DataError
 from tests.cli.fake_cli import Program
 from tests.every import every
@@ -39,7 +39,7 @@ def test_help_lists_every_command_and_imports_none() -> None:
         assert f"  {name} " in result.stdout
         assert text in result.stdout
     declared = ["coband.extending", "coband.extensions", *(f"coband.extensions.{name}" for name in extensions())]
-    own = "cli cli.lazy cli.main experiments experiments.safe_text plugins plugins.entry_points plugins.extensions "
+    own = "cli cli.lazy cli.main experiments experiments.safe_text plugins plugins.entry_points "
     own += "scenario_errors terminal terminal.output"
     imported = ["coband", *declared, "coband.simulator", *(f"coband.simulator.{name}" for name in own.split())]
     assert result.stdout.endswith(f"[] {imported}\n")

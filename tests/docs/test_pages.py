@@ -29,7 +29,7 @@ from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 from coband.simulator.api.errors import RunWarning
 from coband.simulator.cli.main import main
 from coband.simulator.experiments.registry import registry
-from coband.simulator.plugins import entry_points, extensions
+from coband.simulator.plugins import entry_points
 from coband.simulator.plugins.kinds import LISTS
 from tests.everyday import slow
 
@@ -146,7 +146,7 @@ def install(plugin: str) -> tuple[int, str]:
 
 def look_again() -> None:
     """Forget what installed packages offer."""
-    for remembered in (entry_points.offered, entry_points.distributions, extensions._found, registry._installed):
+    for remembered in (entry_points.offered, entry_points.distributions, entry_points._extensions, registry._installed):
         remembered.cache_clear()
     for one in LISTS.values():
         for name in vars(one).pop("_offered", ({}, []))[0]:

@@ -30,7 +30,8 @@ def test_every_page_is_in_the_table_of_contents_and_every_link_leads_somewhere(b
 
 
 def test_the_reference_has_sections_of_commands_keys_kinds_and_algorithms(built: Path) -> None:
-    for page, name in (("commands", "coband-run"), ("keys/network", "network-topology"), ("kinds/agents", "pareto")):
+    assert 'id="coband-run"' in (built / "commands.html").read_text(encoding="utf-8")
+    for page, name in (("keys/network", "network-topology"), ("kinds/agents", "pareto")):
         text = (built / "reference" / f"{page}.html").read_text(encoding="utf-8")
         assert f'id="{page.partition("/")[0]}-{name}"' in text
 

@@ -8,39 +8,38 @@ import pytest
 from coband.extending import Command, Extension
 from coband.simulator.analysis.report import catalogue
 from coband.simulator.cli.main import exit_status
-from coband.simulator.plugins import extensions
+from coband.simulator.plugins import entry_points
 from coband.simulator.plugins.kinds import LISTS, Kinds
 
 
 def offer(monkeypatch: pytest.MonkeyPatch, *points: EntryPoint) -> None:
-    monkeypatch.setattr(extensions, "installed", lambda group: [*points])
-    extensions._found.cache_clear()
-    monkeypatch.setattr(extensions, "_found", extensions._found.__wrapped__)
+    monkeypatch.setattr(entry_points, "offered", lambda: [*points])
+    monkeypatch.setattr(entry_points, "_extensions", entry_points._extensions.__wrapped__)
 
 
 def test_kinds_of_an_extension_are_members_of_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = Extension("mine", kinds={"toys": {"circle": "math:pi"}})
     monkeypatch.setattr(math, "EXTENSION", mine, raising=False)
-    offer(monkeypatch, EntryPoint("mine", "math:EXTENSION", extensions.GROUP))
+    offer(monkeypatch, EntryPoint("mine", "math:EXTENSION", entry_points.GROUP))
     monkeypatch.setattr("coband.simulator.plugins.kinds.LISTS", {**LISTS})
     toys: Kinds[float] = Kinds("toys", lambda _, found: float(str(found)), lambda _: False)
     assert dict(toys) == {"circle": math.pi}
 
 
 def test_what_is_not_an_extension_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = [EntryPoint(name, f"{name}:pi", extensions.GROUP) for name in ("math", "nowhere_to_be_found")]
+    points = [EntryPoint(name, f"{name}:pi", entry_points.GROUP) for name in ("math", "nowhere_to_be_found")]
     offer(monkeypatch, *points)
-    assert extensions.extensions() == {}
-    assert extensions.absent() == {
-        "math": "PluginError: a coband.extending.Extension is expected, not an object of type float",
+    assert entry_points.extensions() == {}
+    assert entry_points.absent() == {
+        "math": "an object of type Extension is expected, not an object of type float",
         "nowhere_to_be_found": "No module named 'nowhere_to_be_found'",
     }
 
 
 def test_of_two_commands_of_one_name_the_first_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {name: Extension(name, {"go": Command(f"{name}:go", name)}) for name in ("first", "second")}
-    monkeypatch.setattr(extensions, "_found", lambda: (found, {}))
-    assert extensions.commands()["go"].help == "first"
+    monkeypatch.setattr(entry_points, "_extensions", lambda: (found, {}))
+    assert entry_points.commands()["go"].help == "first"
 
 
 def test_a_command_that_does_not_work_is_one_sentence(
@@ -48,13 +47,13 @@ def test_a_command_that_does_not_work_is_one_sentence(
 ) -> None:
     wrong = {"missing": "math:nothing", "nowhere": "nowhere_to_be_found:go", "number": "math:pi"}
     mine = Extension("mine", {name: Command(where, name) for name, where in wrong.items()}, {"own": "math:pi"})
-    monkeypatch.setattr(extensions, "_found", lambda: ({"mine": mine}, {"other": "it is broken"}))
+    monkeypatch.setattr(entry_points, "_extensions", lambda: ({"mine": mine}, {"other": "it is broken"}))
     for name, where in wrong.items():
         assert exit_status([name]) == 2
         said = capsys.readouterr().err
-        assert said.startswith(f"coband: the command {name!r} of an extension does not work: {where} ")
+        assert said.startswith(f"coband: the command {name!r} of an extension does not work: {where}: ")
         assert said.count("\n") == 1
     assert exit_status(["rnu"]) == 2
     assert "did you mean run? Or it may be of an extension that cannot be imported: other" in capsys.readouterr().err
-    assert catalogue.broken() == {"own": "math:pi is an object of type float, not a coband.Panel"}
+    assert catalogue.broken() == {"own": "math:pi: an object of type Panel is expected, not an object of type float"}
     assert "regret" in catalogue.panels()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.plugins.extensions import extensions
+from coband.simulator.plugins.entry_points import extensions
 from tests.everyday import slow
 from tests.extensions.hidden import NAMES
 

@@ -79,7 +79,7 @@ def test_the_function_gives_the_means(place: Path, function: str) -> None:
         ("leaves.py:f", "cannot be executed: sys.exit(3) was called; return, or raise an exception that says what is"),
         ("leaves:f", f"{os.sep}leaves.py:2)"),
         ("asks.py:f", "cannot be executed: sys.exit(2) was called"),
-        ("needs_more:f", "needs_more cannot be imported: No module named 'nothing_of_that_name'"),
+        ("needs_more:f", "needs_more cannot be imported: ModuleNotFoundError: No module named 'nothing_of_that_name'"),
     ],
 )
 def test_a_function_that_is_not_there(place: Path, function: str, message: str) -> None:

@@ -1,6 +1,7 @@
 """Scenarios in which the examples of the reference are tried."""
 
 import pickle
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import yaml
 
 from coband.simulator.experiments.scenario.files import LOADER, ScenarioText, paths
 from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.reference.entries import Entry
 from coband.simulator.scenario_errors import ScenarioError
 
 FILES = {
@@ -38,6 +40,11 @@ BASES = (
     "async_kernel_ucb/magic_quick",
 )
 """Shipped scenarios: with a server, on a graph, of pure exploration, and on data of classes."""
+
+
+def variants(entry: Entry) -> list[Entry]:
+    """A key of several kinds that stand at several places, once for each of the kinds."""
+    return [replace(entry, models=(model,)) for model in entry.models] if len(entry.paths) > 1 else [entry]
 
 
 @cache

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.reference.entries import index
-from coband.simulator.reference.examples import Examples, written
-from tests.reference.examples import BASES, FILES, complaint
+from coband.simulator.reference.entries import index, written
+from tests.reference.examples import BASES, FILES, complaint, variants
 
 PARTS = 8
 ALGORITHMS = Registry.installed().algorithms
@@ -26,9 +25,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_example_validates(part: int, folder: Path) -> None:
-    examples, wrong = Examples(INDEX), {}
-    for entry in list(INDEX.entries.values())[part::PARTS]:
-        snippet = examples.snippet(entry)
+    entries = [one for entry in INDEX.entries.values() for one in variants(entry)]
+    wrong = {}
+    for entry in entries[part::PARTS]:
+        snippet = INDEX.snippet(entry)
         complaints = {}
         for name in _in_order(snippet):
             text = complaint(snippet, folder, name)
@@ -55,10 +55,9 @@ def test_values_that_are_chosen_are_of_keys_that_exist() -> None:
 
 
 def test_an_example_shows_the_keys_above_and_beside() -> None:
-    examples = Examples(INDEX)
-    assert examples.snippet(INDEX.entries["schedule.weights"]) == (
-        "schedule:\n  kind: one_at_a_time\n  turns: 1000\n  order: weighted\n  weights: [3, 1, 1]\nagents: {count: 3}"
+    assert INDEX.snippet(INDEX.entries["schedule.weights"]) == (
+        "schedule: {kind: one_at_a_time, turns: 1000, order: weighted, weights: [3, 1, 1]}\nagents: {count: 3}"
     )
-    assert examples.snippet(INDEX.entries["algorithms.wait.timeout"]).startswith(
+    assert INDEX.snippet(INDEX.entries["algorithms.wait.timeout"]).startswith(
         "algorithms:\n- algorithm: approx_dis_kernel_ucb\n  wait: {quorum: "
     )

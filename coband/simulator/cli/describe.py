@@ -21,8 +21,8 @@ def describe(name: str, as_json: bool) -> None:
     word names several things, they are listed with the names to ask for.
     """
     from coband.simulator.experiments.registry.registry import Registry
-    from coband.simulator.reference.items import look_up
-    from coband.simulator.reference.text import PLACE, lines
+    from coband.simulator.reference.items import PLACE, look_up
+    from coband.simulator.reference.text import lines
 
     warn_of_plugins()
     found = look_up(name, Registry.installed())

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.plugins import extensions
-from coband.simulator.plugins.entry_points import PluginError
+from coband.simulator.plugins import entry_points
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -71,7 +70,7 @@ class LazyGroup(Group):
     def lists(self) -> dict[str, dict[str, str]]:
         """Title of a list -> command -> its help in one line, with the commands of extensions."""
         found = {title: dict(commands) for title, commands in self._own.items()}
-        for name, one in sorted(extensions.commands().items()):
+        for name, one in sorted(entry_points.commands().items()):
             if not self._is_own(name):
                 found.setdefault(one.group, {})[name] = one.help
         return found
@@ -88,15 +87,15 @@ class LazyGroup(Group):
             module = vars(importlib.import_module(f"{__package__}.{cmd_name}"))
             command = module.get(cmd_name) or module[f"{cmd_name}_"]  # where the name is one of Python's own
             return command
-        if cmd_name not in (offered := extensions.commands()):
+        if cmd_name not in (offered := entry_points.commands()):
             return None
         try:
-            return extensions.named(offered[cmd_name].where, click.Command)
-        except PluginError as error:
+            return entry_points.named(offered[cmd_name].where, click.Command)
+        except entry_points.PluginError as error:
             raise click.UsageError(f"the command {cmd_name!r} of an extension does not work: {error}.") from error
 
     def _advice(self, name: str, known: list[str]) -> str:
-        if not (absent := extensions.absent()):
+        if not (absent := entry_points.absent()):
             return super()._advice(name, known)
         near = "".join(f"did you mean {one}? Or " for one in difflib.get_close_matches(name, known, n=1))
         told = ", ".join(f"{one} ({why})" for one, why in absent.items())

@@ -1,33 +1,139 @@
-"""What installed packages offer under an entry-point group, and whose code something is."""
+"""What installed packages offer by entry points, and whose code something is.
+
+An extension, a folder of coband or another package, is found by the entry-point group `GROUP`. It declares what it adds
+by name, which is imported when somebody asks for it. One that is not there, or cannot be imported, is left out.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.metadata import Distribution, EntryPoint, entry_points, packages_distributions
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
+
+from coband.simulator.scenario_errors import RAISED
 
 OWN_DISTRIBUTION = "coband"
+GROUP = "coband.extensions"
+T = TypeVar("T")
 
 
 class PluginError(Exception):
     """An entry point whose object is not what its group asks for."""
 
 
+@dataclass(frozen=True)
+class Command:
+    """A command of an extension.
+
+    Attributes:
+        where: ``module:attribute`` of the click command or group.
+        help: what ``coband --help`` says of it, in one line.
+        group: the title of the list in which it stands there.
+    """
+
+    where: str
+    help: str
+    group: str = "More"
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What an extension adds; it names it as ``module:attribute``, so that declaring it imports nothing.
+
+    Attributes:
+        name: that of its entry point.
+        commands: by name.
+        panels: of the report, by name.
+        kinds: list, such as ``kernels`` or ``metrics`` -> members by name; what a package offers by other entry points.
+    """
+
+    name: str
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    panels: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
 def installed(group: str) -> list[EntryPoint]:
-    """The entry points of a group in this Python environment, which is searched once per process."""
-    return [point for point in offered() if point.group == group]
+    """The entry points of a group in this Python environment, with what extensions offer to it, coband's own first."""
+    points = [point for point in offered() if point.group == group]
+    packages = {point.name: point.dist for point in reversed(offered()) if point.group == GROUP}
+    for name, extension in extensions().items():
+        for kind, where in extension.kinds.get(group.removeprefix("coband."), {}).items():
+            points.append(EntryPoint(kind, where, group))
+            vars(points[-1]).update(dist=packages[name])  # as importlib.metadata itself does
+    return sorted(points, key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name))
 
 
 @lru_cache(maxsize=1)
 def offered() -> list[EntryPoint]:
-    """All that packages offer to coband."""
+    """All that packages offer to coband; the environment is searched once per process."""
     found: Any = entry_points()  # of a type of its own in Python 3.11, with the same members
-    groups = sorted(group for group in found.groups if group.startswith("coband."))
-    return [point for group in groups for point in found.select(group=group)]
+    points = [point for group in found.groups if group.startswith("coband.") for point in found.select(group=group)]
+    return sorted(points, key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name))
+
+
+def extensions() -> Mapping[str, Extension]:
+    """Return the installed extensions by name, coband's own first."""
+    return _extensions()[0]
+
+
+def absent() -> Mapping[str, str]:
+    """Return why extensions that are installed cannot be imported, by name."""
+    return _extensions()[1]
+
+
+@lru_cache(maxsize=1)
+def _extensions() -> tuple[dict[str, Extension], dict[str, str]]:
+    there, reasons = dict[str, Extension](), dict[str, str]()
+    for point in [one for one in offered() if one.group == GROUP]:
+        try:
+            extension = loaded(point, Extension)
+            if extension.name != point.name:
+                raise PluginError(f"its entry point has another name than {extension.name!r}, which it declares")
+            if there.setdefault(point.name, extension) is not extension:
+                reasons[f"{point.name} of {distribution(point)}"] = "another extension has this name"
+        except PluginError as error:  # coband goes on without it
+            reasons[point.name] = str(error)
+    return there, reasons
+
+
+def commands() -> dict[str, Command]:
+    """Return the commands of all extensions by name; the first of a name counts."""
+    return dict(reversed([item for one in extensions().values() for item in one.commands.items()]))
+
+
+def named(where: str, kind: type[T]) -> T:
+    """Import what an extension names as ``module:attribute``.
+
+    Raises:
+        PluginError: it cannot be imported, or is not of this kind; the text names it.
+    """
+    try:
+        return loaded(EntryPoint("", where, GROUP), kind)
+    except PluginError as error:
+        raise PluginError(f"{where}: {error}") from error
+
+
+def loaded(point: EntryPoint, kind: type[T]) -> T:
+    """Import what an entry point names.
+
+    Raises:
+        PluginError: whatever that raises, or it is not of this kind.
+    """
+    try:
+        with called_without_words(point.module):
+            found = point.load()
+    except RAISED as error:
+        absent = isinstance(error, ModuleNotFoundError)
+        raise PluginError(str(error) if absent else exception_told(error, place=True)) from error
+    if not isinstance(found, kind):
+        raise PluginError(f"an object of type {kind.__name__} is expected, not {kind_of(found)}")
+    return found
 
 
 def foreign(module: str) -> bool:
@@ -36,18 +142,15 @@ def foreign(module: str) -> bool:
     return top != OWN_DISTRIBUTION and top not in sys.stdlib_module_names
 
 
-def of_a_plugin(module: str) -> bool:
-    """Whether a module is of a plugin, or of the user's, and not of a library that is installed."""
-    top = module.partition(".")[0]
-    offering = {point.module.partition(".")[0] for point in offered()}
-    return foreign(module) and (top not in distributions() or top in offering)
-
-
 def frames_of_plugins(error: BaseException) -> list[TracebackType]:
-    """What of a traceback is in the code of plugins, or of the user."""
+    """What of a traceback is in the code of plugins, or of the user, and not of a library that is installed."""
+    offering = {point.module.partition(".")[0] for point in offered()}
     frames, frame = list[TracebackType](), error.__traceback__
     while frame is not None:
-        frames += [frame] if of_a_plugin(str(frame.tb_frame.f_globals.get("__name__", ""))) else []
+        module = str(frame.tb_frame.f_globals.get("__name__", ""))
+        top = module.partition(".")[0]
+        if foreign(module) and (top in offering or top not in distributions()):
+            frames.append(frame)
         frame = frame.tb_next
     return frames
 
@@ -84,7 +187,7 @@ def distribution(point: EntryPoint) -> str:
 
 @cache
 def _name_of(package: Distribution) -> str:
-    return str(package.name)
+    return str(package.name)  # which parses the package's metadata
 
 
 def is_subclass(found: Any, base: type) -> bool:

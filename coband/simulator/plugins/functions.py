@@ -8,9 +8,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import json
 import pickle
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -46,20 +48,8 @@ def not_installed(documents: Iterable[Any]) -> list[str]:
         documents: sections of scenarios, in JSON types.
     """
     names = {name for one in LISTS.values() for name in one.registered}
-    return sorted(names.intersection(_words(list(documents)))) if names else []
-
-
-def _words(part: Any) -> Iterator[str]:
-    """The names of kinds, algorithms and functions in a document."""
-    if isinstance(part, Mapping):
-        for key, value in part.items():
-            if key in ("kind", "algorithm", "function") and isinstance(value, str):
-                yield value.removeprefix(f"{SESSION}:")
-            else:
-                yield from _words(value)
-    elif isinstance(part, (list, tuple)):
-        for item in part:
-            yield from _words(item)
+    words = set(re.findall(r'"(?:__main__:)?([^"]*)"', json.dumps([*documents]))) if names else set[str]()
+    return sorted(names & words)
 
 
 SESSION = "__main__"
@@ -93,14 +83,13 @@ def importable_name(function: Any) -> str:
     """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if module in (None, SESSION) or not name.isidentifier() or getattr(sys.modules.get(module), name, None) != function:
-        shown = name or type(function).__name__
         raise ValueError(
-            f"{shown} cannot be imported by worker processes, which draw fresh arms at every turn: define it at the "
-            "top of a module and import it from there, or give the arms as an array."
+            f"{name or type(function).__name__} cannot be imported by worker processes, which draw fresh arms at every "
+            "turn: define it at the top of a module and import it from there, or give the arms as an array."
         )
-    source = inspect.getsourcefile(function) if inspect.isfunction(function) else None
-    if source is not None and "." not in module and Path(source).stem == module:
-        return f"{Path(source).resolve()}:{name}"
+    source = Path((inspect.isfunction(function) and inspect.getsourcefile(function)) or "")
+    if "." not in module and source.stem == module:
+        return f"{source.resolve()}:{name}"
     load(f"{module}:{name}")
     return f"{module}:{name}"
 
@@ -108,10 +97,8 @@ def importable_name(function: Any) -> str:
 def _name_of(function: Any) -> str:
     """Its own name, or a number for one that has none; the same again for the same function."""
     given = str(getattr(function, "__name__", ""))
-    if given.isidentifier():
-        return given
     numbered = (name for name, found in FUNCTIONS.registered.items() if found is function)
-    return next(numbered, f"function_{len(FUNCTIONS.registered) + 1}")
+    return given if given.isidentifier() else next(numbered, f"function_{len(FUNCTIONS.registered) + 1}")
 
 
 def load(name: str) -> Callable[..., Any]:
@@ -120,62 +107,48 @@ def load(name: str) -> Callable[..., Any]:
     Raises:
         ValueError: there is none; the text says what to write.
     """
-    place, colon, attribute = name.rpartition(":")
-    if not colon or not place or not attribute.isidentifier():
+    place, _, attribute = name.rpartition(":")
+    if not place or not attribute.isidentifier():
         raise ValueError(f"function(={name!r}) must be module:function or path/to/file.py:function.")
+    members = FUNCTIONS.registered if place == SESSION else vars(_module(place))
+    found: Callable[..., Any] | None = members.get(attribute)
+    if callable(found):
+        return found
     if place == SESSION:
-        if attribute not in FUNCTIONS.registered:
-            raise ValueError(
-                f"the function {attribute!r} was given in a session of Python that is over and is not stored; give it "
-                "again, or name one as module:function or path/to/file.py:function."
-            )
-        return FUNCTIONS.registered[attribute]
-    module = _module(place)
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        offered = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
-        raise ValueError(f"{place} has no function {attribute!r}; it has {', '.join(offered) or 'none'}.")
-    found: Callable[..., Any] = function
-    return found
+        raise ValueError(
+            f"the function {attribute!r} was given in a session of Python that is over and is not stored; give it "
+            "again, or name one as module:function or path/to/file.py:function."
+        )
+    offered = sorted(key for key, value in members.items() if callable(value) and not key.startswith("_"))
+    raise ValueError(f"{place} has no function {attribute!r}; it has {', '.join(offered) or 'none'}.")
 
 
 def _module(place: str) -> Any:
-    if place.endswith(".py"):
-        file = Path(place).expanduser().resolve()
-        if not file.is_file():
-            raise ValueError(f"there is no file {place}; write module:function or path/to/file.py:function.")
-        return _executed(file, file.stat().st_mtime_ns)
-    _findable(Path.cwd())
+    is_file, file = place.endswith(".py"), Path(place).expanduser().resolve()
+    if is_file and not file.is_file():
+        raise ValueError(f"there is no file {place}; write module:function or path/to/file.py:function.")
+    folder = file.parent if is_file else Path.cwd()
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
     try:
         with called_without_words(place):
-            return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name is not None and not f"{place}.".startswith(f"{error.name}."):
-            raise ValueError(f"{place} cannot be imported: {error}.") from None
-        raise ValueError(
-            f"there is no module {place!r}, neither installed nor in {Path.cwd()}; write module:function or "
-            "path/to/file.py:function."
-        ) from None
-    except RAISED as error:  # whatever the user's module raises
-        raise ValueError(f"{place} cannot be imported: {exception_told(error, place=True)}.") from None
+            return _executed(file, file.stat().st_mtime_ns) if is_file else importlib.import_module(place)
+    except RAISED as error:  # whatever the user's code raises
+        if isinstance(error, ModuleNotFoundError) and f"{place}.".startswith(f"{error.name}."):
+            raise ValueError(
+                f"there is no module {place!r}, neither installed nor in {folder}; write module:function or "
+                "path/to/file.py:function."
+            ) from None
+        done = f"{file} cannot be executed" if is_file else f"{place} cannot be imported"
+        raise ValueError(f"{done}: {exception_told(error, place=True)}.") from None
 
 
 @lru_cache(maxsize=16)
 def _executed(file: Path, changed: int) -> Any:
     """The module in a file, which may import its neighbours; ``changed`` tells its states apart."""
-    _findable(file.parent)
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    try:
-        with called_without_words(str(file)):
-            spec.loader.exec_module(module)
-    except RAISED as error:  # whatever the user's file raises
-        raise ValueError(f"{file} cannot be executed: {exception_told(error, place=True)}.") from None
+    spec.loader.exec_module(module)
     return module
-
-
-def _findable(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))

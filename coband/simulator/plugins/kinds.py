@@ -19,16 +19,15 @@ from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from coband.simulator.plugins import extensions
 from coband.simulator.plugins.entry_points import (
     OWN_DISTRIBUTION,
     PluginError,
-    called_without_words,
     distribution,
     exception_told,
     installed,
     is_subclass,
     kind_of,
+    loaded,
 )
 from coband.simulator.plugins.promises import hold_to
 from coband.simulator.scenario_errors import RAISED
@@ -50,32 +49,29 @@ def describe_properties(cls: type, properties: MutableMapping[str, Any], names: 
         properties: by the names that scenarios use; changed in place.
         names: field -> that name.
     """
-    for field, name in names.items():
-        nearest = (docs[field] for base in cls.__mro__ if field in (docs := _field_docstrings(base)))
-        text, described = next(nearest, None), properties.get(name)
-        if text and described is not None:
-            described.setdefault("description", text)
+    for base in cls.__mro__:
+        for field, text in _docstrings(base.__module__).get(base.__name__, {}).items():
+            if names.get(field) in properties:
+                properties[names[field]].setdefault("description", text)
 
 
 @cache
-def _field_docstrings(cls: type) -> Mapping[str, str]:
-    """The docstrings below the fields that a class itself declares."""
-    return {
-        field.target.id: inspect.cleandoc(text.value.value)
-        for field, text in pairwise(_class_bodies(cls.__module__).get(cls.__name__, []))
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
-    }
-
-
-@cache
-def _class_bodies(module: str) -> Mapping[str, list[ast.stmt]]:
-    """The bodies of the classes of a module by name; empty if there is no source."""
+def _docstrings(module: str) -> Mapping[str, Mapping[str, str]]:
+    """The docstrings below the fields of a module's classes, by class and field; empty if there is no source."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (KeyError, OSError, TypeError):
         return {}
-    return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
+    return {
+        one.name: {
+            field.target.id: inspect.cleandoc(text.value.value)
+            for field, text in pairwise(one.body)
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+            if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+        }
+        for one in tree.body
+        if isinstance(one, ast.ClassDef)
+    }
 
 
 T = TypeVar("T")
@@ -134,18 +130,18 @@ class Kinds(Mapping[str, T]):
         """Entry points by name, in alphabetical order and ours first, and a sentence for each that is left out."""
         taken: dict[str, EntryPoint] = {}
         said: list[str] = []
-        offered = [*installed(self.group), *extensions.kinds(self.group)]
-        for point in sorted(offered, key=lambda one: (distribution(one) != OWN_DISTRIBUTION, one.name)):
-            first = taken.setdefault(point.name, point)
-            ignored = f"{point.group}: {point.name!r} of {distribution(point)} ({point.value}) is ignored"
-            if first is not point and first.value != point.value:
-                said.append(f"{ignored}: {distribution(first)} ({first.value}) has that name")
-        for name in taken.keys() & self._lasting.keys():
-            said.append(f"{self.group}: {name!r} is ignored: coband has a kind of that name")
-            del taken[name]
+        for point in installed(self.group):
+            name, of = point.name, f"{self.group}: {point.name!r} of {distribution(point)} ({point.value})"
+            if name in taken:
+                if taken[name].value != point.value:
+                    said.append(f"{of} is ignored: {distribution(taken[name])} ({taken[name].value}) has that name")
+            elif name in self._lasting:
+                said.append(f"{of} is ignored: coband has a kind of that name")
+            else:
+                taken[name] = point
         for name, point in list(taken.items()):
             if distribution(point) != OWN_DISTRIBUTION and not self._load(name, taken):
-                of = f"{point.group}: {name!r} of {distribution(point)} ({point.value})"
+                of = f"{self.group}: {name!r} of {distribution(point)} ({point.value})"
                 said.append(f"{of} is left out: {self.broken[name]}")
         return dict(sorted(taken.items())), said
 
@@ -153,11 +149,10 @@ class Kinds(Mapping[str, T]):
         """Load what an entry point names, unless that has been done; False if there is none, or it does not load."""
         if name in points and name not in self._lasting:
             try:
-                with called_without_words(points[name].module):
-                    self._lasting[name] = self._check(name, points[name].load())
+                self._lasting[name] = self._check(name, loaded(points[name], object))
                 self.broken.pop(name, None)  # it may have asked for its own list while it was loaded
-            except RAISED as error:  # whatever a plugin raises, coband goes on without it
-                self.broken[name] = exception_told(error, place=True)
+            except RAISED as error:  # whatever the check of a plugin raises, coband goes on without it
+                self.broken[name] = str(error) if isinstance(error, PluginError) else exception_told(error, place=True)
                 del points[name]
         return name in self._lasting
 
@@ -184,11 +179,6 @@ class Kinds(Mapping[str, T]):
         points = self._offered[0]
         own = [name for name in self._lasting if name not in points]
         return {name: self._lasting[name] for name in (*own, *list(points)) if self._load(name, points)}
-
-    def foreign(self) -> Mapping[str, T]:
-        """Those of other packages, and those that were registered."""
-        modules = {name: str(getattr(one, "__module__", type(one).__module__)) for name, one in self.items()}
-        return {name: self[name] for name, module in modules.items() if not module.startswith("coband.")}
 
     def register(self, found: T) -> T:
         """Put a member into the list of this process; one that was registered under its name before is replaced.

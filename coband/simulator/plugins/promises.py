@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from numbers import Real
 from types import CoroutineType, UnionType
 from typing import Any, TypeVar, get_origin, get_type_hints
@@ -18,8 +18,8 @@ from coband.simulator.scenario_errors import BrokenOff
 
 WIDER: dict[type, tuple[type, ...]] = {float: (Real,), int: (int, np.integer), bool: (bool, np.bool_)}
 """What does as well."""
-
-
+_HELD: WeakSet[Callable[..., Any]] = WeakSet()
+"""The methods whose answers are compared already."""
 MOST = 3
 """Values of a list or an array that are shown, the first ones."""
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,7 +70,7 @@ def hold_to(found: type, base: type) -> None:
             raise PluginError(f"{found.__name__}.{name}: {do}, as coband.{base.__name__} has it")
         if why := other_parameters(f"{found.__name__}.{name}", method, asked):
             raise PluginError(why)
-        says = _promised(asked) is not None or hasattr(asked, "promise") or hasattr(asked, "later")
+        says = _promised(asked) is not None or hasattr(asked, "promise")
         if says and inspect.isfunction(method) and method not in _HELD:
             setattr(found, name, _held(method, asked, f"coband.{base.__name__}.{name}"))
 
@@ -137,98 +137,73 @@ def real(found: Any) -> FloatArray:
     return np.asarray(np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan))
 
 
-def returns(what: str, holds: Callable[..., Any]) -> Callable[[F], F]:
+def returns(what: str, holds: Callable[..., Any], by: str = "") -> Callable[[F], F]:
     """Decorate a method of a base whose type does not say all that it returns.
 
     Args:
-        what: in words; ``{name}`` is the value of a parameter.
-        holds: whether an answer is that; it is given the answer, and then what the method was given.
+        what: in words; ``{name}`` is the value of a parameter, and of `gives` ``{last}`` the answer before, if any.
+        holds: whether an answer is that; it is given the answer, of `gives` the one before, what the method was given,
+            and what was given to what it returned.
+        by: the method of what is returned that gives the answers.
     """
 
     def decorated(method: F) -> F:
-        method.__dict__["promise"] = what, holds
+        method.__dict__["promise"] = what, holds, by
         return method
 
     return decorated
 
 
-def gives(what: str, holds: Callable[..., Any], by: str = "__next__") -> Callable[[F], F]:
-    """Decorate a method of a base that returns an iterator, or an object with a method: what comes of these.
-
-    Args:
-        what: in words; ``{name}`` is the value of a parameter of the method, ``{last}`` the answer before, if any.
-        holds: whether an answer is that; it is given the answer, the one before, what the method was given, and what
-            was given to what it returned.
-        by: the method of what is returned.
-    """
-
-    def decorated(method: F) -> F:
-        method.__dict__["later"] = what, holds, by
-        return method
-
-    return decorated
+gives = partial(returns, by="__next__")
+"""The same of a method that returns an iterator, or an object with a method ``by``: what comes of these."""
+VERBS = {"": "returned", "__next__": "yielded", "__call__": "returned what gave"}
 
 
-_HELD: WeakSet[Callable[..., Any]] = WeakSet()
-"""The methods whose answers are compared already."""
-VERBS = {"__next__": "yielded", "__call__": "returned what gave"}
+class _Watched:
+    """What a plugin's method has returned; each of its answers is compared before it is passed on."""
 
-
-class _Looked:
-    """What a plugin's method has returned; each answer that is not what it should be ends the run."""
-
-    def __init__(self, found: Any, method: Any, asked: Any, place: str, arguments: dict[str, Any]) -> None:
-        self._what, self._holds, self._by = asked.later
-        self._found = iter(found) if self._by == "__next__" else found
-        self._method, self._place, self._arguments, self._last = method, place, arguments, None
-        self._call = getattr(self._found, self._by, None)
-        if self._call is None:
-            self._refuse(found, ())
-        setattr(self, self._by, self._answer)
+    def __init__(self, found: Any, by: str, compared: Callable[..., Any]) -> None:
+        self._call, self._compared, self._last = getattr(found, by), compared, None
+        setattr(self, by, self._answer)
 
     def _answer(self, *given: Any) -> Any:
-        answer = self._call(*given)  # type: ignore[misc]
-        if not _kept(self._holds, answer, self._last, *[*self._arguments.values()][1:], *given):
-            self._refuse(answer, given)
-        self._last = answer
-        return answer
+        self._last = self._compared(self._call(*given), self._last, given)
+        return self._last
 
-    def _refuse(self, answer: Any, given: tuple[Any, ...]) -> None:
-        further = {f"_{place}": one for place, one in enumerate(given)}
-        said = self._what.format_map({**self._arguments, "last": self._last, **further})
-        verb = VERBS.get(self._by, f"returned what gave, by {self._by}(),")
-        name = f"{written(self._method)}{self._method.__qualname__}"
-        raise BrokenOff(f"{name} {verb} {in_words(answer, begins=True)}; {self._place} gives {said}")
+    __call__ = __next__ = _answer
 
-    __call__ = _answer
-
-    def __iter__(self) -> _Looked:
+    def __iter__(self) -> _Watched:
         return self
-
-    __next__ = _answer
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._found, name)
 
 
 def _held(method: Callable[..., Any], asked: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The method, whose answers are compared with what another one promises."""
     wanted = _promised(asked) or object
-    accepted = WIDER.get(wanted, (wanted,))
-    what, holds = getattr(asked, "promise", ("", lambda *_: True))
+    what, holds, by = getattr(asked, "promise", ("", lambda *_: True, ""))
+
+    def broken(answer: Any, verb: str, says: str) -> BrokenOff:
+        shown = in_words(answer, begins=True)
+        return BrokenOff(f"{written(method)}{method.__qualname__} {verb} {shown}; {name} {says}")
 
     @wraps(method)
     def held(node: Any, *given: Any, **named: Any) -> Any:
         answer = method(node, *given, **named)
-        if isinstance(answer, accepted) and _kept(holds, answer, *given, **named):
-            if answer is None or not hasattr(asked, "later"):
-                return answer
-            arguments = inspect.signature(asked).bind(node, *given, **named).arguments
-            return _Looked(answer, method, asked, name, dict(arguments))
-        right = what.format_map(inspect.signature(asked).bind(node, *given, **named).arguments) or wanted.__name__
-        raise BrokenOff(
-            f"{written(method)}{method.__qualname__} returned {in_words(answer, begins=True)}; {name} returns {right}"
-        )
+        right = isinstance(answer, WIDER.get(wanted, (wanted,)))
+        if right and not by and _kept(holds, answer, *given, **named):
+            return answer
+        arguments = dict(inspect.signature(asked).bind(node, *given, **named).arguments)
+        if not right or not by or not hasattr(found := iter(answer) if by == "__next__" else answer, by):
+            says = (not by and what.format_map(arguments)) or wanted.__name__
+            raise broken(answer, "returned", f"returns {says}")
+
+        def compared(one: Any, last: Any, more: tuple[Any, ...]) -> Any:
+            if not _kept(holds, one, last, *[*arguments.values()][1:], *more):
+                further = {f"_{place}": part for place, part in enumerate(more)}
+                said = what.format_map({**arguments, "last": last, **further})
+                raise broken(one, VERBS.get(by, f"returned what gave, by {by}(),"), f"gives {said}")
+            return one
+
+        return _Watched(found, by, compared)
 
     _HELD.add(held)
     return held

@@ -10,10 +10,9 @@ import yaml
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.files import LOADER, ScenarioText
 from coband.simulator.experiments.sweep.study import load_study
-from coband.simulator.reference.entries import Entry, index
-from coband.simulator.reference.examples import Examples
+from coband.simulator.reference.entries import Entry, Index, index
 from coband.simulator.scenario_errors import ScenarioError
-from tests.reference.examples import BASES, FILES, document
+from tests.reference.examples import BASES, FILES, document, variants
 
 NO_PART = {
     "schema_version": "it has one value",
@@ -129,9 +128,9 @@ def changes(entry: Entry, example: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield changed
 
 
-def fate(entry: Entry, examples: Examples, folder: Path) -> str:
+def fate(entry: Entry, known: Index, folder: Path) -> str:
     """What becomes of the address when a key changes: ``another``, ``the same``, or nothing could be tried."""
-    example = yaml.load(examples.snippet(entry), LOADER)
+    example = yaml.load(known.snippet(entry), LOADER)
     for base in BASES:
         whole = {**{key: value for key, value in document(base).items() if key not in example}, **example}
         before = addresses(whole, folder)
@@ -152,8 +151,9 @@ def test_every_key_is_part_of_the_address_or_there_is_a_reason(tmp_path: Path) -
         (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / f"other_{name}").write_text(f"{text}\n", encoding="utf-8")
     known = index(Registry.installed())
-    examples, found = Examples(known), {}
+    found = {}
     for entry in known.entries.values():
         if not entry.is_kind and not any(entry.name == key or entry.name.startswith(f"{key}.") for key in NO_PART):
-            found[entry.name] = fate(entry, examples, tmp_path)
-    assert [f"{name}: {what}" for name, what in found.items() if what != "another"] == []
+            for one in variants(entry):
+                found[entry.name, one.models] = fate(one, known, tmp_path)
+    assert [(*names, what) for names, what in found.items() if what != "another"] == []

@@ -9,8 +9,7 @@ from functools import partial
 from coband.simulator.analysis.comparison.data import ReportError
 from coband.simulator.analysis.report import draw, frames, sweeps
 from coband.simulator.analysis.report.panel import Panel
-from coband.simulator.plugins.entry_points import PluginError, kind_of
-from coband.simulator.plugins.extensions import extensions, named
+from coband.simulator.plugins.entry_points import PluginError, extensions, kind_of, named
 
 FEATURES = {
     "availability": "coband.simulator.analysis.devices:AVAILABILITY",

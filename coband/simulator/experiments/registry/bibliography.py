@@ -7,7 +7,7 @@ BibTeX entries.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -26,7 +26,6 @@ SOURCES: Mapping[str, PublicDataset] = {**DATASETS, **RATINGS, **GRAPH_DATASETS}
 """All public data by name."""
 OURS = "coband"
 """The key of coband's own entry."""
-_KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)\s*,")
 
 
 @dataclass(frozen=True)
@@ -50,76 +49,51 @@ class Citation:
 
     key: str
     text: str
-    uses: tuple[str, ...]
+    uses: list[str]
 
 
 @lru_cache(maxsize=1)
 def library() -> Mapping[str, str]:
     """Our own BibTeX entries by key."""
     text = files("coband.simulator.experiments.registry").joinpath("references.bib").read_text(encoding="utf-8")
-    return {key_of(entry): entry.strip() for entry in re.split(r"^(?=@)", text, flags=re.MULTILINE) if entry.strip()}
+    return {key_of(one): one.strip() for one in re.split(r"^(?=@)", text, flags=re.MULTILINE) if one.strip()}
 
 
-def key_of(entry: str) -> str:
+def key_of(text: str) -> str:
     """The key of a BibTeX entry; empty when it is none."""
-    match = _KEY.match(entry.strip())
+    match = re.match(r"@\w+\s*\{\s*([^,\s]+)\s*,", text.strip())
     return match[1] if match else ""
 
 
 def uses(run: StoredRun, registry: Registry) -> list[Use]:
     """What a run used: its algorithms, its problem, its data, and coband."""
-    document = _document(run.scenario)
-    problem, network = document.get("problem") or {}, document.get("network") or {}
-    found = [*_algorithms(run, registry), *_problem(problem, registry), *_graph(network)]
-    return [*found, Use("simulator", (OURS,))]
+    document: Any = plain(read(run.scenario, "scenario.yaml")[0]) if run.scenario else {}
+    problem, topology = document.get("problem") or {}, (document.get("network") or {}).get("topology")
+    found: list[tuple[str, Algorithm | ProblemEntry | PublicDataset | None]] = []
+    for name in dict.fromkeys(run.labels.values()):
+        others = ", ".join(label for label, one in run.labels.items() if one == name != label)
+        found.append((f"algorithm {name}" + f" ({others})" * bool(others), registry.algorithms.get(name)))
+    if kind := problem.get("kind"):
+        found.append((f"problem {kind}", registry.problems.get(kind)))
+    if isinstance(data := problem.get("data"), dict) and "name" in data:
+        found.append((f"dataset {data['name']}", SOURCES.get(data["name"])))
+    if isinstance(topology, dict) and topology.get("file"):
+        name = PurePath(topology["file"]).name
+        found.append((f"graph {name}", source_of(name)))
+    used = [Use(what, () if entry is None else entry.cites, entry is not None) for what, entry in found]
+    return [*used, Use("simulator", (OURS,))]
 
 
 def citations(found: list[Use]) -> list[Citation]:
     """Each BibTeX entry once, in the order of use; keys that nobody knows are left out."""
-    entries: dict[str, str] = {}
-    whats: dict[str, list[str]] = {}
+    listed: dict[str, Citation] = {}
     for use in found:
-        for cite in use.cites:
-            text = cite.strip() if cite.lstrip().startswith("@") else library().get(cite)
-            if text is not None:
-                key = key_of(text) or text
-                entries.setdefault(key, text)
-                whats.setdefault(key, []).append(use.what)
-    return [Citation(key, text, tuple(whats[key])) for key, text in entries.items()]
+        for text in filter(None, (entry(cite) for cite in use.cites)):
+            key = key_of(text) or text
+            listed.setdefault(key, Citation(key, text, [])).uses.append(use.what)
+    return list(listed.values())
 
 
-def _algorithms(run: StoredRun, registry: Registry) -> Iterator[Use]:
-    labels: dict[str, list[str]] = {}
-    for label, name in run.labels.items():
-        labels.setdefault(name, []).append(label)
-    for name, given in labels.items():
-        others = ", ".join(label for label in given if label != name)
-        what = f"algorithm {name} ({others})" if others else f"algorithm {name}"
-        yield _use(what, registry.algorithms.get(name))
-
-
-def _problem(problem: Mapping[str, Any], registry: Registry) -> Iterator[Use]:
-    kind = str(problem.get("kind"))
-    if problem:
-        yield _use(f"problem {kind}", registry.problems.get(kind))
-    data = problem.get("data")
-    name = data.get("name") if isinstance(data, dict) else None
-    if isinstance(name, str):
-        yield _use(f"dataset {name}", SOURCES.get(name))
-
-
-def _graph(network: Mapping[str, Any]) -> Iterator[Use]:
-    topology = network.get("topology")
-    file = topology.get("file") if isinstance(topology, dict) else None
-    if isinstance(file, str):
-        name = PurePath(file).name
-        yield _use(f"graph {name}", source_of(name))
-
-
-def _use(what: str, found: Algorithm | ProblemEntry | PublicDataset | None) -> Use:
-    return Use(what, () if found is None else found.cites, found is not None)
-
-
-def _document(text: str) -> dict[str, Any]:
-    document = plain(read(text, "scenario.yaml")[0]) if text else {}
-    return document if isinstance(document, dict) else {}
+def entry(cite: str) -> str:
+    """The BibTeX entry of a reference; empty when nobody knows it."""
+    return cite.strip() if cite.lstrip().startswith("@") else library().get(cite, "")

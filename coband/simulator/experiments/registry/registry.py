@@ -9,7 +9,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -36,8 +36,7 @@ from coband.simulator.core.wire.privacy import MECHANISMS, Privacy
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.plugins.entry_points import PluginError, is_subclass, kind_of
-from coband.simulator.plugins.kinds import Kinds, kind_name, registrations
-from coband.simulator.plugins.promises import hold_to
+from coband.simulator.plugins.kinds import Kinds, checked_class, kind_name, registrations
 from coband.simulator.problems.drift import DRIFTS
 from coband.simulator.problems.problem import DataError
 from coband.simulator.problems.rewards import NOISES, REWARDS
@@ -102,6 +101,13 @@ class Registry:
         return known is None or parameter in known.config.model_fields
 
 
+@lru_cache(maxsize=1)
+def _installed(after: int) -> Registry:
+    """The registry after so many registrations."""
+    said = tuple(text for one in OPEN_LISTS for text in one.warnings)
+    return Registry(ALGORITHMS, PROBLEMS, ChainMap(*[one.broken for one in OPEN_LISTS]), said)
+
+
 @lru_cache(maxsize=32)
 def only(registry: Registry, algorithms: frozenset[str], problem: str) -> Registry:
     """The registry with only these algorithms and this problem; with all of them where a name is unknown."""
@@ -110,23 +116,23 @@ def only(registry: Registry, algorithms: frozenset[str], problem: str) -> Regist
     return Registry(found, {problem: registry.problems[problem]} if problem in registry.problems else registry.problems)
 
 
-@lru_cache(maxsize=1)
-def _installed(after: int) -> Registry:
-    """The registry after so many registrations."""
-    said = tuple(text for one in OPEN_LISTS for text in one.warnings)
-    return Registry(ALGORITHMS, PROBLEMS, ChainMap(*[one.broken for one in OPEN_LISTS]), said)
+def _named(name: str, found: Any, kind: type[T]) -> T:
+    """What an entry point of that name gives, which has the name too."""
+    if not isinstance(found, kind):
+        raise PluginError(f"a coband.{kind.__name__} is expected, not {kind_of(found)}")
+    if found.name != name:  # type: ignore[attr-defined]
+        own = f"the {'problem' if kind is ProblemEntry else 'algorithm'} {found.name!r}"  # type: ignore[attr-defined]
+        raise PluginError(f"the entry point is called {name!r} but {own}; give both one name")
+    return found
 
 
-def checked_algorithm(name: str, found: object) -> Algorithm:
+def checked_algorithm(name: str, given: object) -> Algorithm:
     """The object of an algorithm's entry point.
 
     Raises:
         PluginError: it is not an `Algorithm` of that name with proper parts.
     """
-    if not isinstance(found, Algorithm):
-        raise PluginError(f"a coband.Algorithm is expected, not {kind_of(found)}")
-    if found.name != name:
-        raise PluginError(f"the entry point is called {name!r} but the algorithm {found.name!r}; give both one name")
+    found = _named(name, _algorithm(given), Algorithm)
     if not (is_subclass(found.agent, Agent) or is_subclass(found.agent, BatchAgent)):
         raise PluginError("agent must be a subclass of coband.Agent or coband.BatchAgent")
     named = found.server is None or (isinstance(found.server, str) and found.server.count(":") == 1)
@@ -134,26 +140,32 @@ def checked_algorithm(name: str, found: object) -> Algorithm:
         raise PluginError(f"server(={found.server!r}) must be None or 'module:Class', or a subclass of coband.Server")
     if not is_subclass(found.config, BaseModel):
         raise PluginError("config must be a pydantic model; derive it from coband.Config")
-    clash = [key for key in RESERVED if key in found.config.model_fields]
-    if clash:
+    if clash := [key for key in RESERVED if key in found.config.model_fields]:
         raise PluginError(f"config must not have a field {clash[0]!r}, which scenarios use for every algorithm")
-    _check_formulas(found)
+    formulas = [*found.where.values()]
+    for part in (*found.messages, *found.counts):
+        if not isinstance(part, (MessageSize, ClosedForm)):
+            raise PluginError(f"messages and counts hold coband.MessageSize and coband.ClosedForm, not {part!r}")
+        formulas += [part.size if isinstance(part, MessageSize) else part.formula, part.when]
+    try:  # the conformance kit says whether they are right
+        for formula in filter(None, formulas):
+            names_in(formula)
+    except FormulaError as error:
+        raise PluginError(str(error)) from None
     _check_metrics(found.metrics)
     return found
 
 
-def _check_formulas(algorithm: Algorithm) -> None:
-    """Formulas must be readable; the conformance kit says whether they are right."""
-    for part in (*algorithm.messages, *algorithm.counts):
-        if not isinstance(part, (MessageSize, ClosedForm)):
-            raise PluginError(f"messages and counts hold coband.MessageSize and coband.ClosedForm, not {part!r}")
-    sizes = [text for message in algorithm.messages for text in (message.size, message.when)]
-    forms = [text for form in algorithm.counts for text in (form.formula, form.when)]
-    try:
-        for formula in filter(None, (*sizes, *forms, *algorithm.where.values())):
-            names_in(formula)
-    except FormulaError as error:
-        raise PluginError(str(error)) from None
+def checked_problem(name: str, given: object) -> ProblemEntry:
+    """The object of a problem's entry point.
+
+    Raises:
+        PluginError: it is not a `ProblemEntry` of that name with a proper model.
+    """
+    found = _named(name, _problem(given), ProblemEntry)
+    checked_class(name, found.config, Problem)
+    _check_metrics(found.metrics)
+    return found
 
 
 def _check_metrics(metrics: Sequence[Metric]) -> None:
@@ -164,27 +176,7 @@ def _check_metrics(metrics: Sequence[Metric]) -> None:
             raise PluginError(f"the metric {metric.name!r} is coband's own; give yours another name")
 
 
-def checked_problem(name: str, found: object) -> ProblemEntry:
-    """The object of a problem's entry point.
-
-    Raises:
-        PluginError: it is not a `ProblemEntry` of that name with a proper model.
-    """
-    if not isinstance(found, ProblemEntry):
-        raise PluginError(f"a coband.ProblemEntry is expected, not {kind_of(found)}")
-    if found.name != name:
-        raise PluginError(f"the entry point is called {name!r} but the problem {found.name!r}; give both one name")
-    if not is_subclass(found.config, Problem):
-        raise PluginError("config must be a subclass of coband.Problem")
-    kind = found.config.model_fields.get("kind")
-    if kind is None or get_origin(kind.annotation) is not Literal or get_args(kind.annotation) != (name,):
-        raise PluginError(f"config must have the field `kind: Literal[{name!r}]`")
-    hold_to(found.config, Problem)
-    _check_metrics(found.metrics)
-    return found
-
-
-def _entry(found: Any) -> Any:
+def _problem(found: Any) -> Any:
     """The entry of a problem; one is made for a class that is given without."""
     if not is_subclass(found, Problem):
         return found
@@ -198,38 +190,19 @@ def _algorithm(found: Any) -> Any:
 
 ALGORITHMS = Kinds(
     "algorithms",
-    lambda name, found: checked_algorithm(name, _algorithm(found)),
+    checked_algorithm,
     lambda found: isinstance(found, Algorithm) or is_subclass(found, AnyAgent),
     lambda found: _algorithm(found).name,
 )
 PROBLEMS = Kinds(
     "problems",
-    lambda name, found: checked_problem(name, _entry(found)),
+    checked_problem,
     lambda found: isinstance(found, ProblemEntry) or is_subclass(found, Problem),
-    lambda found: _entry(found).name,
+    lambda found: _problem(found).name,
 )
-
 CLASSES: tuple[Kinds[Any], ...] = (
-    KERNELS,
-    REWARDS,
-    NOISES,
-    TOPOLOGIES,
-    DISTRIBUTIONS,
-    LATENCIES,
-    LOSSES,
-    BANDWIDTHS,
-    SCHEDULES,
-    AVAILABILITIES,
-    STRAGGLERS,
-    PARTITIONS,
-    OUTAGES,
-    ENCODINGS,
-    ADVERSARIES,
-    DEFENCES,
-    MECHANISMS,
-    POPULATIONS,
-    RECHARGES,
-    DRIFTS,
+    *(KERNELS, REWARDS, NOISES, TOPOLOGIES, DISTRIBUTIONS, LATENCIES, LOSSES, BANDWIDTHS, SCHEDULES, AVAILABILITIES),
+    *(STRAGGLERS, PARTITIONS, OUTAGES, ENCODINGS, ADVERSARIES, DEFENCES, MECHANISMS, POPULATIONS, RECHARGES, DRIFTS),
 )
 """The lists whose members are classes, which scenarios name by their ``kind``."""
 OPEN_LISTS: tuple[Kinds[Any], ...] = (ALGORITHMS, PROBLEMS, *CLASSES, METRICS)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.clock.schedule import SCHEDULES, Recorded
+from coband.simulator.core.clock.schedule import Recorded
 from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.wire.rules import of_the_wire
@@ -182,7 +182,8 @@ class _Rules:
         needs, problem, network, schedule = algorithm.needs, self._problem, self._network, self._schedule
         if problem is not None and needs.problems and problem.kind not in needs.problems:
             yield f"cannot run on problem.kind {problem.kind}; it runs on: {', '.join(needs.problems)}"
-        kind = schedule and ("trace" if schedule.kind in SCHEDULES.foreign() else schedule.kind)
+        own = type(schedule).__module__.startswith("coband.")
+        kind = schedule and (schedule.kind if own else "trace")
         if kind and kind not in needs.schedules:  # those of other packages count as recorded ones
             yield f"cannot run on schedule.kind {schedule.kind}; it runs on: {', '.join(needs.schedules)}"
         agents, entries = self._agents, self._valid.get("algorithms")
