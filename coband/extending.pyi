@@ -90,7 +90,7 @@ from coband.simulator.experiments.store import directory as directory, files as 
 from coband.simulator.experiments.store.directory import RunDirectory as RunDirectory
 from coband.simulator.experiments.store.recording import ResultCache as ResultCache
 from coband.simulator.experiments.store.store import Series as Series
-from coband.simulator.experiments.sweep.study import Sweep as Sweep, load_study as load_study
+from coband.simulator.experiments.sweep.study import load_study as load_study
 from coband.simulator.maths.linalg import gram as gram
 from coband.simulator.metrics import by_name as by_name
 from coband.simulator.plugins.entry_points import (

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from coband.simulator.experiments.runs.job import Level
     from coband.simulator.experiments.runs.reporting import Report
     from coband.simulator.experiments.runs.study import Study
-    from coband.simulator.experiments.sweep.study import Sweep
 
 
 @click.command(epilog=SHIPPED)
@@ -104,7 +103,7 @@ def sweep(
     context.exit(exit_code(report))
 
 
-def _load(request: Request, trace: Level) -> Sweep:
+def _load(request: Request, trace: Level) -> Study:
     from coband.simulator.experiments.runs.study import SelectionError
     from coband.simulator.experiments.sweep.study import load_study
     from coband.simulator.terminal.output import warn_of_plugins

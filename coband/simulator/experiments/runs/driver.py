@@ -293,9 +293,8 @@ class _Driver:
             return
         variant, key = self._study.variants[task.variant], (task.variant, task.phase)
         point = None if self._tally.is_open(*key) else self._tally.records(*key)
-        parameters = {parameter.name: parameter.text for parameter in variant.displayed}
         label = variant.title(task.phase)
-        end = JobEnd(label, task.replication, task.phase, parameters, record, point, self._status)
+        end = JobEnd(label, task.replication, task.phase, variant.shown, record, point, self._status)
         self._enough = self._listener.ended(end) or ""
 
     def _failed(self, task: Task, outcome: Outcome) -> Sequence[Task]:

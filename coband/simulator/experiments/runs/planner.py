@@ -89,6 +89,11 @@ class Variant:
         return [parameter for parameter in self.parameters if parameter.displayed]
 
     @property
+    def shown(self) -> dict[str, str]:
+        """Name -> label of the value of each of these."""
+        return {parameter.name: parameter.text for parameter in self.displayed}
+
+    @property
     def context(self) -> tuple[str, ...]:
         """What it shares with the candidates that tuning compares it with."""
         return (self.entry, *(str(parameter) for parameter in self.displayed if not parameter.tuned))
