@@ -6,11 +6,12 @@ import os
 import socket
 from collections.abc import Hashable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from coband.simulator.experiments.runs.results import Broken, Failure
+from coband.simulator.experiments.runs.results import Failure
 
 FAILURES_KEPT = 50
 ENDED = ("finished", "failed", "interrupted", "stopped")
@@ -79,7 +80,7 @@ class Status:
     updated: str = field(default_factory=now)
     elapsed: float = 0.0
     entries: dict[str, EntryStatus] = field(default_factory=dict)
-    failures: list[Broken] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
     message: str = ""
     called_off: bool = False
     under_way: float = 0.0
@@ -130,7 +131,7 @@ class Status:
     def fail(self, failure: Failure) -> None:
         """Note a failure; the store has them all."""
         if len(self.failures) < FAILURES_KEPT:
-            self.failures.append(failure.plain)
+            self.failures.append(asdict(failure))
 
 
 class UnderWay:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs import results
@@ -25,7 +25,7 @@ from coband.simulator.experiments.runs.planner import (
     together,
     tuned,
 )
-from coband.simulator.experiments.runs.results import Best, Entry, Failure, Results, Spread
+from coband.simulator.experiments.runs.results import Entry, Failure, Results
 from coband.simulator.experiments.scenario.document import Tuning, Until
 from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
@@ -193,7 +193,7 @@ def entries(study: Study, tally: Tally) -> list[Entry]:
     ]
 
 
-def _best(study: Study, key: str, tally: Tally, choice: Choice) -> Best:
+def _best(study: Study, key: str, tally: Tally, choice: Choice) -> dict[str, Any]:
     """One line of the table of best parameters; the values are null where no candidate finished."""
     found = choice.variant is not None
     variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
@@ -217,8 +217,8 @@ def _best(study: Study, key: str, tally: Tally, choice: Choice) -> Best:
     }
 
 
-def estimated(values: Sequence[float], metric: Metric | None) -> Spread:
-    """Number of values, their mean and its interval: Student's, of proportions Wilson's."""
+def estimated(values: Sequence[float], metric: Metric | None) -> dict[str, Any]:
+    """Number of values ``n``, their ``mean`` and its interval ``ci95``: Student's, of proportions Wilson's."""
     if not values:
         return {"n": 0, "mean": None, "ci95": None}
     bounds = results.interval(metric, values)
