@@ -28,7 +28,7 @@ from coband.simulator.cli.options import (
 )
 from coband.simulator.cli.runs import RunPath
 from coband.simulator.terminal import progress, results, tables
-from coband.simulator.terminal.progress import announce, exit_code, warn_of_end
+from coband.simulator.terminal.output import warn_of_plugins
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.executor import JobExecutor
@@ -55,17 +55,16 @@ def sweep(
     context: click.Context,
     /,
     file: Path | None,
-    settings: tuple[str, ...],
-    replications: int | None,
-    seed: int | None,
-    only: tuple[str, ...],
     trace: Level,
     status: Path | None,
     resume: bool,
     again: bool,
     out: Path | None,
     as_json: bool,
-    **place: Any,
+    workers: int | None,
+    cluster: str | None,
+    cluster_options: tuple[str, ...],
+    **selected: Any,
 ) -> None:
     """Run the scenario in FILE at every point of its `grid:` and `zip:`.
 
@@ -75,44 +74,35 @@ def sweep(
     if status is not None:
         from coband.simulator.experiments.store import lock
 
-        found = lock.read(status)
+        state = lock.read(status)
         if as_json:
-            tables.show_json({**asdict(found), "rate": found.rate, "seconds_left": found.seconds_left})
+            tables.show_json({**asdict(state), "rate": state.rate, "seconds_left": state.seconds_left})
         else:
-            progress.show_status(found)
+            progress.show_status(state)
         return
     if file is None:
         raise BadInput("give a scenario FILE, or --status DIR.")
-    request = Request(file, settings, replications, seed=seed, only=only)
-    study = _load(request, trace)
-    if not study.gridded and place["cluster"] is None and not (resume or again):
+    from coband.simulator.experiments.sweep.study import load_study
+
+    warn_of_plugins()
+    request = Request(file, **selected)
+    study = load_study(file, request.overrides(), trace=trace).selected(request.only)
+    if not study.gridded and cluster is None and not (resume or again):
         raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
-    with pool(**place) as workers_found:
-        announce(study)
-        report = driven(request, study, workers_found, resume, out, again=again)
+    with pool(workers, cluster, cluster_options) as found:
+        progress.announce(study)
+        report = driven(request, study, found, resume, out, again=again)
     if as_json:
         tables.show_json(report.object)
         click.echo(f"sweep directory: {report.directory}", err=True)
     else:
         sizes = {variant.scenario.agents.count for variant in study.variants}
         results.show(results.of_sweep(report.object, report.directory, several_sizes=len(sizes) > 1))
-    warn_of_end(report)
+    progress.warn_of_end(report)
     if report.status.state == "failed":
         failed, total = report.status.failed, report.status.total
         click.echo(f"{failed:,} of {total:,} jobs broke off; --resume tries them again", err=True)
-    context.exit(exit_code(report))
-
-
-def _load(request: Request, trace: Level) -> Study:
-    from coband.simulator.experiments.runs.study import SelectionError
-    from coband.simulator.experiments.sweep.study import load_study
-    from coband.simulator.terminal.output import warn_of_plugins
-
-    warn_of_plugins()
-    try:
-        return load_study(request.file, request.overrides(), trace=trace).selected(request.only)
-    except SelectionError as error:
-        raise BadInput(str(error)) from error
+    context.exit(progress.exit_code(report))
 
 
 def driven(
@@ -137,9 +127,7 @@ def driven(
 def _resume(where: Path) -> str:
     """The command line that goes on with this sweep, whatever this one was."""
     given, words = sys.argv[1:], ["coband"]
-    skip = False
-    for word in given:
-        if not skip and word not in ("--resume", "--again", "--out") and not word.startswith("--out="):
+    for before, word in zip(["", *given], given, strict=False):
+        if before != "--out" and word not in ("--resume", "--again", "--out") and not word.startswith("--out="):
             words.append(word)
-        skip = word == "--out"
     return shlex.join([*words, "--resume", "--out", str(where)])
