@@ -10,23 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.options import (
-    JSON,
-    ONLY,
-    REPLICATIONS,
-    RESUME,
-    SEED,
-    SHIPPED,
-    BadInput,
-    Place,
-    Request,
-    out_directory,
-    placed,
-    pool,
-    settings,
-    trace,
-)
-from coband.simulator.cli.runs import RunPath
+from coband.simulator.cli import options
+from coband.simulator.cli.options import BadInput, Request, RunPath
 from coband.simulator.terminal import progress, results, tables
 from coband.simulator.terminal.output import warn_of_plugins
 
@@ -37,19 +22,19 @@ if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
 
 
-@click.command(epilog=SHIPPED)
-@click.argument("file", metavar="[FILE]", type=Place(path_type=Path), required=False)
-@settings("Change a value of the scenario, or fix a key of its grid; repeatable.")
-@REPLICATIONS
-@SEED
-@ONLY
-@trace(default="off")
-@placed
+@click.command(epilog=options.SHIPPED)
+@click.argument("file", metavar="[FILE]", type=options.Place(path_type=Path), required=False)
+@options.settings("Change a value of the scenario, or fix a key of its grid; repeatable.")
+@options.REPLICATIONS
+@options.SEED
+@options.ONLY
+@options.trace(default="off")
+@options.placed
 @click.option("--status", type=RunPath(), metavar="DIR", help="Say how far the sweep in DIR is, and do nothing else.")
-@RESUME
+@options.RESUME
 @click.option("--again", is_flag=True, help="Go on in a directory, and run its finished jobs again.")
-@out_directory("Sweep directory; by default runs/<name>-<number>.")
-@JSON
+@options.out_directory("Sweep directory; by default runs/<name>-<number>.")
+@options.JSON
 @click.pass_context
 def sweep(
     context: click.Context,
@@ -72,9 +57,9 @@ def sweep(
     or a full disk --resume runs the rest, and points that are added to a grid run alone.
     """
     if status is not None:
-        from coband.simulator.experiments.store import lock
+        from coband.simulator.experiments.runs.status import read
 
-        state = lock.read(status)
+        state = read(status)
         if as_json:
             tables.show_json({**asdict(state), "rate": state.rate, "seconds_left": state.seconds_left})
         else:
@@ -89,7 +74,7 @@ def sweep(
     study = load_study(file, request.overrides(), trace=trace).selected(request.only)
     if not study.gridded and cluster is None and not (resume or again):
         raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
-    with pool(workers, cluster, cluster_options) as found:
+    with options.pool(workers, cluster, cluster_options) as found:
         progress.announce(study)
         report = driven(request, study, found, resume, out, again=again)
     if as_json:

@@ -13,8 +13,8 @@ import click
 from coband.simulator.terminal import tables
 
 if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.footing import Snapshot
     from coband.simulator.experiments.runs.results import Entry, Results
-    from coband.simulator.experiments.runs.timeline import Snapshot
     from coband.simulator.experiments.store.store import StoredRun
     from coband.simulator.metrics import Metric
 
@@ -124,7 +124,7 @@ def _closest(entry: Entry) -> Iterator[Part]:
 
 def _timeline(directory: Path, labels: list[str]) -> Iterator[Part]:
     """What each algorithm has reached at the same simulated times."""
-    from coband.simulator.experiments.runs.timeline import timeline
+    from coband.simulator.experiments.runs.footing import timeline
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(directory) as stored:

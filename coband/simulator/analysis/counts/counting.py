@@ -17,8 +17,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from coband.simulator.experiments.runs.code_version import explained, hardware
 from coband.simulator.experiments.runs.driver import drive
-from coband.simulator.experiments.runs.hardware import explained, hardware
 from coband.simulator.experiments.runs.planner import Variant
 from coband.simulator.experiments.runs.reporting import Commands, Listener
 from coband.simulator.experiments.runs.results import Failure, Record

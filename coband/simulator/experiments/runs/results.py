@@ -23,13 +23,8 @@ Record = dict[str, Any]
 its nodes warn of something, ``warnings``: a list of sentences."""
 
 KEYS = (
-    "seed",
-    "replication",
-    *(metric.name for metric in ALWAYS),
-    "graph",
-    "fingerprint",
-    "wall_seconds",
-    "cpu_seconds",
+    *("seed", "replication", *(metric.name for metric in ALWAYS)),
+    *("graph", "fingerprint", "wall_seconds", "cpu_seconds"),
 )
 """Keys that every record has, null where they do not apply; an algorithm's own numbers follow them."""
 NOT_AVERAGED = ("seed", "replication", "graph", "fingerprint", "agents", "warnings")

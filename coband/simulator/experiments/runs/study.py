@@ -103,18 +103,9 @@ class Study:
         return self.numbers if self.until is None else range(self.until.max_replications)
 
     @property
-    def seed(self) -> int:
-        return self.variants[0].scenario.seed
-
-    @property
     def jobs(self) -> int:
         """How many jobs there are to begin with."""
         return len(self.variants) * self.replications
-
-    @property
-    def first_replications(self) -> int:
-        """How many replications each variant has to begin with."""
-        return self.replications if self.tuning is None else self.tuning.replications
 
     def factors(self) -> tuple[str, str]:
         """What runs to begin with, such as ``5 algorithms × 6 replications``, and what follows.
@@ -124,15 +115,11 @@ class Study:
         size = counted(len(self.entries), "algorithm")
         if (self.points or 1) > 1:
             size = f"{counted(len(self.variants), 'variant')} of {size} at {self.points:,} points"
+        most = "" if self.until is None else f" to {self.until.max_replications:,}"
+        each = f"{self.replications:,}{most} replication{'s' * (bool(most) or self.replications != 1)}"
         if self.tuning is None:
-            return f"{size} × {self.replications_in_words()}", ""
-        tuned = f"{size} × {counted(self.tuning.replications, 'replication')}"
-        return tuned, f" for tuning, then the best × {self.replications_in_words()}"
-
-    def replications_in_words(self) -> str:
-        """Their number, or the range of it where ``until`` may add some."""
-        more = "" if self.until is None else f" to {self.until.max_replications:,}"
-        return f"{self.replications:,}{more} replication{'s' * (bool(more) or self.replications != 1)}"
+            return f"{size} × {each}", ""
+        return f"{size} × {counted(self.tuning.replications, 'replication')}", f" for tuning, then the best × {each}"
 
     def facts(self) -> Manifest:
         """What the manifest says of it in addition."""

@@ -16,7 +16,6 @@ from typing import Any
 
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs import code_version
-from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.status import now
 from coband.simulator.metrics import Metric
 
@@ -28,21 +27,15 @@ PACKAGES = ("coband", "numpy", "scipy", "simpy", "networkx", "pydantic", "joblib
 
 def git_state(directory: Path) -> dict[str, Any] | None:
     """``commit``, and whether files that git knows are ``dirty``; None outside a repository or without git."""
-    state = _git(directory, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
-    commit = None if state is None else re.search(r"^# branch\.oid ([0-9a-f]+)$", state, re.MULTILINE)
-    if state is None or commit is None:
+    command = ["git", "-C", str(directory), "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+    try:
+        state = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    commit = re.search(r"^# branch\.oid ([0-9a-f]+)$", state, re.MULTILINE)
+    if commit is None:
         return None
     return {"commit": commit[1], "dirty": any(not line.startswith("#") for line in state.splitlines())}
-
-
-def _git(directory: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(directory), *arguments], capture_output=True, text=True, check=False, timeout=SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired, ValueError):
-        return None
-    return done.stdout if done.returncode == 0 else None
 
 
 Manifest = dict[str, Any]
@@ -74,7 +67,7 @@ def manifest(
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "git": git_state(Path.cwd()),
         "blas": code_version.libraries(),
-        "hardware": hardware(),
+        "hardware": code_version.hardware(),
         "platform": {
             "system": platform.platform(),
             "machine": platform.machine(),
@@ -97,9 +90,6 @@ def declared(manifest: Manifest) -> tuple[Metric, ...]:
 def version(package: str) -> str | None:
     """Version of an installed package; None when it runs from a source tree."""
     try:
-        found = metadata.distribution(package)
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-    text = (found.read_text("METADATA") or "").partition("\n\n")[0]  # not all that is said about a package
-    stated = re.search(r"^Version:[ \t]*(\S+)", text, re.MULTILINE)
-    return found.version if stated is None else stated[1]

@@ -18,13 +18,7 @@ from coband.simulator.experiments.scenario.yaml_nodes import (
     descend,
     plain,
 )
-from coband.simulator.scenario_errors import (
-    InputProblem,
-    KeyPath,
-    ScenarioError,
-    quoted,
-    shortened,
-)
+from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError, quoted, shortened
 
 LONGEST_LABEL = 40
 FIXED = (

@@ -97,16 +97,23 @@ class JobQueue(Cluster):
             self._queue = None
 
 
-def cluster_of(name: str, options: Options = ()) -> Cluster:
+def cluster_of(name: str | None, options: Options = (), workers: int | None = None) -> Cluster | None:
     """The workers of a Dask scheduler, by its address, or in the queue of a cluster, by the name of its system.
 
     Args:
-        name: an address such as tcp://HOST:8786, or one of `SYSTEMS`.
+        name: an address such as tcp://HOST:8786, or one of `SYSTEMS`; None for no cluster.
         options: of jobs in a queue.
+        workers: processes of this machine; None where there is a cluster.
 
     Raises:
-        ExecutorError: there is no such cluster, or it cannot be used.
+        ExecutorError: the arguments contradict each other, there is no such cluster, or it cannot be used.
     """
+    if name is None:
+        if options:
+            raise ExecutorError("--cluster-option goes with --cluster.")
+        return None
+    if workers is not None:
+        raise ExecutorError("give --workers or --cluster, not both.")
     if name in SYSTEMS:
         return JobQueue(name, options)
     near = did_you_mean(name, list(SYSTEMS))
@@ -115,18 +122,6 @@ def cluster_of(name: str, options: Options = ()) -> Cluster:
     if list(options):
         raise ExecutorError(f"--cluster-option goes with the queue of a cluster: --cluster {'|'.join(SYSTEMS)}.")
     return Cluster(name)
-
-
-def require_one_place(workers: int | None, cluster: str | None, options: object) -> None:
-    """Refuse processes of this machine together with a cluster, and options of a cluster without one.
-
-    Raises:
-        ExecutorError: they contradict each other.
-    """
-    if workers is not None and cluster is not None:
-        raise ExecutorError("give --workers or --cluster, not both.")
-    if options and cluster is None:
-        raise ExecutorError("--cluster-option goes with --cluster.")
 
 
 def parsed_options(system: str, options: Options, allowed: Sequence[str]) -> dict[str, Any]:

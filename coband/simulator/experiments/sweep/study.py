@@ -19,7 +19,7 @@ from coband.simulator.experiments.scenario.loading import Point, mistakes_in, re
 from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, ScalarNode, descend, resolve
-from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
+from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Value, split
 from coband.simulator.scenario_errors import InputProblem, ScenarioError, did_you_mean, quoted
 
 _PLAIN = re.compile(r"[\w./-]+")
@@ -160,18 +160,15 @@ def _variants(
             seen.add(cell)
             alone = replace(scenario, algorithms=(entry,), expect=(), trace=trace)
             parameters = tuple(
-                _parameter(key, key.values[point[axis]], axis in tuned, key in grid.axes[axis].displayed)
+                Parameter(key.path, key.name, one.label, one.number, axis in tuned, key in grid.axes[axis].displayed)
                 for axis in axes
                 for key in grid.axes[axis].keys
+                for one in (key.values[point[axis]],)
             )
             settings = tuple(f"{key.path}={_argument(value, scenario.base)}" for key, value in grid.chosen(point))
             digest = digests[entry.label][point]
             variants.append(Variant(len(variants), entry.label, alone, parameters, settings, digest))
     return variants
-
-
-def _parameter(key: Key, value: Value, tuned: bool, displayed: bool) -> Parameter:
-    return Parameter(key.path, key.name, value.label, value.number, tuned, displayed)
 
 
 def _relevant(grid: Grid, digests: dict[Coordinates, str]) -> list[int]:
