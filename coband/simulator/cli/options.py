@@ -155,16 +155,6 @@ ONLY = click.option("--only", multiple=True, metavar="NAME", help="Only this lab
 FORCE = click.option("--force", is_flag=True, help="Replace files that are there and differ.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 JSON_LINES = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
-SELECTION = (
-    FILE,
-    settings(),
-    REPLICATIONS,
-    click.option("--replication", "numbers", type=AtLeast(0), multiple=True, help=f"{REPLICATION_HELP}; repeatable."),
-    SEED,
-    ONLY,
-    trace(),
-)
-"""Which runs of a scenario, and what is kept of them."""
 
 
 def _remember(context: click.Context, parameter: click.Parameter, given: bool) -> None:
@@ -189,10 +179,18 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
-selection = options(*SELECTION)
-"""The options that select what runs."""
+selection = options(
+    FILE,
+    settings(),
+    REPLICATIONS,
+    click.option("--replication", "numbers", type=AtLeast(0), multiple=True, help=f"{REPLICATION_HELP}; repeatable."),
+    SEED,
+    ONLY,
+    trace(),
+)
+"""The options that select what runs: which runs of a scenario, and what is kept of them."""
 shared = options(
-    *SELECTION,
+    selection,
     click.option(
         "--check",
         type=click.Choice(["cheap", "full"]),

@@ -10,9 +10,8 @@ from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import InProcess, JobExecutor, Local
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.reporting import Commands, Report
-from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.store.directory import RunDirectory
-from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.experiments.sweep.study import Study, load_study
 from tests.experiments.runs import deadly
 from tests.experiments.runs.fake_runs import python
 
