@@ -10,6 +10,7 @@ from coband.simulator.experiments.scenario.loading import load, loads
 from coband.simulator.experiments.scenario.overrides import to_yaml
 from tests.api.conftest import STUDY
 
+NO_AGENTS = "agents.count: 0 is not allowed: must be a whole number >= 1 and <= 1000000"
 WRONG = {**STUDY, "agents": {"count": 0}}
 
 
@@ -75,7 +76,7 @@ def test_mistakes_have_the_lines_of_the_command_line(tmp_path: Path) -> None:
         load(file)
     with pytest.raises(coband.ScenarioError) as found:
         coband.run(file)
-    assert str(found.value) == str(expected.value) == f"{file}:5:10: agents.count: 0 is not allowed: must be >= 1"
+    assert str(found.value) == str(expected.value) == f"{file}:5:10: {NO_AGENTS}"
     with pytest.raises(coband.ScenarioError, match="<string>:5:10: agents.count: 0 is not allowed"):
         coband.run(to_yaml(WRONG))
     with pytest.raises(coband.ScenarioError, match="there is no such file"):
@@ -86,7 +87,7 @@ def test_mistakes_in_a_mapping_have_no_lines() -> None:
     for attempt in (coband.run, coband.sweep, lambda given: coband.Scenario.of(given).validate()):
         with pytest.raises(coband.ScenarioError) as found:
             attempt(WRONG)
-        assert str(found.value) == "scenario: agents.count: 0 is not allowed: must be >= 1"
+        assert str(found.value) == f"scenario: {NO_AGENTS}"
 
 
 def test_mistakes_in_settings() -> None:

@@ -22,31 +22,20 @@ OTHER_ALGORITHMS = {"algorithms.posterior.memory": {"algorithm": "eager_kernel_u
 """Keys of parameters that the algorithm above never had."""
 
 
-def test_a_key_that_is_gone_says_what_serves_instead() -> None:
-    for key, instead in gone.KEYS.items():
+def test_a_key_or_a_kind_that_is_gone_says_what_serves_instead() -> None:
+    for entry, instead in gone.KEYS.items():
+        key, _, value = entry.partition(": ")
         document = place = yaml.safe_load(SCENARIO)
         document["algorithms"] = [OTHER_ALGORITHMS.get(key, *document["algorithms"])]
         *outer, last = key.split(".")
         for name in outer:
             place = place[name][0] if name == "algorithms" else place.setdefault(name, {})
-        place[last] = 1
+        place[last] = value or 1
         with pytest.raises(ScenarioError) as refused:
             loads(yaml.safe_dump(document))
-        said = [problem for problem in refused.value.problems if problem.message == f"this key is gone: {instead}"]
+        message = f"{value or 'this key'} is gone: {instead}"
+        said = [problem for problem in refused.value.problems if problem.message == message]
         assert [problem.key.replace("[0]", "") for problem in said] == [key]
-
-
-def test_a_kind_that_is_gone_says_what_serves_instead() -> None:
-    for entry, instead in gone.KINDS.items():
-        key, name = entry.split(": ")
-        document = place = yaml.safe_load(SCENARIO)
-        *outer, last = key.split(".")
-        for step in outer:
-            place = place.setdefault(step, {})
-        place[last] = name
-        with pytest.raises(ScenarioError) as refused:
-            loads(yaml.safe_dump(document))
-        assert f"{key}: {name} is gone: {instead}" in str(refused.value)
 
 
 def test_a_command_that_is_gone_says_what_serves_instead(capsys: pytest.CaptureFixture[str]) -> None:

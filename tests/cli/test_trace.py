@@ -13,6 +13,7 @@ from coband.simulator.analysis.traces.reading import spelled
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.trace import parse_interval
 from coband.simulator.experiments.store.store import StoreError, open_run
+from tests.analysis.traces import runs
 from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import ROOT, perform
 
@@ -62,6 +63,14 @@ def test_stats_say_that_jobs_did_not_finish(coband: Program, tmp_path: Path) -> 
 def test_verify(coband: Program, run: Path) -> None:
     status, output, _ = coband("trace", "verify", run)
     assert (status, output.splitlines()[0]) == (0, "Often, replication 0: 1,600 events, ok")
+
+
+@pytest.mark.parametrize("loss", [0, 0.3])
+def test_verify_knows_copies_that_links_double(coband: Program, tmp_path: Path, loss: float) -> None:
+    faults = ("network.duplicate=0.5", f"network.loss={loss}", "network.transport=datagram", "network.heals=20")
+    run = runs.perform(runs.GRAPH, tmp_path / "run", *faults, "algorithms.Coop.hops=1")
+    status, output, _ = coband("trace", "verify", run)
+    assert (status, output.endswith(", ok\n")) == (0, True), output
 
 
 def test_verify_says_what_it_could_not_check(coband: Program, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_every_file_is_read(quick: Path) -> None:
     assert result.stdout == f"{quick}: ok ({SIZE} × 3 replications = 6,000 pulls)\n"
     assert result.stderr.splitlines() == [
         f"{broken}:2:7: seed: 'x' is not allowed: must be a whole number >= 0 and < 9223372036854775808",
-        f"{broken}:5:10: agents.count: 0 is not allowed: must be >= 1",
+        f"{broken}:5:10: agents.count: 0 is not allowed: must be a whole number >= 1 and <= 1000000",
         f"{quick.with_name('absent')}: there is no such file",
     ]
 

@@ -284,7 +284,7 @@ class Hunt:
         schedule.gave_up += self._gave_up
         if error is not None:
             faults, error = self._shrink(label, seed, faults, error)
-            scenario = to_yaml(self._with_faults(label, seed, faults))
+            scenario = self._with_faults(label, seed, faults)
             schedule.failures.append(FailingRun(label, seed, faults, error, scenario))
 
     def _shrink(self, label: str, seed: int, faults: tuple[Fault, ...], error: str) -> tuple[tuple[Fault, ...], str]:
@@ -310,7 +310,7 @@ class Hunt:
             return _in_words(error)
         return None
 
-    def _with_faults(self, label: str, seed: int, faults: tuple[Fault, ...]) -> dict[str, Any]:
+    def _with_faults(self, label: str, seed: int, faults: tuple[Fault, ...]) -> str:
         document: dict[str, Any] = json.loads(self._document)
         document["seed"] = seed
         document["algorithms"] = [entry for entry in document["algorithms"] if entry["label"] == label]
@@ -319,10 +319,10 @@ class Hunt:
         if faults:
             document["network"]["heals"] = document["network"]["heals"] or 1.5 * self.horizon
             document["network"]["retransmission"]["timeout"] = self.horizon / 100
-        return document
+        return to_yaml(document)
 
     def _scenario(self, label: str, seed: int, faults: tuple[Fault, ...]) -> Scenario:
-        return loading.from_document(self._with_faults(label, seed, faults), f"{label}, seed {seed}", Path(self._base))
+        return loading.loads(self._with_faults(label, seed, faults), f"{label}, seed {seed}", base=Path(self._base))
 
     def _run(self, scenario: Scenario) -> RunResult:
         """Run a scenario and check its end.

@@ -20,7 +20,7 @@ from coband.simulator.experiments.scenario import files
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.overrides import in_one_line, to_yaml
-from coband.simulator.experiments.scenario.yaml_nodes import SURROGATE, MappingNode, plain
+from coband.simulator.experiments.scenario.yaml_nodes import SURROGATE, Node, plain
 from coband.simulator.experiments.store.files import replace_text, writing_to
 from coband.simulator.experiments.sweep.grid import split
 from coband.simulator.experiments.sweep.study import load_study
@@ -198,7 +198,7 @@ class Scenario:
         return read_scenario(self.source)
 
     @cached_property
-    def _root(self) -> MappingNode:
+    def _root(self) -> Node:
         """The document, with settings applied; mistakes in it are left to validation."""
         return read_document(self._read[0], str(self.source), self.settings, Registry.installed())[0]
 

@@ -32,7 +32,6 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
         return
     if not files:
         raise BadInput("give a FILE to validate, or --schema.")
-    from coband.simulator.experiments.runs.preflight import preflight
     from coband.simulator.experiments.runs.reporting import workload
     from coband.simulator.experiments.sweep.study import load_study
     from coband.simulator.scenario_errors import ScenarioError
@@ -46,11 +45,11 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
             click.echo(str(error), err=True)
             wrong = True
         else:
+            from coband.simulator.experiments.runs.preflight import preflight  # mistakes do without
+
             found = preflight(file, settings, study)
-            for problem in found.problems:
-                click.echo(str(problem), err=True)
-            for warning in found.warnings:
-                click.echo(f"warning: {warning}", err=True)
+            for said in (*found.problems, *(f"warning: {warning}" for warning in found.warnings)):
+                click.echo(str(said), err=True)
             wrong = wrong or bool(found.problems)
             if not found.problems:
                 click.echo(f"{file}: ok ({'; '.join([workload(study), *found.left_out])})")

@@ -15,12 +15,12 @@ from coband.simulator.core.metrics import CORE
 from coband.simulator.core.nodes.message import EXACT, Message
 from coband.simulator.core.nodes.node import Agent
 from coband.simulator.core.wire.privacy import Privacy
+from coband.simulator.core.wire.rules import defences, stand
 from coband.simulator.experiments.registry.bibliography import SOURCES, library
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry, UnknownNameError
 from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.explain import TAG_KEYS, Wording
 from coband.simulator.experiments.scenario.files import paths, shipped_scenario, shipped_scenarios
-from coband.simulator.experiments.scenario.wire_rules import defences, stand
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import first_paragraph, summary_of
 from coband.simulator.reference.entries import Entry, Index, Schema, index
@@ -85,9 +85,7 @@ def parameter(wording: Wording, name: str, schema: Schema, required: bool) -> It
     """A key with the values that are allowed, its unit, default and meaning."""
     default = {} if required or "default" not in schema else {"default": schema["default"]}
     unit = {"unit": schema["unit"]} if "unit" in schema else {}
-    members, lengths = list(wording.variants(schema)), (("minLength", "at least"), ("maxLength", "at most"))
-    sizes = [f"{words} {one[bound]} characters" for one in members for bound, words in lengths if bound in one]
-    said = {"name": name, "type": ", ".join([wording.in_words(schema), *sizes]), **unit, "required": required}
+    said = {"name": name, "type": wording.in_words(schema), **unit, "required": required}
     return {**said, **default, "description": " ".join(str(schema.get("description", "")).split())}
 
 

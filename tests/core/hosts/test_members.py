@@ -20,6 +20,7 @@ from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.scenario_errors import ScenarioError
 from tests.agents.test_conformance import CASES
+from tests.analysis.traces.runs import perform
 from tests.every import every
 
 JOINS, LEAVES = 6.0, 14.0
@@ -225,3 +226,14 @@ def test_those_that_need_all_agents_end_when_one_of_them_is_gone(name: str, tmp_
         assert all(one.done for one in others)
     else:
         assert [one["turns"] for one in run.result.by_agent[1:]] == [40, 40]
+
+
+def test_pulls_of_an_agent_that_leaves_after_the_server_are_no_mistake(tmp_path: Path) -> None:
+    """They were not sent, since nobody is there, and the agent has left before it could take them back."""
+    faults = "network: {outages: [{start: 0, end: null, nodes: [server]}]}\n"
+    trace = ["agent,time", *(f"{agent},{0.5 * time}" for time in range(20) for agent in (0, 1))]
+    (tmp_path / "turns.csv").write_text("\n".join(trace))
+    schedule = f"{{kind: trace, file: {tmp_path / 'turns.csv'}}}"
+    agents = "handling: 0.2, leaves: {kind: times, times: [[0, 3.1], [1, 5.1]]}"
+    text = SCENARIO.format(agents=agents, algorithm="one_kernel_ucb", problem=BALL, schedule=schedule) + faults
+    perform(text, tmp_path / "run", "agents.count=2")

@@ -22,9 +22,9 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.defences import BaseDefence, Defence, Defended, Listening
+from coband.simulator.core.wire.rules import stand, undefended
 from coband.simulator.core.wire.worlds import PoisonedWorld
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.scenario.wire_rules import stand, undefended
 from coband.simulator.scenario_errors import ScenarioError
 
 RING: dict[str, Any] = {"topology": {"kind": "ring"}}

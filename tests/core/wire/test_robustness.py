@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from coband.extensions.conformance.runs import algorithm, batches, registry, run
 from coband.simulator.core.nodes.node import NoBestArm, UnsupportedScenario
 from coband.simulator.core.wire.defences import Defence
-from coband.simulator.experiments.scenario.wire_rules import undefended
+from coband.simulator.core.wire.rules import undefended
 from tests.every import every
 from tests.everyday import slow
 

@@ -41,9 +41,9 @@ network.topology={kind: edge_list, file: small.txt, sample: snow}
     --set network.topology={kind: edge_list, file: small.txt, sample: ...: network.topology.sample: 'snow' is not
         allowed: must be one of breadth_first, random_walk, largest_component
 network.topology.p=1.5
-    <SET>: network.topology.p: 1.5 is not allowed: must be <= 1
+    <SET>: network.topology.p: 1.5 is not allowed: must be a number > 0 and <= 1
 network.topology.p=0
-    <SET>: network.topology.p: 0 is not allowed: must be > 0
+    <SET>: network.topology.p: 0 is not allowed: must be a number > 0 and <= 1
 network.topology.p=1e-9
     network.topology: no connected graph in 1000 draws of erdos_renyi, p = 1e-09 with 6 agents; raise p, or set
         connected: false
@@ -59,18 +59,17 @@ network.topology={kind: grid, rows: 4}
 network.topology={kind: barabasi_albert, m: 6}
     network.topology: barabasi_albert: m(=6) must be < 6, the number of agents
 network.topology=star
-    HERE/x.yaml:12:17: algorithms[0].algorithm: eager_kernel_ucb cannot run on network.topology star; it runs on: graph.
-        On star run: approx_dis_kernel_ucb, async_kernel_ucb, async_lin_ucb, async_lin_ucb_am, delb, dis_kernel_ucb,
-        dis_lin_ucb, discounted_dis_lin_ucb, dp_fts, dp_fts_de, fed_glb_ucb, fed_lin_ucb and 20 more
+    HERE/x.yaml:12:17: algorithms[0].algorithm: eager_kernel_ucb cannot run on network.topology star; it runs on: graph
 algorithms.0.hops=0
-    <SET>: algorithms[0].hops: 0 is not allowed: must be >= 1
+    <SET>: algorithms[0].hops: 0 is not allowed: must be a whole number >= 1 or one of half_diameter, diameter
 algorithms.0.hops=half
     <SET>: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or one of half_diameter, diameter
 algorithms.0.posterior=exakt
     <SET>: algorithms[0].posterior: 'exakt' is not allowed: must be one of exact, nystrom or {kind: exact | nystrom,
         ...}; did you mean exact?
 problem.contexts.kind=clusters
-    HERE/x.yaml:9:28: problem.contexts.dimension: unknown key; allowed: kind, hops, around
+    HERE/x.yaml:9:28: problem.contexts.dimension: unknown key; did you mean problem.arms.dimension? allowed: kind,
+        hops, around
 algorithms.0.posterior={kind: exact, memory: 1e-4}
     <SET>: algorithms[0].posterior.memory: this key is gone: a posterior that is larger than the memory of the machine
         is refused

@@ -13,7 +13,7 @@ from coband.simulator.core.algorithm import Needs
 from coband.simulator.core.randomness.distributions import Constant, Empirical, Exponential
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import json_schema
-from coband.simulator.experiments.scenario.loading import from_document, load, loads
+from coband.simulator.experiments.scenario.loading import load, loads
 from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.scenario.rules import broken_rules
 from coband.simulator.experiments.scenario.scenario import Scenario
@@ -72,13 +72,6 @@ def test_round_trip(text: str) -> None:
     scenario = good(text, "algorithms.Bold.kernel={kind: product, factors: [{kind: linear}, {kind: matern}]}")
     assert loads(scenario.to_yaml(), registry=REGISTRY) == scenario
     assert loads(json.dumps(scenario.resolved()), registry=REGISTRY) == scenario
-    assert from_document(scenario.resolved(), "memory", scenario.base, registry=REGISTRY) == scenario
-
-
-def test_errors_of_a_document_name_it_in_place_of_a_file() -> None:
-    document = good().resolved() | {"seed": "seven"}
-    with pytest.raises(ScenarioError, match=r"^a hunt:1:1: seed: 'seven' "):
-        from_document(document, "a hunt", Path(), registry=REGISTRY)
 
 
 def test_a_scenario_with_expectations_can_be_pickled() -> None:
@@ -291,7 +284,7 @@ def test_topologies() -> None:
     graph = loads(SCENARIO.replace("network:\n", "network:\n  topology: {kind: ring}\n"), registry=ring)
     assert graph.network.graph is not None
     both = Registry({"async_kernel_ucb": _with_needs(Needs(topologies=("ring",))), "stars": ASYNC}, PROBLEMS)
-    with pytest.raises(ScenarioError, match=r"it runs on: ring\. On star run: stars\n"):
+    with pytest.raises(ScenarioError, match=r"it runs on: ring\n"):
         loads(SCENARIO, registry=both)
 
 
@@ -328,11 +321,3 @@ def test_schema_asks_for_the_tag_of_a_union() -> None:
 def test_every_top_level_key_has_a_description() -> None:
     schema = json_schema(REGISTRY)
     assert [key for key, value in schema["properties"].items() if not {"description", "$ref"} & set(value)] == []
-
-
-def test_a_name_that_the_locale_cannot_write_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.fsencode", lambda name: name.encode("ascii"))
-    with pytest.raises(
-        ScenarioError, match="the locale of this process has no name for 'Köln.csv': set LC_ALL=C.UTF-8"
-    ):
-        loads(SCENARIO.replace("{kind: one_at_a_time, turns: 1e3}", "{kind: trace, file: Köln.csv}"))

@@ -33,14 +33,14 @@ def test_a_file_may_say_it_and_nothing_changes() -> None:
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ("7", "this file says schema_version 7; this coband reads 1; take a newer one"),
-        ("'1'", "'1' is not allowed: must be a whole number; this coband reads 1"),
-        ("1.0", "1.0 is not allowed: must be a whole number; this coband reads 1"),
-        ("true", "true is not allowed: must be a whole number; this coband reads 1"),
-        ("0", "0 is not allowed: must be a whole number; this coband reads 1"),
-        ("null", "null is not allowed: must be a whole number; this coband reads 1"),
-        ("[1]", "a list is not allowed: must be a whole number; this coband reads 1"),
-        ("", "an empty value is not allowed: must be a whole number; this coband reads 1"),
+        ("7", "7 is not allowed: this coband reads 1; a larger number asks for a newer one"),
+        ("'1'", "'1' is not allowed: this coband reads 1; a larger number asks for a newer one"),
+        ("1.0", "1.0 is not allowed: this coband reads 1; a larger number asks for a newer one"),
+        ("true", "true is not allowed: this coband reads 1; a larger number asks for a newer one"),
+        ("0", "0 is not allowed: this coband reads 1; a larger number asks for a newer one"),
+        ("null", "null is not allowed: this coband reads 1; a larger number asks for a newer one"),
+        ("[1]", "a list is not allowed: this coband reads 1; a larger number asks for a newer one"),
+        ("", "an empty value is not allowed: this coband reads 1; a larger number asks for a newer one"),
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "run", "sweep"])
@@ -56,7 +56,7 @@ def test_another_version_is_refused_before_anything_else(
 
 
 def test_a_version_can_be_set() -> None:
-    with pytest.raises(ScenarioError, match=r"--set schema_version=2: schema_version: this file says schema_version 2"):
+    with pytest.raises(ScenarioError, match="--set schema_version=2: schema_version: 2 is not allowed: this coband"):
         loads(TEXT, overrides=["schema_version=2"])
 
 

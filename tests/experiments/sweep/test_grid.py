@@ -176,8 +176,8 @@ def test_the_schema_knows_the_sections() -> None:
 
 BAD = """
 grid:⏎  algorithms.*.alpha: [-1, x]⏎  problem.nois: [1, 2]⏎  algorithms.Asink.alpha: [3]⏎  network.loss: [0, 2]⏎
-    21:24: algorithms[0].alpha: -1 is not allowed: must be >= 0
-    21:24: algorithms[1].alpha: -1 is not allowed: must be >= 0
+    21:24: algorithms[0].alpha: -1 is not allowed: must be a number >= 0
+    21:24: algorithms[1].alpha: -1 is not allowed: must be a number >= 0
     21:28: algorithms[0].alpha: 'x' is not allowed: must be a number >= 0
     21:28: algorithms[1].alpha: 'x' is not allowed: must be a number >= 0
     22:3: problem.nois: unknown key; did you mean noise? allowed: kind, arms, reward, noise, regret
@@ -190,7 +190,7 @@ grid:⏎  seed: 3⏎
 grid:⏎  seed: {"a\\tb": 1}⏎
     21:18: seed: 'a\\tb' is not allowed: a label is text on one line, without tabs
 grid:⏎  seed: []⏎
-    21:9: grid.seed: an empty list is not allowed: must have at least 1 entry
+    21:9: grid.seed: an empty list is not allowed: must be a list of at least 1 or a mapping
 grid:⏎  seed: [1, 2, 1]⏎
     21:16: seed: '1' is given twice
 grid:⏎  replications: [1, 2]⏎

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, Mark, ScalarNode, SequenceNode, read, resolve
+from coband.simulator.experiments.scenario.yaml_nodes import Mark, Node, read, resolve
 from coband.simulator.experiments.sweep.grid import Value, values_of
 from coband.simulator.scenario_errors import ScenarioError, quoted
 
@@ -75,7 +75,7 @@ class Between:
         else:
             given = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
         text = f"{given:g}" if given in (self.low, self.high) else repr(given)
-        return Value(text, ScalarNode(self.mark, given, text))
+        return Value(text, Node(self.mark, given, text))
 
     @property
     def ends(self) -> tuple[Value, ...]:
@@ -123,7 +123,7 @@ def _listed(text: str, mark: Mark, key: str) -> Listed:
     node, problems = read(f"[{text}]" if not text.strip().startswith(("[", "{")) else text, mark.file, origin=mark)
     if problems:
         raise ScenarioError(problems)
-    if not isinstance(node, (SequenceNode, MappingNode)):
+    if not isinstance(node.value, (tuple, dict)):
         raise mark.error(f"{quoted(text)} has no values; {FORM}", (key,))
     found = tuple(values_of(node))
     if not found or len({value.label for value in found}) < len(found):

@@ -15,15 +15,7 @@ from coband.simulator.experiments.runs.planner import Parameter, Variant
 from coband.simulator.experiments.scenario.loading import validated
 from coband.simulator.experiments.scenario.overrides import items_named, set_value, steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.scenario.yaml_nodes import (
-    MappingNode,
-    Mark,
-    Node,
-    ScalarNode,
-    SequenceNode,
-    descend,
-    plain,
-)
+from coband.simulator.experiments.scenario.yaml_nodes import Mark, Node, descend, text_at
 from coband.simulator.experiments.sweep.grid import Grid, Key, Value, named
 from coband.simulator.scenario_errors import ScenarioError, did_you_mean, quoted
 
@@ -78,7 +70,7 @@ class Space:
         return product(*(one.range.values for one in self.dimensions))
 
 
-def spaces(root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[str], registry: Registry) -> list[Space]:
+def spaces(root: Node, grid: Grid, vary: Sequence[str], only: Sequence[str], registry: Registry) -> list[Space]:
     """The spaces of the entries of a scenario.
 
     A parameter is searched if the file's grid or ``vary`` says so; of several about one parameter the last
@@ -94,7 +86,7 @@ def spaces(root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[st
         ScenarioError: a key leads nowhere or is none of an algorithm, a range is wrong, or nothing varies.
     """
     entries = descend(root, "algorithms")
-    if not isinstance(entries, SequenceNode):
+    if entries is None or not entries.items:
         return []
     names = _labels(entries)
     chosen = _selected(entries, names, only)
@@ -122,18 +114,17 @@ _NOTHING_VARIES = (
 )
 
 
-def _labels(entries: SequenceNode) -> list[str]:
-    found = [plain(item) for item in entries.items]
-    return [str(one.get("label") or one.get("algorithm")) if isinstance(one, dict) else "" for one in found]
+def _labels(entries: Node) -> list[str]:
+    return [text_at(item, "label") or text_at(item, "algorithm") or "" for item in entries.items]
 
 
-def _selected(entries: SequenceNode, labels: Sequence[str], only: Sequence[str]) -> list[int]:
+def _selected(entries: Node, labels: Sequence[str], only: Sequence[str]) -> list[int]:
     """Numbers of the entries that are asked for.
 
     Raises:
         ScenarioError: there is no such entry.
     """
-    names = [str(plain(item).get("algorithm")) if isinstance(item, MappingNode) else "" for item in entries.items]
+    names = [text_at(item, "algorithm") or "" for item in entries.items]
     for wanted in only:
         if wanted not in (*labels, *names):
             known = list(dict.fromkeys([*labels, *names]))
@@ -163,10 +154,9 @@ def _of_option(text: str) -> _Given:
     return key.strip(), parse(found, mark, key.strip()), mark
 
 
-def _declared(entries: SequenceNode, registry: Registry) -> Iterator[_Given]:
+def _declared(entries: Node, registry: Registry) -> Iterator[_Given]:
     for number, item in enumerate(entries.items):
-        name = descend(item, "algorithm")
-        algorithm = registry.algorithms.get(str(plain(name))) if name is not None else None
+        algorithm = registry.algorithms.get(text_at(item, "algorithm") or "")
         for parameter, text in ({} if algorithm is None else algorithm.search).items():
             path = f"algorithms.{number}.{parameter}"
             yield path, parse(text, Mark(f"{path}={text}"), path), item.mark
@@ -251,7 +241,7 @@ class Candidates:
     def _takes_fractions(self, alone: Space, found: Between) -> bool:
         half = found.low + 0.5
         try:
-            self.scenario(alone, (Value(str(half), ScalarNode(found.mark, half, str(half))),))
+            self.scenario(alone, (Value(str(half), Node(found.mark, half, str(half))),))
         except ScenarioError:
             return False
         return True

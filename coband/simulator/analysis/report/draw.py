@@ -166,6 +166,7 @@ def trade_off(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
     if len(paid) and (paid.max() > 10 * paid.min() or free):
         near = 10.0 ** np.floor(np.log10(paid.min()))
         axis.set_xscale("symlog", linthresh=near, linscale=0.3)
+        axis.minorticks_off()
         steps = (1, 2, 5) if paid.max() < 100 * paid.min() else (1,)  # powers of ten would be one or two
         powers = near * 10.0 ** np.arange(np.log10(paid.max() / near) + 1)
         axis.set_xticks(

@@ -295,7 +295,12 @@ class TraceWalk:
             elif event == tr.DELIVER:
                 self._deliver(seq, node, peer, message, cause, int(row.value) if node == tr.EVERYONE else 1)
             elif event == tr.DUPLICATE and self._is_seen(row.reason) and message in self._messages:
-                self._messages[message].arrive(int(row.value) if node == tr.EVERYONE else 1)
+                sent = self._messages[message]
+                if node == tr.EVERYONE:
+                    sent.arrive(int(row.value))
+                elif sent.reached is not None and node not in sent.reached:  # else a link has doubled it
+                    sent.reached.add(node)
+                    sent.arrive(1)
             elif event in (tr.DROP, tr.EXPIRE) and message in self._messages:
                 self._messages[message].lost.add(peer)
             elif event == tr.TIMER and cause < 0:

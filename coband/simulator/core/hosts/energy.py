@@ -245,13 +245,12 @@ class Battery:
 
     def ready_at(self, time: float, heals: float = math.inf) -> float:
         """When it can be used again, from a time on: it may have fallen to the reserve before, and not be charged."""
-        flat = self.flat_at
+        if (flat := self.flat_at) > time:
+            return time
+        level = self.at(flat)
         while flat <= time and flat < heals:
-            if (charged := self.charged_at(flat)) > time:
+            if (charged := self.when(flat, level, self.target, above=True)) > time:
                 return charged
-            flat = self.when(charged, self.at(charged), self.floor, above=False)
+            flat = self.when(charged, max(level, self.target), self.floor, above=False)
+            level = min(level, self.floor)
         return time
-
-    def charged_at(self, time: float) -> float:
-        """When it holds enough to be used again, from a time on."""
-        return self.when(time, self.at(time), self.target, above=True)

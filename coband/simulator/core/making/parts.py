@@ -101,7 +101,9 @@ def veiled(setup: Setup, algorithm: Algorithm, clock: Clock) -> tuple[Setup, Noi
     from coband.simulator.core.wire.worlds import PrivateWorld
 
     noising = _noising(setup, privacy, algorithm, clock)
-    return replace(setup, world=PrivateWorld(world, privacy, noising)), noising
+    private = PrivateWorld(world, privacy, noising)
+    noising.promise()
+    return replace(setup, world=private), noising
 
 
 def _noising(setup: Setup, privacy: Privacy, algorithm: Algorithm, clock: Clock) -> Noising:

@@ -43,7 +43,12 @@ class Audit:
     Args:
         ordered: deliveries of one pair must come in order, each once (reliable transport).
         down: the nodes that are down now.
+
+    Attributes:
+        unsent: whether a node wrote to one that does not take part any more.
     """
+
+    unsent = False
 
     def __init__(self, ordered: bool, down: Set[int] = frozenset()) -> None:
         self._ordered, self._down = ordered, down
@@ -161,7 +166,11 @@ class Audit:
     @property
     def lost_for_good(self) -> bool:
         """True when some message never reached its receiver."""
-        return self.given_up > 0 or (not self._ordered and any(copies.dropped for copies in self.copies.values()))
+        return (
+            self.unsent
+            or self.given_up > 0
+            or (not self._ordered and any(copies.dropped for copies in self.copies.values()))
+        )
 
 
 UNCOUNTED = (

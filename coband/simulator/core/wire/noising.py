@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -36,7 +37,6 @@ class Noising:
 
     Attributes:
         clipped: pulls of each agent that were clipped.
-        sigma: the noise in units of what one pull changes at most.
 
     Raises:
         UnsupportedScenario: epsilon cannot be promised; the text says what to do.
@@ -66,7 +66,6 @@ class Noising:
         self._noise: WeakKeyDictionary[Message, dict[str, FloatArray]] = WeakKeyDictionary()
         self._history: list[tuple[float, Address, float]] = []
         self._final: dict[Address, float] = {}
-        self.sigma = self._calibrated()
 
     def bound(self, kind: type[Message], name: str) -> float:
         """The most that one pull changes in a field."""
@@ -74,7 +73,13 @@ class Noising:
 
     # --- how much noise
 
-    def _calibrated(self) -> float:
+    def promise(self) -> None:
+        """Refuse an epsilon that cannot be promised before anybody acts."""
+        _ = self.sigma
+
+    @cached_property
+    def sigma(self) -> float:
+        """The noise in units of what one pull changes at most."""
         privacy = self._privacy
         if privacy.sigma is not None:
             return privacy.sigma

@@ -162,7 +162,7 @@ def _compare_mean(item: Any, each: Sequence[Comparison], early: bool, lost: set[
 def _compare(item: Any, side: Label) -> Iterator[Comparison]:
     for replication, number in _counts(item.label, item, side).items():
         wanted, tests = _wanted(item, replication)
-        wanted += _where(item)
+        wanted += _where(item) + (", which it does not reach" if number is None and item.at is not None else "")
         holds = number is not None and all(test(number) for test in tests)
         yield Comparison(item.label, item.count, replication, wanted, number, holds)
 

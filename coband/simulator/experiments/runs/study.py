@@ -31,6 +31,7 @@ from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
 from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.yaml_nodes import key_mark
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.metrics import Metric
 from coband.simulator.scenario_errors import RequestError
@@ -264,11 +265,10 @@ def load_run(
     """
     point = load_point(path, overrides)
     if point.tuning is not None and not replications:
-        raise point.refusal(
-            "tuning",
-            f"the best parameters are chosen among the points of a grid by `coband sweep {path}`; this is one of them: "
-            "to run it alone, add --set tuning=null",
+        text = (
+            f"the best parameters are chosen among the points of a grid by `coband sweep {path}`; this is one of them"
         )
+        raise key_mark(point.root, ("tuning",)).error(f"{text}: to run it alone, add --set tuning=null", ("tuning",))
     most = point.scenario.replications if point.until is None else point.until.max_replications
     low, high = min(replications, default=0), max(replications, default=0)
     if low < 0 or (high >= most and point.tuning is None):  # tuning numbers those of its own from afar

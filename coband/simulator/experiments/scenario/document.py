@@ -21,7 +21,6 @@ from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.footing import CURVES
 from coband.simulator.metrics import Metric
-from coband.simulator.plugins.kinds import describe_properties
 from coband.simulator.scenario_errors import quoted
 
 
@@ -151,13 +150,16 @@ _Values = Annotated[list[Any], Field(min_length=1)] | Annotated[dict[str, Any], 
 _Axes = Annotated[dict[str, _Values], Field(min_length=1)]
 
 
+_NAME: dict[str, Any] = {"words": "letters, digits, _, - and . only, the first neither - nor ."}
+
+
 class Document(Config):
     """A comparison of algorithms on the same arms and the same noise."""
 
     schema_version: Literal[1] = 1
     """The form of scenario files that the file is written in; a larger number asks for a newer coband."""
-    name: Annotated[str, Field(max_length=100, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
-    """letters, digits, _, - and . only: run directories and reports are named after it"""
+    name: Annotated[str, Field(max_length=100, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", json_schema_extra=_NAME)]
+    """What run directories and reports are named after."""
     description: str | None = None
     """What the scenario shows."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
@@ -210,34 +212,23 @@ def _one_of(models: list[Any], tag: str) -> Any:
 
 
 @lru_cache(maxsize=8)
-def json_schema(registry: Registry, section: str | None = None) -> JsonSchemaValue:
-    """JSON Schema (draft 2020-12) of the scenario files that can name what is registered.
-
-    Args:
-        section: the only key that it is to describe, which takes less time; None for all.
-    """
-    fields: dict[str, Any] = {}
-    if section in (None, "problem"):
-        fields["problem"] = (_one_of([entry.config for entry in registry.problems.values()], "kind"), ...)
-    if section in (None, "algorithms"):
-        entries = [_entry_model(algorithm) for algorithm in registry.algorithms.values()]
-        fields["algorithms"] = (GenericAlias(tuple, (_one_of(entries, "algorithm"), ...)), Field(min_length=1))
-    if section is not None and not fields:
-        info = Document.model_fields[section]
-        fields = {section: (info.annotation, info)}
-    base = Document if section is None else Config
-    model = create_model("Scenario", __base__=base, __doc__=Document.__doc__, **fields)
+def json_schema(registry: Registry) -> JsonSchemaValue:
+    """JSON Schema (draft 2020-12) of the scenario files that can name what is registered."""
+    problems = _one_of([entry.config for entry in registry.problems.values()], "kind")
+    entry = _one_of([_entry_model(algorithm) for algorithm in registry.algorithms.values()], "algorithm")
+    fields: Any = {
+        "problem": (problems, ...),
+        "algorithms": (GenericAlias(tuple, (entry, ...)), Field(min_length=1)),
+    }
+    model = create_model("Scenario", __base__=Document, __doc__=Document.__doc__, **fields)
     schema = model.model_json_schema()
     defs = schema.get("$defs", {})
-    if section is not None:
-        describe_properties(Document, schema["properties"], {section: section})
     for part in defs.values():  # what names a kind must be there, as validation asks for it
         tags = [key for key in ("kind", "algorithm") if "const" in part.get("properties", {}).get(key, ())]
         if further := [key for key in tags if key not in part.get("required", ())]:
             part["required"] = [*part.get("required", ()), *further]
     for name, key in (("Expectation", "count"), ("Tuning", "on"), ("Until", "on")):
-        if name in defs:
-            defs[name]["properties"][key]["enum"] = counted(registry.metrics)
+        defs[name]["properties"][key]["enum"] = counted(registry.metrics)
     return {
         "$schema": GenerateJsonSchema.schema_dialect,
         "title": "coband scenario",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -19,7 +19,7 @@ import yaml
 from pydantic import ValidationError
 
 from coband.simulator.experiments.registry.registry import Registry, has_field
-from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, text_at
+from coband.simulator.experiments.scenario.yaml_nodes import Mark, Node, text_at
 from coband.simulator.experiments.store.files import replace_bytes
 from coband.simulator.problems.problem import Problem
 from coband.simulator.scenario_errors import KeyPath
@@ -35,12 +35,9 @@ def write(problems: Iterable[tuple[Problem, Path]], folder: Path) -> None:
         DataError: the content is not to be had.
         OSError: a file cannot be written.
     """
-    found: dict[str, Callable[[], bytes]] = {}
     for problem, base in problems:
-        if (attachment := problem.attachment(base)) is not None:
-            found.setdefault(*attachment)
-    for name, content in found.items():
-        if not (folder / name).exists():
+        name, content = problem.attachment(base) or ("", bytes)
+        if name and not (folder / name).exists():
             replace_bytes(folder / name, content())
 
 
@@ -97,43 +94,35 @@ def read_scenario(source: str | Path | ScenarioText) -> tuple[str, Path]:
 
 
 def _read_text(file: Path, path: Path) -> str:
+    here = Mark(str(path))
     try:
         with file.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise here.error(f"there is no such file{_similar(path)}") from None
+    except IsADirectoryError:
+        raise here.error(
+            "is a directory without a run.sqlite; give a scenario file, or the directory of a run"
+        ) from None
     except (OSError, ValueError) as error:
-        raise Mark(str(path)).error(_unreadable(path, error)) from None
+        raise here.error(f"the file cannot be read: {getattr(error, 'strerror', error)}") from None
     if len(raw) > MAX_BYTES:
-        raise Mark(str(path)).error(f"the file is larger than {MAX_BYTES} bytes, which no scenario needs")
+        raise here.error(f"the file is larger than {MAX_BYTES} bytes, which no scenario needs")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         if raw.startswith(b"SQLite format 3"):
-            raise Mark(str(path)).error("is the store of a run; give its directory") from None
+            raise here.error("is the store of a run; give its directory") from None
         before = raw[: error.start]
         mark = Mark(str(path), before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1)
         raise mark.error(f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
 
 
-def _unreadable(path: Path, error: OSError | ValueError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"there is no such file{_similar_file(path) or _similar_shipped(path)}"
-    if isinstance(error, IsADirectoryError):
-        return "is a directory without a run.sqlite; give a scenario file, or the directory of a run"
-    return f"the file cannot be read: {error.strerror if isinstance(error, OSError) else error}"
-
-
-def _similar_file(path: Path) -> str:
-    try:
-        names = [item.name for item in path.parent.iterdir()]
-    except OSError:
-        return ""
-    near = difflib.get_close_matches(path.name, names, n=1)
-    return f"; did you mean {path.parent / near[0]}?" if near else ""
-
-
-def _similar_shipped(path: Path) -> str:
-    near = similar(path)
-    if near:
+def _similar(path: Path) -> str:
+    folder = path.parent
+    if near := difflib.get_close_matches(path.name, os.listdir(folder) if folder.is_dir() else (), n=1):
+        return f"; did you mean {folder / near[0]}?"
+    if near := similar(path):
         return f"; did you mean {' or '.join(near)}, which {'come' if len(near) > 1 else 'comes'} with coband?"
     if path.suffix or path.is_absolute():
         return ""
@@ -148,21 +137,18 @@ def with_absolute_paths(node: Node, base: Path, path: KeyPath = ()) -> Node:
     relative to the scenario, since `Problem.build` receives the scenario's directory. A published file, such as a
     graph's, that is not there is looked for in the directory of downloads and in its folders.
     """
-    if isinstance(node, SequenceNode):
-        return replace(
-            node, items=tuple(with_absolute_paths(one, base, (*path, n)) for n, one in enumerate(node.items))
-        )
-    if not isinstance(node, MappingNode):
+    if isinstance(node.value, tuple):
+        items = (with_absolute_paths(one, base, (*path, number)) for number, one in enumerate(node.value))
+        return replace(node, value=tuple(items))
+    if not isinstance(node.value, dict):
         return node
-    kind = text_at(node, "kind")
-    entries = {}
-    for key, (mark, value) in node.entries.items():
-        if not isinstance(value, ScalarNode):
-            value = with_absolute_paths(value, base, (*path, key))
-        elif isinstance(name := value.value, str) and _names_file(path, kind, key, name, value.mark):
-            value = replace(value, value=_absolute(name, value.mark, base, kind))
-        entries[key] = mark, value
-    return replace(node, entries=entries)
+    kind, entries = text_at(node, "kind"), dict(node.value)
+    for key, inner in node.value.items():
+        if isinstance(name := inner.value, str) and _names_file(path, kind, key, name, inner.mark):
+            entries[key] = replace(inner, value=_absolute(name, inner.mark, base, kind))
+        else:
+            entries[key] = with_absolute_paths(inner, base, (*path, key))
+    return replace(node, value=entries)
 
 
 def _names_file(path: KeyPath, kind: str | None, key: str, name: str, mark: Mark) -> bool:
@@ -179,11 +165,6 @@ def is_file_key(key: str) -> bool:
 
 
 def _absolute(name: str, mark: Mark, base: Path, kind: str | None) -> str:
-    try:
-        os.fsencode(name)
-    except UnicodeEncodeError:
-        text = f"the locale of this process has no name for {name!r}: set LC_ALL=C.UTF-8, or rename the file"
-        raise mark.error(text) from None
     if any(letter < " " for letter in name):
         text = f"{name!r} is not a file name; in double quotes \\ begins a special character: use single quotes"
         raise mark.error(text)

@@ -13,14 +13,10 @@ KEYS: Mapping[str, str] = {
     "algorithms.posterior.memory": "a posterior that is larger than the memory of the machine is refused",
     "tuning.halving": "all candidates run all replications; `coband frontier` searches with fewer jobs",
     "limit": "end a run with Ctrl-C, or with timeout or the queue that runs it; what has finished is kept",
-}
-"""Key of a scenario, without positions in lists, such as ``agents.restart`` -> what serves instead."""
-
-KINDS: Mapping[str, str] = {
     "agents.population.kind: fit": "draw devices from a table (kind: file); docs/howto/populations.md makes a long "
     "table from a short one",
 }
-"""Kind of a part of a scenario -> what serves instead."""
+"""Key of a scenario, without positions in lists, or such a key with one of its values -> what serves instead."""
 
 COMMANDS: Mapping[str, str] = {
     "audit": "`coband check FILE --privacy` attacks the privacy that a scenario promises",
@@ -43,23 +39,12 @@ COMMANDS: Mapping[str, str] = {
 """Command, such as ``trace follow`` -> what serves instead."""
 
 
-def kind(path: tuple[str | int, ...], name: str) -> str | None:
-    """Why the key at ``path`` does not name that kind any more; None: it never did."""
-    entry = f"{_dotted(path)}: {name}"
-    return f"{name} is gone: {KINDS[entry]}" if entry in KINDS else None
-
-
-def key(path: tuple[str | int, ...]) -> str | None:
-    """Why a scenario has no such key any more; None: it never had."""
-    name = _dotted(path)
-    return f"this key is gone: {KEYS[name]}" if name in KEYS else None
+def key(path: tuple[str | int, ...], value: str = "") -> str | None:
+    """Why a scenario has no such key, or no such value of it, any more; None: it never had."""
+    entry = ".".join(step for step in path if isinstance(step, str)) + f": {value}" * bool(value)
+    return f"{value or 'this key'} is gone: {KEYS[entry]}" if entry in KEYS else None
 
 
 def command(path: str) -> str | None:
     """Why there is no such command any more; None: there never was."""
     return f"`coband {path}` is gone: {COMMANDS[path]}" if path in COMMANDS else None
-
-
-def _dotted(path: tuple[str | int, ...]) -> str:
-    """A key without positions in lists."""
-    return ".".join(step for step in path if isinstance(step, str))

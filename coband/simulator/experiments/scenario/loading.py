@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,29 +15,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from coband.simulator.core.nodes.graphs import GraphError
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.registry.registry import RESERVED, Registry, only
-from coband.simulator.experiments.scenario.document import (
-    AlgorithmEntry,
-    Document,
-    Tuning,
-    Until,
-    json_schema,
-)
+from coband.simulator.experiments.scenario.document import AlgorithmEntry, Document, Tuning, Until, json_schema
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.rules import broken_rules
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.experiments.scenario.yaml_nodes import (
-    MappingNode,
-    Mark,
-    Node,
-    ScalarNode,
-    descend,
-    given,
-    key_mark,
-    plain,
-    read,
-    tree,
-)
+from coband.simulator.experiments.scenario.yaml_nodes import Node, descend, given, key_mark, plain, read
 from coband.simulator.experiments.sweep.grid import Grid, split
 from coband.simulator.plugins.kinds import adapter, validated_strictly
 from coband.simulator.problems.problem import DataError
@@ -75,33 +58,26 @@ class _Sections:
         self._root, self._registry, self._data = root, registry, plain(root)
         self.valid: dict[str, Any] = {}
         self.problems: list[InputProblem] = []
-        self._explainer = cache(self._explains)
 
-    def _explains(self, section: str) -> Explainer:
-        """What explains the mistakes in a section; documents without mistakes do without."""
+    @cached_property
+    def _explainer(self) -> Explainer:
+        """What explains mistakes; documents without mistakes do without."""
         from coband.simulator.experiments.scenario.explain import Explainer, Wording
 
         entries, problem = (self._data.get(key) for key in ("algorithms", "problem"))
         names = frozenset(_named(one, "algorithm") for one in entries) if isinstance(entries, list) else frozenset()
-
-        def wording(kind: str, section: str | None = None) -> Wording:
-            return Wording(json_schema(only(self._registry, names, kind), section))
-
-        if section not in Document.model_fields:
-            sections = Wording({"type": "object", "properties": {key: {} for key in Document.model_fields}})
-            return Explainer(self._root, sections, self._registry.broken, lambda: wording(""))
-        kind = _named(problem, "kind") if section == "problem" else ""
-        return Explainer(self._root, wording(kind, section), self._registry.broken, lambda: wording(""))
+        schema = json_schema(only(self._registry, names, _named(problem, "kind")))
+        return Explainer(self._root, Wording(schema), self._registry.broken)
 
     def read_all(self) -> None:
         """Validate the document."""
         known = Document.model_fields
-        self.problems += [self._explainer(key).unknown_key((key,)) for key in self._data if key not in known]
+        self.problems += [self._explainer.unknown_key((key,)) for key in self._data if key not in known]
         for key, info in known.items():
             if key in self._data:
                 self.read(key)
             elif info.is_required():
-                self.problems.append(self._explainer(key).missing((), key))
+                self.problems.append(self._explainer.missing((), key))
             else:
                 self.valid[key] = info.get_default(call_default_factory=True)
 
@@ -109,50 +85,43 @@ class _Sections:
         """Validate a section that there is."""
         before, data = len(self.problems), self._data[key]
         value = self._validated(_reader(key), data, (key,))
+        kind, problems = _named(data, "kind"), self._registry.problems
         if key == "problem" and value is not None:
-            value = self._problem(data)
+            if kind in problems:
+                value = self._validated(adapter(problems[kind].config), data, ("problem",))
+            else:
+                self.problems.append(self._explainer.unknown_name(("problem",), "kind", list(problems)))
         elif key == "algorithms" and value is not None:
             value = tuple(self._entry(number, entry) for number, entry in enumerate(data))
         if len(self.problems) == before:
             self.valid[key] = value
 
-    def _validated(self, reader: TypeAdapter[Any], data: Any, path: KeyPath, *, tagged: bool = False) -> Any:
+    def _validated(self, reader: TypeAdapter[Any], data: Any, path: KeyPath) -> Any:
         """Validate strictly: numbers, text and booleans are not converted into each other; None, with a problem, where
         something is wrong."""
         try:
             return validated_strictly(reader, json.dumps(data))
         except ValidationError as error:
-            self.problems += self._explainer(str(path[0])).explain(error.errors(include_url=False), path, tagged=tagged)
+            self.problems += self._explainer.explain(error.errors(include_url=False), path)
         except OSError as error:
             self.problems.append(key_mark(self._root, path).problem(path, f"{error.filename}: {error.strerror}"))
-        return None
-
-    def _problem(self, data: dict[str, Any]) -> Any:
-        if (kind := _named(data, "kind")) in self._registry.problems:
-            return self._validated(adapter(self._registry.problems[kind].config), data, ("problem",), tagged=True)
-        self._unknown(("problem",), "kind", self._registry.problems)
         return None
 
     def _entry(self, number: int, data: dict[str, Any]) -> ScenarioEntry | None:
         path, name = ("algorithms", number), _named(data, "algorithm")
         if name not in self._registry.algorithms:
-            self._unknown(path, "algorithm", self._registry.algorithms)
+            self.problems.append(self._explainer.unknown_name(path, "algorithm", list(self._registry.algorithms)))
             return None
         algorithm = self._registry.algorithms[name]
         parameters = {key: value for key, value in data.items() if key not in RESERVED}
         if algorithm.config.model_config.get("extra") != "forbid":
             names = {field.alias or name for name, field in algorithm.config.model_fields.items()}
             unknown = [key for key in parameters if key not in names]
-            self.problems += [self._explainer("algorithms").unknown_key((*path, key)) for key in unknown]
+            self.problems += [self._explainer.unknown_key((*path, key)) for key in unknown]
         about = {key: value for key, value in data.items() if key in RESERVED}
-        entry = self._validated(adapter(AlgorithmEntry), about, path, tagged=True)
-        config = self._validated(adapter(algorithm.config), parameters, path, tagged=True)
+        entry = self._validated(adapter(AlgorithmEntry), about, path)
+        config = self._validated(adapter(algorithm.config), parameters, path)
         return entry and ScenarioEntry(algorithm, entry.label or name, config, entry.ties)
-
-    def _unknown(self, path: KeyPath, key: str, known: Mapping[str, Any]) -> None:
-        from coband.simulator.experiments.scenario.explain import unknown_name
-
-        self.problems.append(unknown_name(self._root, path, key, list(known), self._registry.broken))
 
 
 def _named(part: Any, key: str) -> str:
@@ -173,10 +142,6 @@ class Point:
     until: Until | None
     tuning: Tuning | None
     root: Node
-
-    def refusal(self, key: str, message: str) -> ScenarioError:
-        """The error that a section of the file cannot be used here."""
-        return key_mark(self.root, (key,)).error(message, (key,))
 
 
 def mistakes_in(root: Node, registry: Registry, keys: Sequence[str]) -> list[InputProblem]:
@@ -235,7 +200,7 @@ def load_point(
     root, problems = read_document(text, str(path), overrides, registry)
     _, grid, _ = split(root, overrides, registry.takes)
     if grid.axes:
-        raise ScenarioError([*problems, _is_a_sweep(root, grid, str(path), overrides)])
+        raise ScenarioError([*problems, _is_a_sweep(root, grid, str(path))])
     return validated(root, base, registry, problems)
 
 
@@ -256,59 +221,40 @@ def loads(
     return load_point(source, overrides, registry=registry).scenario
 
 
-def from_document(document: Mapping[str, Any], name: str, base: Path, *, registry: Registry | None = None) -> Scenario:
-    """A scenario from what its file would say, in JSON types; ``name`` stands for the file in errors.
-
-    Raises:
-        ScenarioError: the scenario is invalid; the error lists every mistake.
-    """
-    root = tree(document, Mark(name, 1, 1))  # a place in a file, so that relative names are relative to ``base``
-    assert isinstance(root, MappingNode)
-    return validated(root, base, registry or Registry.installed()).scenario
-
-
 def read_document(
     text: str, file: str, overrides: Sequence[str], registry: Registry
-) -> tuple[MappingNode, list[InputProblem]]:
+) -> tuple[Node, list[InputProblem]]:
     """Read a document and apply overrides, without validating it; return it with the mistakes found so far.
 
     Raises:
         ScenarioError: the text is not a mapping in valid YAML, or says a ``schema_version`` that is not read here.
     """
     root, problems = read(text, file)
-    if not isinstance(root, MappingNode):
+    if not isinstance(root.value, dict):
         what = "the file is empty" if plain(root) is None else f"{given(root)} is not a scenario"
         message = f"{what}; a scenario is a mapping of keys (name, agents, ...)"
         raise ScenarioError([*problems, root.mark.problem((), message)])
-    changed: Node = root
     for setting in overrides:
         try:
-            changed, more = override(changed, setting, registry.takes)
+            root, more = override(root, setting, registry.takes)
             problems += more
         except ScenarioError as error:
             problems += error.problems
-    assert isinstance(changed, MappingNode)
-    if (node := descend(changed, "schema_version")) is not None:  # before all else: other mistakes would mislead
-        version = node.value if isinstance(node, ScalarNode) else None
-        if type(version) is not int or version < 1:
-            message = f"{given(node)} is not allowed: must be a whole number; this coband reads {CURRENT}"
-            raise node.mark.error(message, ("schema_version",))
-        if version > CURRENT:
-            message = f"this file says schema_version {version}; this coband reads {CURRENT}; take a newer one"
-            raise node.mark.error(message, ("schema_version",))
-    return changed, problems
+    version = descend(root, "schema_version")
+    if version is not None and (type(version.value) is not int or version.value != CURRENT):
+        # before all else: other mistakes would mislead
+        message = f"{given(version)} is not allowed: this coband reads {CURRENT}; a larger number asks for a newer one"
+        raise version.mark.error(message, ("schema_version",))
+    return root, problems
 
 
-def _is_a_sweep(root: Node, grid: Grid, file: str, overrides: Sequence[str]) -> InputProblem:
-    first = next(grid.points())
-    chosen = [f"{key.path}={value.text}" for key, value in grid.chosen(first)]
-    tuning = descend(root, "tuning")
-    if tuning is not None and plain(tuning) is not None:
+def _is_a_sweep(root: Node, grid: Grid, file: str) -> InputProblem:
+    chosen = [f"{key.path}={value.text}" for key, value in grid.chosen(next(grid.points()))]
+    if (tuning := descend(root, "tuning")) is not None and tuning.value is not None:
         chosen.append("tuning=null")
-    python = file.startswith("<")  # text, or a mapping
-    given = shlex.join([file, *(word for setting in overrides for word in ("--set", setting))])
-    sweep = "coband.sweep" if python else f"`coband sweep {given}`"
-    one = f"set={chosen}" if python else " ".join(f"--set {shlex.quote(setting)}" for setting in chosen)
+    sweep, one = f"`coband sweep {shlex.quote(file)}`", " ".join(f"--set {shlex.quote(one)}" for one in chosen)
+    if file.startswith("<"):  # text, or a mapping
+        sweep, one = "coband.sweep", f"set={chosen}"
     points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
     message = f"this scenario has {points}: run them with {sweep}, or one of them with {one}"
     return grid.axes[0].keys[0].mark.problem(("grid",), message)

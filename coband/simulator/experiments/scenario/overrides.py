@@ -12,26 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from coband.simulator.experiments.scenario.yaml_nodes import (
-    FLOAT,
-    INTEGER,
-    MappingNode,
-    Mark,
-    Node,
-    ScalarNode,
-    SequenceNode,
-    descend,
-    read,
-    text_at,
-)
-from coband.simulator.scenario_errors import (
-    InputProblem,
-    KeyPath,
-    ScenarioError,
-    did_you_mean,
-    quoted,
-    shortened,
-)
+from coband.simulator.experiments.scenario.yaml_nodes import FLOAT, INTEGER, Mark, Node, descend, read, text_at
+from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError, did_you_mean, quoted, shortened
 
 if TYPE_CHECKING or not yaml.__with_libyaml__:
     from yaml import SafeDumper
@@ -121,18 +103,17 @@ def set_value(node: Node, steps: list[str], value: Node, mark: Mark, takes: Take
     if not steps:
         return value
     step, *rest = steps
-    if isinstance(node, SequenceNode):
-        items = list(node.items)
+    if isinstance(node.value, tuple):
+        items = list(node.value)
         for index in items_named(node, step, rest, mark, path, takes):
             items[index] = set_value(items[index], rest, value, mark, takes, (*path, index))
-        return SequenceNode(node.mark, tuple(items))
-    if isinstance(node, ScalarNode) and node.value is not None:
+        return replace(node, value=tuple(items))
+    if node.scalar is not None:
         raise mark.error(f"is {quoted(node.text)}, which has no key {quoted(step)}; set it as a whole", path)
-    entries = node.entries if isinstance(node, MappingNode) else {}
-    key_mark, old = entries.get(step, (mark, ScalarNode(mark, None, "")))
+    old = node.entries.get(step) or Node(mark, None, key=mark)
     new = set_value(old, rest, value, mark, takes, (*path, step))
-    place = node.mark if isinstance(node, MappingNode) else mark
-    return MappingNode(place, {**entries, step: (key_mark if rest else mark, new)})
+    place = mark if node.value is None else node.mark
+    return Node(place, {**node.entries, step: replace(new, key=old.key if rest else mark)}, key=node.key)
 
 
 def places(node: Node | None, steps: list[str], takes: Takes) -> set[KeyPath]:
@@ -140,9 +121,8 @@ def places(node: Node | None, steps: list[str], takes: Takes) -> set[KeyPath]:
     if not steps:
         return {()}
     step, *rest = steps
-    if not isinstance(node, SequenceNode):
-        inner = None if node is None else descend(node, step)
-        return {(step, *more) for more in places(inner, rest, takes)}
+    if node is None or not isinstance(node.value, tuple):
+        return {(step, *more) for more in places(descend(node, step), rest, takes)}
     try:
         named = items_named(node, step, rest, node.mark, (), takes)
     except ScenarioError:
@@ -150,9 +130,7 @@ def places(node: Node | None, steps: list[str], takes: Takes) -> set[KeyPath]:
     return {(index, *more) for index in named for more in places(node.items[index], rest, takes)}
 
 
-def items_named(
-    node: SequenceNode, step: str, rest: Sequence[str], mark: Mark, path: KeyPath, takes: Takes
-) -> set[int]:
+def items_named(node: Node, step: str, rest: Sequence[str], mark: Mark, path: KeyPath, takes: Takes) -> set[int]:
     """The indices of the entries that a step of a path names; with ``*``, those that take what the path goes on with.
 
     Raises:
@@ -174,9 +152,5 @@ def items_named(
             numbers = ", ".join(map(str, sorted(found)))
             raise mark.error(f"{quoted(step)} is the {key} of entries {numbers}; give a number or *", path)
     names = [name for item in node.items for key in ("label", "algorithm") if (name := text_at(item, key))]
-    if dotted := [name for name in names if name.startswith(f"{step}.")]:
-        raise mark.error(
-            f"has no entry {quoted(step)}; {quoted(dotted[0])} has a dot: give its number from 0, or *", path
-        )
     near = did_you_mean(step, names)
     raise mark.error(f"has no entry {quoted(step)}{near or ';'} give a label, a number from 0, or *", path)

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import SCHEDULES, Recorded
 from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.network.partitions import Outage, Partition
+from coband.simulator.core.wire.rules import of_the_wire
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import counted
-from coband.simulator.experiments.scenario.wire_rules import of_the_wire
-from coband.simulator.experiments.scenario.yaml_nodes import (
-    MappingNode,
-    Node,
-    SequenceNode,
-    deepest,
-    descend,
-    text_at,
-)
+from coband.simulator.experiments.scenario.yaml_nodes import Node, deepest, descend, text_at
 from coband.simulator.scenario_errors import InputProblem, KeyPath, did_you_mean, key_path, quoted
 
 LARGEST, SMALLEST = 1e100, 1e-100
 """Of absolute values: products of three, and one divided by such a product, are still numbers of 64 bits."""
 MOST = 2**63 - 1
 """The largest whole number of 64 bits."""
-ANY = ("seed",)
-"""Keys of numbers that nothing is computed with."""
-MOST_NAMES = 12
-"""Largest number of algorithms that a message names."""
+NAMES_AN_AGENT = re.compile(
+    r"(adversaries|network\.(links|outages|partitions))\[\d+\]\.(agents|nodes|groups\[\d+\])\[\d+\]"
+)
+"""Key paths at which a number is that of an agent."""
+OF_AGENTS = "must be < {}, the agents.count; agents are numbered from 0"
 COUNTED_WITH = {
     "agents.energy": "energy energy_turns energy_up energy_down energy_idle energy_charged ran_out",
     "agents.reward_delay": "outstanding",
@@ -52,10 +46,6 @@ def broken_rules(root: Node, valid: Mapping[str, Any], registry: Registry) -> It
         yield deepest(root, path)[0].mark.problem(path, message)
 
 
-def _strange(agent: int, count: int) -> str:
-    return f"agent {agent}: must be < {count}, the agents.count; agents are numbered from 0"
-
-
 class _Rules:
     """The rules, and the sections that they are about; None for one that is invalid by itself."""
 
@@ -63,7 +53,9 @@ class _Rules:
         self._root, self._valid, self._registry = root, valid, registry
         found: dict[str, Any] = {key: valid.get(key) for key in ("agents", "network", "problem", "schedule")}
         self._agents, self._network, self._problem, self._schedule = found.values()
-        self._entries = list(_entries(root))
+        entries = descend(root, "algorithms")
+        names = [(text_at(one, "algorithm"), text_at(one, "label")) for one in (entries.items if entries else ())]
+        self._entries = [(n, name, label or name or "") for n, (name, label) in enumerate(names) if label or name]
 
     def broken(self) -> Mistakes:
         """(key path, what is wrong with it) of each rule that is broken."""
@@ -75,7 +67,7 @@ class _Rules:
                 yield from self._of_network(self._network, count)
             if self._problem is not None:
                 yield from ((("problem", *path), text) for path, text in self._problem.validate_for(count))
-        yield from _magnitudes(self._root)
+        yield from self._numbers()
         yield from self._labels()
         yield from self._replications()
         yield from self._names()
@@ -88,21 +80,7 @@ class _Rules:
                     yield ("algorithms", index, "algorithm"), f"{algorithm.name} {message}"
 
     def _of_network(self, network: NetworkConfig, count: int) -> Mistakes:
-        """Links, partitions and outages may only name existing agents; times must be known, and mean the same."""
-        named: list[tuple[KeyPath, Any]] = [
-            *((("links", n, "agents"), one.agents) for n, one in enumerate(network.links) if one.agents != "all"),
-            *(
-                (("partitions", n, "groups", number), group)
-                for n, one in enumerate(network.partitions)
-                for number, group in enumerate(one.groups if isinstance(one, Partition) else ())
-            ),
-            *((("outages", n, "nodes"), one.nodes) for n, one in enumerate(network.outages) if isinstance(one, Outage)),
-        ]
-        for place, nodes in named:
-            for position, agent in enumerate(nodes):
-                if isinstance(agent, int) and agent >= count:
-                    text = _strange(agent, count).replace(f"agent {agent}:", f"{agent} is not an agent:", 1)
-                    yield ("network", *place, position), text
+        """Times must be known, and mean the same."""
         star, latency, agents = network.graph is None, network.latency, self._agents
         if isinstance(latency, BaseLatency) and (message := latency.misfit(count, star)):
             yield ("network", "latency"), message
@@ -117,6 +95,19 @@ class _Rules:
             if unit != (usual := said[0][1]):
                 message = f"{unit} is not allowed: must be {usual}, since {key_path(said[0][0])} says what a unit of "
                 yield place, f"{message}simulated time stands for; give both the same"
+
+    def _numbers(self) -> Mistakes:
+        """Numbers that are too large or too small to compute with, and those of agents that there are not; models
+        refuse numbers that are infinite."""
+        limits = f"between {SMALLEST:.0e} and {LARGEST:.0e} in absolute value"
+        for path, node in _scalars(self._root):
+            value, count = node.scalar, MOST if self._agents is None else self._agents.count
+            if isinstance(value, int) and abs(value) > MOST and path[-1] != "seed":
+                yield path, f"{node.text} is not allowed: whole numbers must be between -{MOST} and {MOST}"
+            elif isinstance(value, int) and value >= count and NAMES_AN_AGENT.fullmatch(key_path(path)):
+                yield path, f"{value} is not an agent: {OF_AGENTS.format(count)}"
+            elif isinstance(value, float) and value and math.isfinite(value) and not SMALLEST <= abs(value) <= LARGEST:
+                yield path, f"{node.text} is not allowed: numbers must be 0, or {limits}, to be computed with"
 
     def _labels(self) -> Mistakes:
         taken: dict[str, int] = {}
@@ -161,44 +152,38 @@ class _Rules:
         ]
         if not said:
             return
-        kind = getattr(self._problem, "kind", "")
-        usual = self._registry.metrics_of(kind, [str(name) for _, name, _ in self._entries])
-        declared: Mapping[str, Any] = usual if all(name in usual for _, name in said) else self._registry.metrics
-        known = counted(declared)
-        unknown = {name: did_you_mean(name, known) for _, name in said if name not in known}
+        kind, names = getattr(self._problem, "kind", ""), {label: str(name) for _, name, label in self._entries}
+        usual = self._registry.metrics_of(kind, list(names.values()))
+        known = counted(usual if all(name in usual for _, name in said) else self._registry.metrics)
         for place, name in said:
-            if name in unknown:
-                message = f"{quoted(name)} is not allowed: must be one of {', '.join(known)}{unknown[name]}"
-                yield place, message
-        names = {label: name for _, name, label in self._entries if name in self._registry.algorithms}
+            if name not in known:
+                near = did_you_mean(name, known)
+                yield place, f"{quoted(name)} is not allowed: must be one of {', '.join(known)}{near}"
+        agents = self._agents
+        without = {
+            "agents.energy": agents is not None and agents.energy is None,
+            "agents.reward_delay": agents is not None and not agents.late_rewards,
+            "adversaries": not self._valid.get("adversaries", True),
+        }
+        left_out = {name: key for key, gone in without.items() if gone for name in COUNTED_WITH[key].split()}
         for index, expectation in enumerate(self._valid.get("expect", ()) if self._problem is not None else ()):
             count = expectation.count
             for label in (expectation.label, expectation.other):
-                own = counted(self._registry.metrics_of(kind, (str(names[label]),))) if label in names else ()
-                if own and count not in unknown and count not in own:
-                    there = f"{did_you_mean(count, own) or ';'} there is {', '.join(own)}"
-                    yield ("expect", index, "count"), f"{label} does not count {count!r}{there}"
+                own = counted(self._registry.metrics_of(kind, (names[label],))) if label in names else ()
+                message = f"{label} does not count {count!r}{did_you_mean(count, own) or ';'} there is {', '.join(own)}"
+                if count in own and count in left_out:
+                    message = f"nothing counts {count!r} where {left_out[count]} is left out"
+                if own and count in known and (count not in own or count in left_out):
+                    yield ("expect", index, "count"), message
                     break
-                if own and count not in unknown and (key := self._left_out(count)):
-                    yield ("expect", index, "count"), f"nothing counts {count!r} where {key} is left out"
-                    break
-
-    def _left_out(self, count: str) -> str:
-        """The key without which no run has a number, where it is not there."""
-        agents = self._agents
-        missing = {
-            "agents.energy": agents is not None and agents.energy is None,
-            "agents.reward_delay": agents is not None and not agents.late_rewards,
-            "adversaries": "adversaries" in self._valid and not self._valid["adversaries"],
-        }
-        return next((key for key, names in COUNTED_WITH.items() if count in names.split() and missing[key]), "")
 
     def _needs(self, algorithm: Algorithm, index: int) -> Iterator[str]:
         """What keeps an algorithm from running here."""
         needs, problem, network, schedule = algorithm.needs, self._problem, self._network, self._schedule
-        if not _solves(needs, problem):
+        if problem is not None and needs.problems and problem.kind not in needs.problems:
             yield f"cannot run on problem.kind {problem.kind}; it runs on: {', '.join(needs.problems)}"
-        if not _follows(needs, schedule):
+        kind = schedule and ("trace" if schedule.kind in SCHEDULES.foreign() else schedule.kind)
+        if kind and kind not in needs.schedules:  # those of other packages count as recorded ones
             yield f"cannot run on schedule.kind {schedule.kind}; it runs on: {', '.join(needs.schedules)}"
         agents, entries = self._agents, self._valid.get("algorithms")
         if agents is not None and agents.late_rewards and (reason := algorithm.needs_rewards):
@@ -211,20 +196,11 @@ class _Rules:
         elif needs.horizon and timed and entries is not None and getattr(entries[index].config, "horizon", 0) is None:
             left_out = "agents.joins and agents.leaves" if changing else "schedule.duration"
             yield f"must know the number of turns; give horizon (turns of each agent), or leave out {left_out}"
-        if network is not None and not _links(needs, network):
-            allowed = f"it runs on: {', '.join(needs.topologies)}{self._fitting(network)}"
-            yield f"cannot run on network.topology {_topology(network)}; {allowed}"
-
-    def _fitting(self, network: NetworkConfig) -> str:
-        """The algorithms that run here, in words; those that run on few topologies come first."""
-        known = sorted(self._registry.algorithms.items(), key=lambda pair: (len(pair[1].needs.topologies), pair[0]))
-        found = [
-            name
-            for name, needs in ((name, one.needs) for name, one in known)
-            if _links(needs, network) and _solves(needs, self._problem) and _follows(needs, self._schedule)
-        ]
-        more = f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else ""
-        return f". On {_topology(network)} run: {', '.join(found[:MOST_NAMES])}{more}" if found else ""
+        graph = network and network.graph
+        kinds = {"star"} if graph is None else {"graph", graph.kind}
+        if network is not None and kinds.isdisjoint(needs.topologies):
+            topology = "star" if graph is None else f"{{kind: {graph.kind}}}"
+            yield f"cannot run on network.topology {topology}; it runs on: {', '.join(needs.topologies)}"
 
     def _datagrams(self, algorithm: Algorithm) -> Iterator[str]:
         """What keeps an algorithm that needs a reliable transport, or ordered messages, from running on datagrams."""
@@ -247,40 +223,15 @@ class _Rules:
             yield f"{reason}; {remedy} network.reorder: fifo, or give constant latencies"
 
 
-def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
-    """(index, algorithm, label) of every entry of ``algorithms`` that has a label or an algorithm."""
-    algorithms = descend(root, "algorithms")
-    for index in range(len(algorithms.items) if isinstance(algorithms, SequenceNode) else 0):
-        algorithm, label = (text_at(root, "algorithms", index, key) for key in ("algorithm", "label"))
-        if (name := label or algorithm) is not None:
-            yield index, algorithm, name
-
-
 def _of_turns(schedule: Any, count: int) -> Mistakes:
     weights = getattr(schedule, "weights", None)
     if weights is not None and len(weights) != count:
         yield ("schedule", "weights"), f"has {len(weights)} entries: must have one per agent (agents.count is {count})"
     if isinstance(schedule, Recorded) and schedule.agents > count:
-        yield ("schedule", "file"), f"names {_strange(schedule.agents - 1, count)}"
-
-
-def _solves(needs: Needs, problem: Any) -> bool:
-    return problem is None or not needs.problems or problem.kind in needs.problems
-
-
-def _follows(needs: Needs, schedule: Any) -> bool:
-    """Whether an algorithm can run on a schedule; those of other packages count as recorded ones."""
-    return schedule is None or ("trace" if schedule.kind in SCHEDULES.foreign() else schedule.kind) in needs.schedules
-
-
-def _topology(network: NetworkConfig) -> str:
-    return "star" if network.graph is None else f"{{kind: {network.graph.kind}}}"  # type: ignore[attr-defined]
-
-
-def _links(needs: Needs, network: NetworkConfig) -> bool:
-    """Whether an algorithm can run on the topology of a network."""
-    kinds = {"star"} if network.graph is None else {"graph", network.graph.kind}  # type: ignore[attr-defined]
-    return not kinds.isdisjoint(needs.topologies)
+        yield (
+            ("schedule", "file"),
+            f"names agent {schedule.agents - 1}: {OF_AGENTS.format(count)}",
+        )
 
 
 def _reorders(network: NetworkConfig) -> bool:
@@ -290,19 +241,10 @@ def _reorders(network: NetworkConfig) -> bool:
     return free and not all(latency.is_constant for latency in latencies)
 
 
-def _magnitudes(node: Node, path: KeyPath = ()) -> Mistakes:
-    """Numbers in a document that are too large or too small to compute with; models refuse those that are infinite."""
-    if isinstance(node, MappingNode):
-        for key, (_, inner) in node.entries.items():
-            yield from _magnitudes(inner, (*path, key)) if key not in ANY else ()
-    elif isinstance(node, SequenceNode):
-        for index, item in enumerate(node.items):
-            yield from _magnitudes(item, (*path, index))
-    else:
-        value, limits = node.value, f"between {SMALLEST:.0e} and {LARGEST:.0e} in absolute value"
-        if isinstance(value, int) and abs(value) > MOST:
-            yield path, f"{node.text} is not allowed: whole numbers must be between -{MOST} and {MOST}"
-        elif (
-            isinstance(value, float) and math.isfinite(value) and not (value == 0 or SMALLEST <= abs(value) <= LARGEST)
-        ):
-            yield path, f"{node.text} is not allowed: numbers must be 0, or {limits}, to be computed with"
+def _scalars(node: Node, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Node]]:
+    """Every scalar of a document with its path."""
+    parts: list[tuple[str | int, Node]] = [*node.entries.items(), *enumerate(node.items)]
+    for step, part in parts:
+        yield from _scalars(part, (*path, step))
+    if not parts:
+        yield path, node

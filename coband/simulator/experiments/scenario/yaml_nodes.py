@@ -6,12 +6,9 @@ Plain scalars follow the core schema of YAML 1.2 (chapter 10.3): ``1e-3`` is a n
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from itertools import count
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -19,7 +16,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader, ReaderError
 from yaml.scanner import Scanner
 
-from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError, key_path, quoted
+from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError, key_path, quoted, shortened
 
 _LARGEST_EXACT = 2.0**53
 
@@ -41,50 +38,46 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class ScalarNode:
-    """One value; ``text`` is its spelling in the file."""
+class Node:
+    """A value with its position.
+
+    Attributes:
+        value: a scalar; the items of a list as a tuple; the values of a mapping by key.
+        text: the spelling of a scalar.
+        key: the position of the key that has this value; None in a list.
+    """
 
     mark: Mark
-    value: bool | int | float | str | None
-    text: str
+    value: Scalar | tuple[Node, ...] | dict[str, Node]
+    text: str = ""
+    key: Mark | None = None
+
+    @property
+    def scalar(self) -> Scalar:
+        """The value of a scalar; None also for a list or a mapping."""
+        return None if isinstance(self.value, (tuple, dict)) else self.value
+
+    @property
+    def items(self) -> tuple[Node, ...]:
+        """The items of a list; nothing has none."""
+        return self.value if isinstance(self.value, tuple) else ()
+
+    @property
+    def entries(self) -> Mapping[str, Node]:
+        """The values of a mapping by key; nothing else has any."""
+        return self.value if isinstance(self.value, dict) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceNode:
-    """A list."""
-
-    mark: Mark
-    items: tuple[Node, ...]
+Scalar = bool | int | float | str | None
 
 
-@dataclass(frozen=True, slots=True)
-class MappingNode:
-    """A mapping: keys with their positions and values."""
-
-    mark: Mark
-    entries: dict[str, tuple[Mark, Node]]
-
-
-Node = ScalarNode | SequenceNode | MappingNode
-
-
-def child(node: Node, step: str | int) -> tuple[Mark, Node] | None:
-    """The value of a key with the key's position, or an item of a list with its own; None if there is none."""
-    if isinstance(node, MappingNode) and isinstance(step, str):
-        return node.entries.get(step)
-    if isinstance(node, SequenceNode) and isinstance(step, int) and 0 <= step < len(node.items):
-        item = node.items[step]
-        return item.mark, item
-    return None
-
-
-def descend(node: Node, *path: str | int) -> Node | None:
+def descend(node: Node | None, *path: str | int) -> Node | None:
     """The node at a path, or None if there is none."""
     for step in path:
-        found = child(node, step)
-        if found is None:
-            return None
-        node = found[1]
+        if isinstance(step, str):
+            node = None if node is None else node.entries.get(step)
+        else:
+            node = node.items[step] if node is not None and 0 <= step < len(node.items) else None
     return node
 
 
@@ -96,47 +89,34 @@ def deepest(root: Node, path: KeyPath) -> tuple[Node, KeyPath]:
 
 def key_mark(root: Node, path: KeyPath) -> Mark:
     """The position of the key, or of the list item, at a path; that of the root where there is none."""
-    above = descend(root, *path[:-1]) if path else None
-    found = None if above is None else child(above, path[-1])
-    return root.mark if found is None else found[0]
+    node = descend(root, *path)
+    return root.mark if node is None else node.key or node.mark
 
 
 def text_at(node: Node, *path: str | int) -> str | None:
     """The text at a path, or None if something else is there."""
     found = descend(node, *path)
-    return found.value if isinstance(found, ScalarNode) and isinstance(found.value, str) else None
+    return found.value if found is not None and isinstance(found.value, str) else None
 
 
 def plain(node: Node) -> Any:
     """The tree as dicts, lists and scalars; whole floats become integers, so that ``turns: 1e4`` is allowed."""
-    if isinstance(node, MappingNode):
-        return {key: plain(value) for key, (_, value) in node.entries.items()}
-    if isinstance(node, SequenceNode):
-        return [plain(item) for item in node.items]
     value = node.value
-    if isinstance(value, float) and abs(value) < _LARGEST_EXACT and value.is_integer():
-        return int(value)
-    return value
-
-
-def tree(value: Any, mark: Mark) -> Node:
-    """Dicts, lists and scalars as a tree whose nodes all have one position; the inverse of `plain`."""
     if isinstance(value, dict):
-        return MappingNode(mark, {key: (mark, tree(entry, mark)) for key, entry in value.items()})
-    if isinstance(value, (list, tuple)):
-        return SequenceNode(mark, tuple(tree(item, mark) for item in value))
-    return ScalarNode(mark, value, value if isinstance(value, str) else json.dumps(value))
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    whole = isinstance(value, float) and abs(value) < _LARGEST_EXACT and value.is_integer()
+    return int(value) if whole else value  # type: ignore[arg-type]  # it is a number
 
 
 def given(node: Node) -> str:
     """A value as the user wrote it, shortened."""
-    if isinstance(node, MappingNode):
+    if isinstance(node.value, dict):
         return "a mapping"
-    if isinstance(node, SequenceNode):
-        return "a list" if node.items else "an empty list"
-    if isinstance(node.value, str):
-        return quoted(node.value)
-    return node.text if 0 < len(node.text) <= 60 else f"{node.text[:57]}..." if node.text else "an empty value"
+    if isinstance(node.value, tuple):
+        return "a list" if node.value else "an empty list"
+    return quoted(node.value) if isinstance(node.value, str) else shortened(node.text) or "an empty value"
 
 
 MAX_NODES = 100_000
@@ -144,22 +124,20 @@ MAX_DEPTH = 64
 
 INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-NULLS, TRUES, FALSES = ("", "~", "null", "Null", "NULL"), ("true", "True", "TRUE"), ("false", "False", "FALSE")
+WORDS = {"": None, "~": None} | {
+    spelled: value
+    for word, value in (("null", None), ("true", True), ("false", False))
+    for spelled in (word, word.title(), word.upper())
+}
 SURROGATE = re.compile("[\ud800-\udfff]")
-_STANDARD = "tag:yaml.org,2002:"
-_TAGS = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,), "null": (type(None),)}
-_AN = {"int": "a whole number", "float": "a number", "bool": "true or false", "null": "null"}
+_TEXT = ("!", "tag:yaml.org,2002:str")
 _LONGEST_INTEGER = 300
-UNCLEAR = re.compile(r"[\t?]|:\S|[|>](?!-?[ \n])")
-"""Where PyYAML's two parsers may differ. The one in C is four times as fast, the one in Python says what is wrong."""
 
 
-def resolve(text: str) -> bool | int | float | str | None:
+def resolve(text: str) -> Scalar:
     """The value of a plain scalar by the core schema of YAML 1.2."""
-    if text in NULLS:
-        return None
-    if text in TRUES or text in FALSES:
-        return text in TRUES
+    if text in WORDS:
+        return WORDS[text]
     if INTEGER.fullmatch(text) and len(text) <= _LONGEST_INTEGER:
         return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
     if FLOAT.fullmatch(text):
@@ -180,10 +158,6 @@ def read(text: str, file: str, origin: Mark | None = None) -> tuple[Node, list[I
     Raises:
         ScenarioError: the text is not YAML, has several documents, or exceeds a limit.
     """
-    if yaml.__with_libyaml__ and not UNCLEAR.search(text):
-        with suppress(yaml.YAMLError, ScenarioError, UnicodeEncodeError, _UnclearError):
-            found: list[InputProblem] = []
-            return _Composer(yaml.CLoader(text), file, origin, found, exact=False).document(), found
     problems: list[InputProblem] = []
     try:
         return _Composer(_Events(text), file, origin, problems).document(), problems
@@ -195,8 +169,8 @@ def read(text: str, file: str, origin: Mark | None = None) -> tuple[Node, list[I
         message = f"the character U+{int(error.character):04X} is not allowed in YAML"
         raise ScenarioError([*problems, mark.problem((), message)]) from None
     except yaml.MarkedYAMLError as error:
-        where = error.problem_mark or error.context_mark
-        mark = origin or (Mark(file) if where is None else Mark(file, where.line + 1, where.column + 1))
+        where: Any = error.problem_mark
+        mark = origin or Mark(file, where.line + 1, where.column + 1)
         raise ScenarioError([*problems, mark.problem((), _syntax(error))]) from None
 
 
@@ -210,12 +184,8 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
     return f"not valid YAML: {problem} ({error.context}{begins})"
 
 
-class _UnclearError(Exception):
-    """The other parser would place something elsewhere."""
-
-
 class _Events(Reader, Scanner, Parser):
-    """PyYAML's pure-Python parser, which turns text into events."""
+    """PyYAML's parser, which turns text into events and has better words for mistakes than the one in C."""
 
     def __init__(self, text: str) -> None:
         Reader.__init__(self, text)
@@ -224,55 +194,48 @@ class _Events(Reader, Scanner, Parser):
 
 
 class _Composer:
-    """Composes events into nodes, within the limits.
+    """Composes events into nodes, within the limits."""
 
-    Args:
-        events: a parser.
-        exact: whether it is the one in Python.
-    """
-
-    def __init__(
-        self, events: Any, file: str, origin: Mark | None, problems: list[InputProblem], exact: bool = True
-    ) -> None:
-        self.problems, self._exact = problems, exact
-        self._events = events  # PyYAML has no type annotations
-        self._file, self._origin = file, origin
+    def __init__(self, events: Any, file: str, origin: Mark | None, problems: list[InputProblem]) -> None:
+        self._events, self._file, self._origin, self._problems = events, file, origin, problems
         self._anchors: dict[object, tuple[Node, int, int] | None] = {}  # with size and height; None while it is read
         self._total = 0
 
     def document(self) -> Node:
         """Read the only document of the text."""
-        events = self._events
-        events.get_event()
-        if events.check_event(yaml.StreamEndEvent):
-            return ScalarNode(self._origin or Mark(self._file, 1, 1), None, "")
-        events.get_event()
+        self._events.get_event()
+        if self._events.check_event(yaml.StreamEndEvent):
+            return Node(self._origin or Mark(self._file, 1, 1), None)
+        self._events.get_event()
         root = self._node((), 1)
-        events.get_event()
-        if not events.check_event(yaml.StreamEndEvent):
-            mark = self._mark(events.peek_event())
-            raise mark.error("a second document starts here; a scenario is one document")
+        self._events.get_event()
+        if not self._events.check_event(yaml.StreamEndEvent):
+            raise self._mark(self._events.peek_event()).error(
+                "a second document starts here; a scenario is one document"
+            )
         return root
 
     def _mark(self, event: Any) -> Mark:
         return self._origin or Mark(self._file, event.start_mark.line + 1, event.start_mark.column + 1)
 
     def _node(self, path: KeyPath, depth: int) -> Node:
-        event = self._events.get_event()
-        mark, anchor, before = self._mark(event), getattr(event, "anchor", None), self._total
+        event: Any = self._events.get_event()
+        mark, anchor, before = self._mark(event), event.anchor, self._total
         if isinstance(event, yaml.AliasEvent):
             return self._alias(anchor, mark, path, depth)
         self._check_bounds(1, depth, mark, path)
         if anchor is not None:
             self._anchors[anchor] = None
+        of_text = isinstance(event, yaml.ScalarEvent) and (event.implicit[1] or event.tag in _TEXT)
+        if not of_text and event.tag not in (None, "!"):
+            self._problems.append(mark.problem(path, f"the tag {quoted(event.tag)} is not supported; leave it out"))
         if isinstance(event, yaml.ScalarEvent):
-            node: Node = self._scalar(event, mark, path)
+            text = self._text(event.value, mark, path)
+            node = Node(mark, text if of_text else resolve(text), text)
         elif isinstance(event, yaml.SequenceStartEvent):
-            self._check_tag(event.tag, "seq", mark, path)
-            node = SequenceNode(mark, tuple(self._items(path, depth)))
+            node = Node(mark, self._items(path, depth))
         else:
-            self._check_tag(event.tag, "map", mark, path)
-            node = MappingNode(mark, self._entries(path, depth))
+            node = Node(mark, self._entries(path, depth))
         if anchor is not None:
             self._anchors[anchor] = node, self._total - before, _height(node)
         return node
@@ -285,85 +248,50 @@ class _Composer:
             raise mark.error(f"nested deeper than {MAX_DEPTH} levels; no scenario needs that", path[:3])
 
     def _alias(self, anchor: object, mark: Mark, path: KeyPath, depth: int) -> Node:
-        if anchor not in self._anchors:
-            raise mark.error(f"the alias *{anchor} has no anchor &{anchor} before it", path)
-        if (found := self._anchors[anchor]) is None:
-            raise mark.error(f"the alias *{anchor} stands inside its own anchor and would never end", path)
+        if (found := self._anchors.get(anchor)) is None:
+            raise mark.error(f"the alias *{anchor} needs an anchor &{anchor} whose value ends before it", path)
         node, size, height = found
         self._check_bounds(size, depth + height - 1, mark, path)
         return node
 
-    def _scalar(self, event: Any, mark: Mark, path: KeyPath) -> ScalarNode:
-        plain_implicit, quoted_implicit = event.implicit
-        if not (event.value or self._exact or quoted_implicit):
-            raise _UnclearError
-        value = event.value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # JSON writes pairs
+    def _text(self, value: str, mark: Mark, path: KeyPath) -> str:
+        value = value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # JSON writes pairs
         text = SURROGATE.sub("\ufffd", value)
         if text != value:
-            self.problems.append(mark.problem(path, "half a surrogate pair is not text"))
-        if quoted_implicit or event.tag == "!":
-            return ScalarNode(mark, text, text)
-        if plain_implicit and event.tag is None:
-            return ScalarNode(mark, resolve(text), text)
-        return ScalarNode(mark, self._tagged(str(event.tag), text, mark, path), text)
+            self._problems.append(mark.problem(path, "half a surrogate pair is not text"))
+        return text
 
-    def _tagged(self, tag: str, text: str, mark: Mark, path: KeyPath) -> bool | int | float | str | None:
-        """The value of a scalar with a tag, such as ``!!str 10``."""
-        name = tag.removeprefix(_STANDARD)
-        value = text if name == "str" else resolve(text)
-        if name not in _TAGS:
-            self._refuse_tag(tag, mark, path)
-        elif type(value) not in _TAGS[name]:
-            self.problems.append(mark.problem(path, f"{quoted(text)} has the tag !!{name} but is not {_AN[name]}"))
-        return value
-
-    def _check_tag(self, tag: str | None, name: str, mark: Mark, path: KeyPath) -> None:
-        if tag not in (None, "!", _STANDARD + name):
-            self._refuse_tag(str(tag), mark, path)
-
-    def _refuse_tag(self, tag: str, mark: Mark, path: KeyPath) -> None:
-        self.problems.append(mark.problem(path, f"the tag {quoted(tag)} is not supported; leave it out"))
-
-    def _items(self, path: KeyPath, depth: int) -> Iterator[Node]:
-        for index in count():
-            if self._events.check_event(yaml.SequenceEndEvent):
-                break
-            yield self._node((*path, index), depth + 1)
+    def _items(self, path: KeyPath, depth: int) -> tuple[Node, ...]:
+        items: list[Node] = []
+        while not self._events.check_event(yaml.SequenceEndEvent):
+            items.append(self._node((*path, len(items)), depth + 1))
         self._events.get_event()
+        return tuple(items)
 
-    def _entries(self, path: KeyPath, depth: int) -> dict[str, tuple[Mark, Node]]:
-        entries: dict[str, tuple[Mark, Node]] = {}
+    def _entries(self, path: KeyPath, depth: int) -> dict[str, Node]:
+        entries: dict[str, Node] = {}
         while not self._events.check_event(yaml.MappingEndEvent):
-            bare = not getattr(self._events.peek_event(), "style", None)
+            merges = getattr(self._events.peek_event(), "style", "") is None
             name = self._node(path, depth + 1)
-            key = self._key(name, entries, path, bare)
-            value = self._node(path if key is None else (*path, key), depth + 1)
+            key, message = name.value, ""
+            if not isinstance(key, str):
+                key, message = None, f"{given(name)} is not allowed as a key: keys are text"
+            elif merges and key == "<<":
+                key, message = None, "merge keys (<<) are not supported; write the keys out, or use an alias"
+            elif key in entries:
+                first = entries[key].key
+                where = f"; the first is on line {first.line}, column {first.column}" if first and first.line else ""
+                message = f"the key is given twice{where}"
+            inner = path if key is None else (*path, key)
+            if message:
+                self._problems.append(name.mark.problem(inner, message))
+            value = self._node(inner, depth + 1)
             if key is not None:
-                entries.setdefault(key, (name.mark, value))
+                entries.setdefault(key, replace(value, key=name.mark))
         self._events.get_event()
         return entries
-
-    def _key(self, node: Node, entries: dict[str, tuple[Mark, Node]], path: KeyPath, bare: bool) -> str | None:
-        """The text of a key; None, after recording a problem, if it cannot be a key."""
-        key = node.value if isinstance(node, ScalarNode) and isinstance(node.value, str) else None
-        message = f"{given(node)} is not allowed as a key: keys are text" if key is None else ""
-        if bare and key == "<<":
-            key, message = (
-                None,
-                "merge keys (<<) are not supported; write the keys out, or use an alias for a whole value",
-            )
-        elif key in entries:
-            first, path = entries[key][0], (*path, key)
-            where = "" if first.line is None else f"; the first is on line {first.line}, column {first.column}"
-            message = f"the key is given twice{where}"
-        if message:
-            self.problems.append(node.mark.problem(path, message))
-        return key
 
 
 def _height(node: Node) -> int:
     """How deep a node is, aliases expanded."""
-    inner: Iterable[Node] = node.items if isinstance(node, SequenceNode) else ()
-    if isinstance(node, MappingNode):
-        inner = [value for _, value in node.entries.values()]
-    return 1 + max(map(_height, inner), default=0)
+    return 1 + max(map(_height, (*node.items, *node.entries.values())), default=0)

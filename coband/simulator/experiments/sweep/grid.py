@@ -9,15 +9,7 @@ from itertools import product
 
 from coband.simulator.experiments.scenario.document import one_line
 from coband.simulator.experiments.scenario.overrides import Takes, in_one_line, places, set_value, steps_of
-from coband.simulator.experiments.scenario.yaml_nodes import (
-    MappingNode,
-    Mark,
-    Node,
-    ScalarNode,
-    SequenceNode,
-    descend,
-    plain,
-)
+from coband.simulator.experiments.scenario.yaml_nodes import Mark, Node, descend, plain
 from coband.simulator.scenario_errors import InputProblem, KeyPath, ScenarioError, quoted, shortened
 
 LONGEST_LABEL = 40
@@ -38,7 +30,7 @@ class Value:
     @property
     def number(self) -> float | None:
         """The value as a number; None for anything else."""
-        value = self.node.value if isinstance(self.node, ScalarNode) else None
+        value = self.node.scalar
         return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
     @property
@@ -119,7 +111,7 @@ class Grid:
         return root, problems
 
 
-def split(root: MappingNode, settings: Sequence[str], takes: Takes) -> tuple[MappingNode, Grid, list[InputProblem]]:
+def split(root: Node, settings: Sequence[str], takes: Takes) -> tuple[Node, Grid, list[InputProblem]]:
     """The document without ``grid`` and ``zip``, its grid, and what is wrong with it.
 
     Args:
@@ -142,7 +134,7 @@ def split(root: MappingNode, settings: Sequence[str], takes: Takes) -> tuple[Map
     ordered = [(Mark(f"--set {shortened(setting)}"), path, where[path]) for setting, path in given.items()]
     ordered += [(key.mark, key.path, places(root, steps_of(key.path), takes)) for axis in axes for key in axis.keys]
     problems += _overwritten(ordered, len(given))
-    rest = MappingNode(root.mark, {key: entry for key, entry in root.entries.items() if key not in ("grid", "zip")})
+    rest = Node(root.mark, {key: entry for key, entry in root.entries.items() if key not in ("grid", "zip")})
     return rest, Grid(axes), problems
 
 
@@ -150,33 +142,30 @@ def _groups(root: Node) -> Iterator[list[Key]]:
     for key in _keys(descend(root, "grid")):
         yield [key]
     zipped = descend(root, "zip")
-    for section in zipped.items if isinstance(zipped, SequenceNode) else (zipped,):
+    for section in (zipped and zipped.items) or (zipped,):
         yield list(_keys(section))
 
 
 def _keys(section: Node | None) -> Iterator[Key]:
-    for path, (mark, node) in section.entries.items() if isinstance(section, MappingNode) else ():
+    for path, node in section.entries.items() if section else ():
         name = ".".join(steps_of(path))
-        values = tuple(values_of(node))
-        if values:
-            yield Key(name, name, mark, values)
+        if values := tuple(values_of(node)):
+            yield Key(name, name, node.key or node.mark, values)
 
 
 def values_of(node: Node) -> Iterator[Value]:
     """The values of a list, or of a mapping from labels to values."""
-    if isinstance(node, MappingNode):
-        yield from (Value(label, value) for label, (_, value) in node.entries.items())
-    elif isinstance(node, SequenceNode):
-        yield from (Value(_spelled(item), item) for item in node.items)
+    yield from (Value(label, value) for label, value in node.entries.items())
+    yield from (Value(_spelled(item), item) for item in node.items)
 
 
 def _spelled(node: Node) -> str:
     """A value as its own label."""
-    if isinstance(node, ScalarNode):
-        return node.text or "null"
-    if isinstance(node, SequenceNode):
-        return f"[{', '.join(map(_spelled, node.items))}]"
-    return f"{{{', '.join(f'{key}: {_spelled(value)}' for key, (_, value) in node.entries.items())}}}"
+    if isinstance(node.value, dict):
+        return f"{{{', '.join(f'{key}: {_spelled(value)}' for key, value in node.value.items())}}}"
+    if isinstance(node.value, tuple):
+        return f"[{', '.join(map(_spelled, node.value))}]"
+    return node.text or "null"
 
 
 def named(keys: Sequence[Key]) -> Iterator[Key]:

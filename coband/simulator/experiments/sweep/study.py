@@ -18,7 +18,7 @@ from coband.simulator.experiments.scenario.files import ScenarioText, read_scena
 from coband.simulator.experiments.scenario.loading import Point, mistakes_in, read_document, validated
 from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.scenario.yaml_nodes import MappingNode, ScalarNode, descend, resolve
+from coband.simulator.experiments.scenario.yaml_nodes import Node, descend, resolve
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Value, split
 from coband.simulator.scenario_errors import InputProblem, ScenarioError, did_you_mean, quoted
 
@@ -74,7 +74,7 @@ def load_study(
 
 def divided(
     text: str, file: str, overrides: Sequence[str], registry: Registry
-) -> tuple[MappingNode, MappingNode, Grid, list[InputProblem]]:
+) -> tuple[Node, Node, Grid, list[InputProblem]]:
     """A document, the same without its grid, the grid, and what is wrong so far.
 
     Raises:
@@ -86,7 +86,7 @@ def divided(
 
 
 def _at_all(
-    rest: MappingNode, grid: Grid, registry: Registry, base: Path, problems: list[InputProblem]
+    rest: Node, grid: Grid, registry: Registry, base: Path, problems: list[InputProblem]
 ) -> dict[Coordinates, Point]:
     """The scenarios at all points; all problems of all points at once."""
     points, found = dict[Coordinates, Point](), dict.fromkeys(problems)
@@ -110,7 +110,7 @@ def _shown(problems: list[InputProblem]) -> list[InputProblem]:
     return [*ordered[:MOST_PROBLEMS], rest]
 
 
-def _tuned_axes(root: MappingNode, grid: Grid, tuning: Tuning | None) -> set[int]:
+def _tuned_axes(root: Node, grid: Grid, tuning: Tuning | None) -> set[int]:
     """The axes along which tuning chooses.
 
     Raises:
@@ -185,7 +185,7 @@ def _relevant(grid: Grid, digests: dict[Coordinates, str]) -> list[int]:
 
 def _argument(value: Value, base: Path) -> str:
     """A value for ``--set``, which reads names of files from the working directory."""
-    given = value.node.value if isinstance(value.node, ScalarNode) else None
+    given = value.node.scalar
     if not isinstance(given, str):
         return value.text
     if (base / given).exists():

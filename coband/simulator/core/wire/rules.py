@@ -28,8 +28,8 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
     known = list(dict.fromkeys(one for one in algorithms if one is not None))
     sent = list(dict.fromkeys(size.message for one in known for size in one.messages))
     complete = None not in algorithms
-    found: dict[str, Any] = {key: valid.get(key) for key in ("messages", "network", "server", "agents")}
-    config, network, server, agents = found.values()
+    found: dict[str, Any] = {key: valid.get(key) for key in ("messages", "network", "server")}
+    config, network, server = found.values()
     graph = network is not None and network.graph is not None
     defended = server is not None and not server.aggregate.sums
     if config is not None:
@@ -50,10 +50,6 @@ def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]
         for place, name in enumerate(lie.messages or ()):
             if complete and not _named(sent, name):
                 yield ("adversaries", number, "messages", place), _unknown(sent, name)
-        named = lie.agents if agents is not None and isinstance(lie.agents, tuple) else ()
-        if strange := [agent for agent in named if agent >= agents.count]:
-            limit = f"must be < {agents.count}, the agents.count; agents are numbered from 0"
-            yield ("adversaries", number, "agents"), f"speaks of agent {strange[0]}: {limit}"
     if complete:
         yield from _idle_lies(adversaries, known)
 
