@@ -1,6 +1,6 @@
 """The public names, for type checkers; `__init__.py` imports each from here when it is first used."""
 
-from coband.simulator.api.callbacks import Callback as Callback, EndedJob as EndedJob, EndedPoint as EndedPoint
+from coband.simulator.api.callbacks import Callback as Callback
 from coband.simulator.api.stored import Causes as Causes
 from coband.simulator.api.errors import RunError as RunError, RunWarning as RunWarning
 from coband.simulator.api.folders import Runs as Runs, load as load, runs as runs
@@ -75,6 +75,7 @@ from coband.simulator.core.wire.encodings import BaseEncoding as BaseEncoding
 from coband.simulator.core.wire.privacy import BaseMechanism as BaseMechanism, Released as Released
 from coband.simulator.core.world import World as World
 from coband.simulator.experiments.registry.registry import register as register
+from coband.simulator.experiments.runs.reporting import EndedJob as EndedJob, EndedPoint as EndedPoint
 from coband.simulator.maths.kernels.base import (
     BaseKernel as BaseKernel,
     Columns as Columns,

@@ -14,7 +14,7 @@ from coband.simulator.arrays import IntArray as IntArray, TooLarge as TooLarge
 from coband.simulator.cli import options as options
 from coband.simulator.cli.lazy import Group as Group
 from coband.simulator.cli.run import show_results as show_results
-from coband.simulator.cli.runs import extra as extra
+from coband.simulator.cli.options import extra as extra
 from coband.simulator.core import formulas as formulas
 from coband.simulator.core.algorithm import attributes as attributes
 from coband.simulator.core.clock import clock as clock
@@ -53,7 +53,6 @@ from coband.simulator.experiments.runs import (
     code_version as code_version,
     executor as executor,
     footing as footing,
-    hardware as hardware,
 )
 from coband.simulator.experiments.runs.address import ForeignCode as ForeignCode, address as address
 from coband.simulator.experiments.runs.attempt import told as told
@@ -90,7 +89,7 @@ from coband.simulator.experiments.store import directory as directory, files as 
 from coband.simulator.experiments.store.directory import RunDirectory as RunDirectory
 from coband.simulator.experiments.store.recording import ResultCache as ResultCache
 from coband.simulator.experiments.store.store import Series as Series
-from coband.simulator.experiments.sweep.study import Sweep as Sweep, load_study as load_study
+from coband.simulator.experiments.sweep.study import load_study as load_study
 from coband.simulator.maths.linalg import gram as gram
 from coband.simulator.metrics import by_name as by_name
 from coband.simulator.plugins.entry_points import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import coband as api
-from coband.simulator.cli import options as command
+from coband.simulator.experiments.runs import executor
 from coband.simulator.experiments.runs.executor import InProcess
 from tests.analysis.frontier.searches import TEXT
 from tests.cli.fake_cli import Program
@@ -18,7 +18,7 @@ FEW = ("--replications", "2", "--trials", "2")
 @pytest.fixture
 def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
+    monkeypatch.setattr(executor, "Local", lambda workers: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "frontier", "small.yaml", *FEW])
     Path("small.yaml").write_text(TEXT + SMALL)
     return Program(capsys)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.cli import options as command
+from coband.simulator.experiments.runs import executor
 from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.terminal import progress, results
@@ -19,7 +19,7 @@ GRID = PLAIN + "grid:\n  problem.noise: [0.1, 0.2]\n  algorithms.K.alpha: [1, 4]
 @pytest.fixture
 def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
+    monkeypatch.setattr(executor, "Local", lambda workers: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "sweep", "small.yaml", "--out", "old"])
     Path("small.yaml").write_text(GRID)
     return Program(capsys)

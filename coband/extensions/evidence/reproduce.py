@@ -261,11 +261,11 @@ def _verify(
 
 def _name_hardware(outcomes: Sequence[Outcome]) -> None:
     """Say in what way the computers that computed outcomes differ from this one, before results are said to differ."""
-    from coband.extending import hardware
+    from coband.extending import code_version
 
-    here, whose = hardware.hardware(), ("results on file", "those of now")
+    here, whose = code_version.hardware(), ("results on file", "those of now")
     stored = [one.origin.get("hardware") for one in outcomes]
-    sentences = [hardware.explained(computer, here, whose) for computer in stored if computer]
+    sentences = [code_version.explained(computer, here, whose) for computer in stored if computer]
     for sentence in dict.fromkeys(text for text in sentences if text):
         click.echo(sentence, err=True)
     if not all(stored):

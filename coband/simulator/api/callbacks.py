@@ -2,68 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any
+from collections.abc import Iterable
 
-from coband.simulator.experiments.runs.reporting import JobEnd, Listener
+from coband.simulator.experiments.runs.reporting import EndedJob, EndedPoint, Listener
 from coband.simulator.experiments.runs.results import Failure
 from coband.simulator.experiments.runs.status import Status
-
-
-@dataclass
-class _End:
-    """Something that has ended.
-
-    Attributes:
-        label: of its results.
-        phase: "fresh", or "tuning" for replications that choose parameters.
-        parameters: name -> label of the value, in a sweep.
-        done, total: jobs of the study that have ended, and all that are planned.
-        reason: why the study is to stop, after `stop`; None to go on.
-    """
-
-    label: str
-    phase: str
-    parameters: Mapping[str, str]
-    done: int
-    total: int
-    reason: str | None = None
-
-    def stop(self, reason: str = "") -> None:
-        """Run no more jobs; what has finished is kept. ``reason`` is what the warning says."""
-        self.reason = f"stopped by a callback{reason and f': {reason}'}"
-
-
-@dataclass
-class EndedJob(_End):
-    """A job that has ended: one label on one replication; ``record``: a row of `Run.results`, None if it broke off."""
-
-    replication: int = 0
-    record: Mapping[str, Any] | None = None
-
-
-@dataclass
-class EndedPoint(_End):
-    """A label, in a sweep an algorithm at a point, whose planned replications have all ended.
-
-    Attributes:
-        records: of the replications that finished.
-    """
-
-    records: Sequence[Mapping[str, Any]] = ()
-
-    def mean(self, name: str = "regret") -> float:
-        """Mean of a number over the replications; NaN if there is none.
-
-        Raises:
-            KeyError: no record has such a number.
-        """
-        if self.records and not any(name in record for record in self.records):
-            raise KeyError(f"no number {name!r}; there is {', '.join(dict.fromkeys(chain(*self.records)))}")
-        found = [float(record[name]) for record in self.records if record.get(name) is not None]
-        return sum(found) / len(found) if found else float("nan")
 
 
 class Callback:
@@ -109,15 +52,12 @@ class Following:
         if self._bar is not None:
             self._bar.failed(failure)
 
-    def ended(self, end: JobEnd) -> str | None:
-        """Tell all callbacks; the first reason to stop counts."""
+    def ended(self, end: EndedJob) -> str | None:
+        """Tell all callbacks; a job's reason to stop counts before that of its label."""
         if self._bar is not None:
             self._bar.ended(end)
-        about = (end.label, end.phase, end.parameters, end.status.ended, end.status.total)
-        job = EndedJob(*about, replication=end.replication, record=end.record)
-        point = None if end.point is None else EndedPoint(*about, records=end.point)
         for callback in self._callbacks:
-            callback.on_job_end(job)
-            if point is not None:
-                callback.on_point_end(point)
-        return job.reason or (None if point is None else point.reason)
+            callback.on_job_end(end)
+            if end.point is not None:
+                callback.on_point_end(end.point)
+        return end.reason or (None if end.point is None else end.point.reason)

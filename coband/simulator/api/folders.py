@@ -62,7 +62,7 @@ def load(path: str | PathLike[str]) -> Run | Sweep:
     """
     with translated():
         place = called(path)
-        kind = kind_of(facts(place).manifest)
+        kind = kind_of(facts(place)[0])
     return Run(place) if kind == RUN else Sweep(place)
 
 

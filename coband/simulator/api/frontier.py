@@ -178,8 +178,9 @@ def frontier(
         except ModuleNotFoundError as error:
             text = "proposing candidates needs optuna, which is not installed: pip install 'coband[frontier]'."
             raise ImportError(text, name="optuna") from error
-        place = running.Place(workers, cluster, cluster_options, resume, out)
-        report = running.swept("frontier", asked, study, place, _words(request, replications), progress=progress)
+        how: dict[str, Any] = {"workers": workers, "cluster": cluster, "cluster_options": cluster_options, "out": out}
+        how |= {"resume": resume, "progress": progress}
+        report = running.swept("frontier", asked, study, _words(request, replications), **how)
     return Frontier(report.directory)
 
 

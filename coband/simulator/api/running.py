@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import coband
 from coband.simulator.api.callbacks import Callback, checked
@@ -16,16 +15,19 @@ from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import RunWarning, one_of, several, translated
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
-from coband.simulator.experiments.runs.executor import JobExecutor, cores
-from coband.simulator.experiments.runs.repeating import Repeated, repeated
+from coband.simulator.experiments.runs import repeating
+from coband.simulator.experiments.runs.executor import cores
 from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.runs.study import Study, load_run
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import SCENARIO
-from coband.simulator.experiments.sweep.job_queue import cluster_of, require_one_place
+from coband.simulator.experiments.sweep.job_queue import cluster_of
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.terminal.progress import Bar, View
+
+if TYPE_CHECKING:
+    pass
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
 Entry: TypeAlias = coband.Algorithm | type[coband.Client] | str | Mapping[str, Any]
@@ -147,60 +149,46 @@ def sweep(
     with asked.errors():
         labels, callbacks = several("only", only), checked(callbacks)
         study = load_study(asked.source, asked.settings, trace=trace).selected(labels)
-        place = Place(workers, cluster, cluster_options, resume, out, again)
-        report = swept("sweep", asked, study, place, _only(labels), progress=progress, callbacks=callbacks)
+        how: dict[str, Any] = {"workers": workers, "cluster": cluster, "cluster_options": cluster_options, "out": out}
+        how |= {"resume": resume, "again": again, "progress": progress, "callbacks": callbacks}
+        report = swept("sweep", asked, study, _only(labels), **how)
     return Sweep(report.directory)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the jobs of a sweep run, and where their results go; the arguments of `sweep` of these names."""
-
-    workers: int | None = None
-    cluster: str | None = None
-    cluster_options: Mapping[str, Any] | None = None
-    resume: bool = False
-    out: str | PathLike[str] | None = None
-    again: bool = False
-
-    def pool(self) -> JobExecutor:
-        """Who runs the jobs."""
-        require_one_place(self.workers, self.cluster, self.cluster_options)
-        if self.cluster is None:
-            return pool_of(self.workers, cores())
-        return cluster_of(self.cluster, self.cluster_options or {})
 
 
 def swept(
     name: str,
     asked: Scenario,
     study: Study,
-    place: Place,
-    words: Sequence[str] = (),
+    words: Sequence[str],
     *,
+    workers: int | None,
+    cluster: str | None,
+    cluster_options: Mapping[str, Any] | None,
+    resume: bool,
+    out: str | PathLike[str] | None,
+    again: bool = False,
     progress: bool = True,
     callbacks: Iterable[Callback] = (),
 ) -> Report:
     """Run a study in a directory of a sweep, as the command of that ``name`` does with options ``words``."""
-    with place.pool() as pool:
-        how = {"swept": True, "resume": place.resume, "again": place.again}
-        folder = directory.create(study.name, _path(place.out), **how)
+    with cluster_of(cluster, cluster_options or {}, workers) or pool_of(workers, cores()) as pool:
+        folder = directory.create(study.name, _path(out), swept=True, resume=resume, again=again)
         if (other := folder.other_hardware()) is not None:
             warnings.warn(other, RunWarning, stacklevel=3)
-        again = [*_command(name, asked, folder), *words]
-        onwards = shlex.join([*again, "--resume", "--out", str(folder.path)])
-        commands = Commands(_command("run", asked, folder), again, onwards)
+        begun = [*_command(name, asked, folder), *words]
+        onwards = shlex.join([*begun, "--resume", "--out", str(folder.path)])
+        commands = Commands(_command("run", asked, folder), begun, onwards)
         return drive_study(study, folder, pool, commands, View(study.name) if progress else None, callbacks)
 
 
-def _stored(given: Given | Run) -> Repeated | None:
+def _stored(given: Given | Run) -> repeating.Repeated | None:
     """The stored run that is meant; None for a scenario."""
     place = given.path if isinstance(given, Run) else given
     text = isinstance(place, str) and ("\n" in place or place.lstrip().startswith("{"))
     if text or not isinstance(place, (str, PathLike)):
         return None
     with translated():
-        return repeated(Path(place))
+        return repeating.repeated(Path(place))
 
 
 def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:

@@ -90,8 +90,8 @@ class Run:
         with translated():
             self.path = called(path)
             found = facts(self.path)
-        self.manifest: Mapping[str, Any] = found.manifest
-        self.labels: list[str] = found.labels
+        self.manifest: Mapping[str, Any] = found[0]
+        self.labels: list[str] = found[1]
 
     @property
     def name(self) -> str:
@@ -168,7 +168,7 @@ class Run:
         Raises:
             RunError: there is no such job, or it cannot be repeated here.
         """
-        from coband.simulator.api.pulls import pulls
+        from coband.simulator.api.driving import pulls
 
         with self._opened() as run:
             return pulls(run, label, replication, workers)

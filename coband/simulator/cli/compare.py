@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import JSON, BadInput
-from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed
+from coband.simulator.cli.options import JSON, LATEST_HELP, RUNS, BadInput, against, analysed
 from coband.simulator.terminal import results, tables
 
 if TYPE_CHECKING:

@@ -5,44 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from coband.simulator.cli.options import (
-    FILE,
-    JSON,
-    ONLY,
-    RESUME,
-    SEED,
-    SHIPPED,
-    AtLeast,
-    BadInput,
-    Request,
-    out_directory,
-    placed,
-    pool,
-    settings,
-)
+from coband.simulator.cli import options
+from coband.simulator.cli.options import AtLeast, BadInput, Request
 from coband.simulator.cli.sweep import driven
 from coband.simulator.terminal import progress, results, tables
+from coband.simulator.terminal.output import warn_of_plugins
 from coband.simulator.terminal.results import Part, TextTable
-
-if TYPE_CHECKING:
-    from coband.simulator.analysis.frontier.study import Request as Asked
-    from coband.simulator.analysis.frontier.study import Search
 
 VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", None: "not measured yet"}
 
 
-@click.command(epilog=SHIPPED)
-@FILE
-@settings()
+@click.command(epilog=options.SHIPPED)
+@options.FILE
+@options.settings()
 @click.option(
     "--replications", type=AtLeast(2), help="Number of fresh replications of each finalist; at least 10 by default."
 )
-@SEED
-@ONLY
+@options.SEED
+@options.ONLY
 @click.option(
     "--objectives",
     metavar="NAME,NAME",
@@ -71,10 +55,10 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
     default="tpe",
     help="What proposes candidates where there are too many to try them all.",
 )
-@placed
-@RESUME
-@out_directory("Where it is kept; by default runs/<name>-<number>.")
-@JSON
+@options.placed
+@options.RESUME
+@options.out_directory("Where it is kept; by default runs/<name>-<number>.")
+@options.JSON
 @click.pass_context
 def frontier(
     context: click.Context,
@@ -102,12 +86,23 @@ def frontier(
     Ctrl-C with the same options.
     """
     from coband.simulator.analysis.frontier.study import Request as Asked
+    from coband.simulator.analysis.frontier.study import load_search
 
+    warn_of_plugins()
     request = Request(file, settings, seed=seed)
     names = tuple(name.strip() for name in objectives.split(",")) if objectives else ()
     bounds = _limits(limits)
-    study = _load(request, Asked(names, vary, only, jobs, trials, sampler, tuple(bounds)), replications)
-    with pool(**place) as found:
+    asked = Asked(names, vary, only, jobs, trials, sampler, tuple(bounds))
+    try:
+        study = load_search(file, request.overrides(), asked, replications=replications)
+    except ModuleNotFoundError as error:
+        if error.name != "optuna":
+            raise
+        raise BadInput(
+            "proposing candidates needs optuna, which is not installed: pip install 'coband[frontier]'. Without it, "
+            "spaces are searched that are small enough to try everything: list values, or give a larger --budget."
+        ) from error
+    with options.pool(**place) as found:
         report = driven(request, study, found, resume, out)
     if as_json:
         tables.show_json(report.object)
@@ -116,22 +111,6 @@ def frontier(
         results.show(of_search(report.object["frontier"], report.directory, bounds))
     progress.warn_of_end(report)
     context.exit(progress.exit_code(report))
-
-
-def _load(request: Request, asked: Asked, replications: int | None) -> Search:
-    from coband.simulator.analysis.frontier.study import load_search
-    from coband.simulator.terminal.output import warn_of_plugins
-
-    warn_of_plugins()
-    try:
-        return load_search(request.file, request.overrides(), asked, replications=replications)
-    except ModuleNotFoundError as error:
-        if error.name != "optuna":
-            raise
-        raise BadInput(
-            "proposing candidates needs optuna, which is not installed: pip install 'coband[frontier]'. Without it, "
-            "spaces are searched that are small enough to try everything: list values, or give a larger --budget."
-        ) from error
 
 
 def _limits(given: Sequence[str]) -> dict[str, float]:

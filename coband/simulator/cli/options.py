@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -23,9 +23,11 @@ from coband.simulator.terminal.output import warn_of_plugins
 from coband.simulator.terminal.progress import VERBOSITY, verbosity
 
 if TYPE_CHECKING:
+    from coband.simulator.analysis.comparison.analysis import Analysis
     from coband.simulator.experiments.runs.executor import JobExecutor
     from coband.simulator.experiments.runs.reporting import Listener, Report
     from coband.simulator.experiments.runs.study import Study
+    from coband.simulator.experiments.store.store import StoredRun
 
 
 LARGEST = 2**63 - 1
@@ -153,16 +155,6 @@ ONLY = click.option("--only", multiple=True, metavar="NAME", help="Only this lab
 FORCE = click.option("--force", is_flag=True, help="Replace files that are there and differ.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 JSON_LINES = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
-SELECTION = (
-    FILE,
-    settings(),
-    REPLICATIONS,
-    click.option("--replication", "numbers", type=AtLeast(0), multiple=True, help=f"{REPLICATION_HELP}; repeatable."),
-    SEED,
-    ONLY,
-    trace(),
-)
-"""Which runs of a scenario, and what is kept of them."""
 
 
 def _remember(context: click.Context, parameter: click.Parameter, given: bool) -> None:
@@ -187,10 +179,18 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
-selection = options(*SELECTION)
-"""The options that select what runs."""
+selection = options(
+    FILE,
+    settings(),
+    REPLICATIONS,
+    click.option("--replication", "numbers", type=AtLeast(0), multiple=True, help=f"{REPLICATION_HELP}; repeatable."),
+    SEED,
+    ONLY,
+    trace(),
+)
+"""The options that select what runs: which runs of a scenario, and what is kept of them."""
 shared = options(
-    *SELECTION,
+    selection,
     click.option(
         "--check",
         type=click.Choice(["cheap", "full"]),
@@ -273,29 +273,89 @@ class Request:
         return drive(study, place, workers=workers, commands=Commands(self.replay(), sys.argv), listener=listener)
 
 
-@contextmanager
-def pool(workers: int | None, cluster: str | None, cluster_options: Sequence[str] = ()) -> Iterator[JobExecutor]:
-    """Who runs jobs, as long as the block lasts.
+def pool(workers: int | None, cluster: str | None, cluster_options: Sequence[str] = ()) -> JobExecutor:
+    """Who runs jobs: processes, or the workers of the cluster.
 
     Raises:
         ExecutorError: the options contradict each other, or there is no such cluster.
     """
-    from coband.simulator.experiments.sweep.job_queue import require_one_place
-
-    require_one_place(workers, cluster, cluster_options)
-    with pool_of(workers, cluster, cluster_options) as found:
-        yield found
-
-
-def pool_of(workers: int | None, cluster: str | None, options: Sequence[str]) -> JobExecutor:
-    """The processes, or the workers of the cluster."""
     from coband.simulator.experiments.runs.executor import Local
     from coband.simulator.experiments.sweep.job_queue import cluster_of
 
-    if cluster is None:
+    found = cluster_of(cluster, cluster_options, workers)
+    if found is None:
         return Local(workers)
-    found = cluster_of(cluster, options)
     click.echo(f"{found.describe()}; dashboard: {found.dashboard}", err=True)
     for advice in found.advice():
         click.echo(f"warning: {advice}", err=True)
     return found
+
+
+RUNS_HELP = "RUN is a run directory, its run.sqlite, or `latest`, the newest run below runs."
+"""What the help of commands that take a run ends with."""
+LATEST_HELP = "RUN is a run directory or its run.sqlite; by default it is `latest`, the newest run below runs."
+"""The same, where one need not be given."""
+
+
+class RunPath(Place):
+    """A run: its path, or ``latest``."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; a file or directory that is called ``latest`` has precedence."""
+        from coband.simulator.experiments.store.files import called
+
+        return called(str(super().convert(value, param, ctx)))
+
+
+def or_latest(context: click.Context, parameter: click.Parameter | None, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The runs that are given, or the newest one, which is named on standard error."""
+    if paths:
+        return paths
+    newest: Path = RunPath().convert("latest", parameter, context)
+    click.echo(f"run: {newest}", err=True)
+    return (newest,)
+
+
+RUN = click.argument("path", metavar="RUN", type=RunPath())
+A_RUN = click.argument("path", metavar="[RUN]", type=RunPath(), default="latest")
+RUNS = click.argument("paths", metavar="[RUN]...", nargs=-1, type=RunPath(), callback=or_latest)
+against = click.option("--against", metavar="LABEL", help="Compare every label with this one only.")
+"""Selects the reference of differences."""
+
+
+def opened(path: Path) -> StoredRun:
+    """Open a run for reading."""
+    from coband.simulator.experiments.store.store import open_run
+
+    return open_run(path)
+
+
+@contextmanager
+def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysis]:
+    """Analyse runs, which stay open for so long."""
+    from coband.simulator.analysis.comparison import analysis, data
+
+    with ExitStack() as stack:
+        runs = [stack.enter_context(opened(path)) for path in paths]
+        yield analysis.Analysis(data.load(runs), reference)
+
+
+@contextmanager
+def extra(name: str, *libraries: str) -> Iterator[None]:
+    """End the command with a message if a library of an optional extra is not installed.
+
+    Args:
+        name: of the extra.
+        libraries: the modules that it brings.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] not in libraries:
+            raise
+        raise BadInput(
+            f"this command needs {error.name}, which is not installed: pip install 'coband[{name}]'."
+        ) from error

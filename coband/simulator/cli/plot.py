@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from coband.simulator.cli.options import FORCE, BadInput, Finite, Out
-from coband.simulator.cli.runs import LATEST_HELP, RunPath, against, analysed, or_latest
+from coband.simulator.cli import options
+from coband.simulator.cli.options import LATEST_HELP, BadInput, RunPath, analysed, or_latest
 
 FORMATS = ("pdf", "svg", "png", "csv")
-INCHES = Finite(0.5, 60)
+INCHES = options.Finite(0.5, 60)
 
 
 def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[list[tuple[Path, str]]]:
@@ -32,7 +32,7 @@ def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[lis
 
 @click.command(epilog=LATEST_HELP)
 @click.argument("words", metavar="[RUN|NAME]...", nargs=-1)
-@against
+@options.against
 @click.option(
     "--where",
     "only",
@@ -53,12 +53,12 @@ def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[lis
 @click.option("--dpi", type=click.IntRange(20, 1000), metavar="N", default=200, help="Dots per inch of PNG files.")
 @click.option(
     "--out",
-    type=Out(path_type=Path),
+    type=options.Out(path_type=Path),
     metavar="DIR|FILE",
     default=Path("figures"),
     help="Directory of the figures; for one also a file, whose ending is its format.",
 )
-@FORCE
+@options.FORCE
 @click.pass_context
 def plot(
     context: click.Context,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import FORCE, AtLeast, BadInput, out_file
-from coband.simulator.cli.runs import LATEST_HELP, RUNS, against, analysed
+from coband.simulator.cli.options import FORCE, LATEST_HELP, RUNS, AtLeast, BadInput, against, analysed, out_file
 
 NAME = "report.html"
 SEVERAL = "comparison.html"

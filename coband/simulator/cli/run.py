@@ -96,7 +96,7 @@ def _against(before: Path, report: Report, *, quietly: bool, unchanged: bool) ->
 
 
 def _show_fingerprints(comparison: RunComparison, before: Path, count: int, others: list[str]) -> None:
-    from coband.simulator.experiments.runs.hardware import explained
+    from coband.simulator.experiments.runs.code_version import explained
 
     if not others:
         if count:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import JSON, BadInput
-from coband.simulator.cli.runs import A_RUN, LATEST_HELP, opened
+from coband.simulator.cli.options import A_RUN, JSON, LATEST_HELP, BadInput, opened
 from coband.simulator.terminal import results, tables
 from coband.simulator.terminal.output import warn_of_plugins
 

@@ -10,63 +10,46 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.options import (
-    JSON,
-    ONLY,
-    REPLICATIONS,
-    RESUME,
-    SEED,
-    SHIPPED,
-    BadInput,
-    Place,
-    Request,
-    out_directory,
-    placed,
-    pool,
-    settings,
-    trace,
-)
-from coband.simulator.cli.runs import RunPath
+from coband.simulator.cli import options
+from coband.simulator.cli.options import BadInput, Request, RunPath
 from coband.simulator.terminal import progress, results, tables
-from coband.simulator.terminal.progress import announce, exit_code, warn_of_end
+from coband.simulator.terminal.output import warn_of_plugins
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.executor import JobExecutor
     from coband.simulator.experiments.runs.job import Level
     from coband.simulator.experiments.runs.reporting import Report
     from coband.simulator.experiments.runs.study import Study
-    from coband.simulator.experiments.sweep.study import Sweep
 
 
-@click.command(epilog=SHIPPED)
-@click.argument("file", metavar="[FILE]", type=Place(path_type=Path), required=False)
-@settings("Change a value of the scenario, or fix a key of its grid; repeatable.")
-@REPLICATIONS
-@SEED
-@ONLY
-@trace(default="off")
-@placed
+@click.command(epilog=options.SHIPPED)
+@click.argument("file", metavar="[FILE]", type=options.Place(path_type=Path), required=False)
+@options.settings("Change a value of the scenario, or fix a key of its grid; repeatable.")
+@options.REPLICATIONS
+@options.SEED
+@options.ONLY
+@options.trace(default="off")
+@options.placed
 @click.option("--status", type=RunPath(), metavar="DIR", help="Say how far the sweep in DIR is, and do nothing else.")
-@RESUME
+@options.RESUME
 @click.option("--again", is_flag=True, help="Go on in a directory, and run its finished jobs again.")
-@out_directory("Sweep directory; by default runs/<name>-<number>.")
-@JSON
+@options.out_directory("Sweep directory; by default runs/<name>-<number>.")
+@options.JSON
 @click.pass_context
 def sweep(
     context: click.Context,
     /,
     file: Path | None,
-    settings: tuple[str, ...],
-    replications: int | None,
-    seed: int | None,
-    only: tuple[str, ...],
     trace: Level,
     status: Path | None,
     resume: bool,
     again: bool,
     out: Path | None,
     as_json: bool,
-    **place: Any,
+    workers: int | None,
+    cluster: str | None,
+    cluster_options: tuple[str, ...],
+    **selected: Any,
 ) -> None:
     """Run the scenario in FILE at every point of its `grid:` and `zip:`.
 
@@ -74,46 +57,37 @@ def sweep(
     or a full disk --resume runs the rest, and points that are added to a grid run alone.
     """
     if status is not None:
-        from coband.simulator.experiments.store import lock
+        from coband.simulator.experiments.runs.status import read
 
-        found = lock.read(status)
+        state = read(status)
         if as_json:
-            tables.show_json({**asdict(found), "rate": found.rate, "seconds_left": found.seconds_left})
+            tables.show_json({**asdict(state), "rate": state.rate, "seconds_left": state.seconds_left})
         else:
-            progress.show_status(found)
+            progress.show_status(state)
         return
     if file is None:
         raise BadInput("give a scenario FILE, or --status DIR.")
-    request = Request(file, settings, replications, seed=seed, only=only)
-    study = _load(request, trace)
-    if not study.gridded and place["cluster"] is None and not (resume or again):
+    from coband.simulator.experiments.sweep.study import load_study
+
+    warn_of_plugins()
+    request = Request(file, **selected)
+    study = load_study(file, request.overrides(), trace=trace).selected(request.only)
+    if not study.gridded and cluster is None and not (resume or again):
         raise BadInput(f"{file} has neither grid: nor zip:, so there is one point: `coband run {file}` runs it.")
-    with pool(**place) as workers_found:
-        announce(study)
-        report = driven(request, study, workers_found, resume, out, again=again)
+    with options.pool(workers, cluster, cluster_options) as found:
+        progress.announce(study)
+        report = driven(request, study, found, resume, out, again=again)
     if as_json:
         tables.show_json(report.object)
         click.echo(f"sweep directory: {report.directory}", err=True)
     else:
         sizes = {variant.scenario.agents.count for variant in study.variants}
         results.show(results.of_sweep(report.object, report.directory, several_sizes=len(sizes) > 1))
-    warn_of_end(report)
+    progress.warn_of_end(report)
     if report.status.state == "failed":
         failed, total = report.status.failed, report.status.total
         click.echo(f"{failed:,} of {total:,} jobs broke off; --resume tries them again", err=True)
-    context.exit(exit_code(report))
-
-
-def _load(request: Request, trace: Level) -> Sweep:
-    from coband.simulator.experiments.runs.study import SelectionError
-    from coband.simulator.experiments.sweep.study import load_study
-    from coband.simulator.terminal.output import warn_of_plugins
-
-    warn_of_plugins()
-    try:
-        return load_study(request.file, request.overrides(), trace=trace).selected(request.only)
-    except SelectionError as error:
-        raise BadInput(str(error)) from error
+    context.exit(progress.exit_code(report))
 
 
 def driven(
@@ -138,9 +112,7 @@ def driven(
 def _resume(where: Path) -> str:
     """The command line that goes on with this sweep, whatever this one was."""
     given, words = sys.argv[1:], ["coband"]
-    skip = False
-    for word in given:
-        if not skip and word not in ("--resume", "--again", "--out") and not word.startswith("--out="):
+    for before, word in zip(["", *given], given, strict=False):
+        if before != "--out" and word not in ("--resume", "--again", "--out") and not word.startswith("--out="):
             words.append(word)
-        skip = word == "--out"
     return shlex.join([*words, "--resume", "--out", str(where)])

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.analysis.traces import FORMATS
+from coband.simulator.cli import options
 from coband.simulator.cli.events import cell, print_events, print_json, print_pair
 from coband.simulator.cli.lazy import Group
-from coband.simulator.cli.options import FORCE, JSON_LINES, AtLeast, BadInput, Finite, options, out_file
-from coband.simulator.cli.runs import RUN, RUNS_HELP, RunPath, opened
+from coband.simulator.cli.options import RUN, RUNS_HELP, AtLeast, BadInput, RunPath, opened
 from coband.simulator.terminal import tables
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LABEL = click.option("--label", metavar="LABEL", help="Only this label.")
 REPLICATION = click.option("--replication", type=AtLeast(0), help="Only this replication, counted from 0.")
-choice = options(LABEL, REPLICATION)
+choice = options.options(LABEL, REPLICATION)
 """The options that select jobs."""
 
 
@@ -45,7 +45,7 @@ def trace() -> None:
 @click.option("--message", type=AtLeast(0), help="Only this message, its copies and what forwards it.")
 @click.option("--time", "interval", metavar="A..B", help="Only events from time A to time B; A or B may be omitted.")
 @click.option("--limit", type=AtLeast(0), help="Largest number of events to print.")
-@JSON_LINES
+@options.JSON_LINES
 def show(
     path: Path,
     label: str | None,
@@ -66,11 +66,10 @@ def show(
     start, end = parse_interval(interval)
     with opened(path) as run:
         from coband.simulator.analysis.traces import causes, reading
-        from coband.simulator.experiments.store.store import Filter
 
         jobs = reading.traced(run.select(label, replication))
-        where = Filter(event, reading.spelled(node, jobs), kind, start, end)
-        events = run.events(label, replication, where)
+        at = reading.spelled(node, jobs)
+        events = run.events(label, replication, event=event, node=at, kind=kind, start=start, end=end)
         if message is not None:
             history = causes.follow(reading.TraceReader(reading.one_job(run, label, replication)), message)
             own = {one.seq for one in history.events}
@@ -119,7 +118,7 @@ def _of_message(history: MessageHistory) -> str:
 @click.argument("seq", metavar="SEQ", type=AtLeast(0))
 @choice
 @click.option("--all", "whole", is_flag=True, help="Continue beyond that turn, to its own causes.")
-@JSON_LINES
+@options.JSON_LINES
 def why(path: Path, seq: int, label: str | None, replication: int | None, whole: bool, as_json: bool) -> None:
     """Print event number SEQ, its cause, the cause of that, and so on, back to the turn that started the chain."""
     with opened(path) as run:
@@ -136,7 +135,7 @@ def why(path: Path, seq: int, label: str | None, replication: int | None, whole:
 @RUN
 @choice
 @click.option("--limit", type=AtLeast(1), default=10, show_default=True, help="Largest number of waits to print.")
-@JSON_LINES
+@options.JSON_LINES
 def waits(path: Path, label: str | None, replication: int | None, limit: int, as_json: bool) -> None:
     """Print the longest waits of agents: who waited, when, for whom, and what that one did meanwhile.
 
@@ -184,7 +183,7 @@ def _of_wait(wait: LongWait, columns: Sequence[str]) -> list[str]:
     default="event",
     help="Columns to group by: event, kind, node, round, or several of them.",
 )
-@JSON_LINES
+@options.JSON_LINES
 def stats(path: Path, label: str | None, replication: int | None, by: str, as_json: bool) -> None:
     """Count events, messages and scalars of each label, summed over replications."""
     from coband.simulator.analysis.traces import reading
@@ -218,7 +217,7 @@ def stats(path: Path, label: str | None, replication: int | None, by: str, as_js
 @LABEL
 @click.option("--other-label", metavar="LABEL", help="The label in B, if it differs from the one in A.")
 @REPLICATION
-@JSON_LINES
+@options.JSON_LINES
 @click.pass_context
 def diff(
     context: click.Context,
@@ -239,16 +238,16 @@ def diff(
     with opened(first) as here, opened(second) as there:
         from coband.simulator.analysis.traces import difference
         from coband.simulator.analysis.traces.reading import TraceReader
-        from coband.simulator.experiments.runs import hardware
+        from coband.simulator.experiments.runs.code_version import differences, explained
 
         computers = here.manifest.get("hardware"), there.manifest.get("hardware")
         for a, b in difference.pairs(here, there, label, other_label, replication):
             found = difference.compare(TraceReader(a), TraceReader(b))
             if as_json:
-                unlike = [] if found.same else hardware.differences(*computers)
+                unlike = [] if found.same else differences(*computers)
                 print_json({**_difference(a, b, found), "hardware": unlike})
             else:
-                if same and not found.same and (sentence := hardware.explained(*computers, ("A", "B"))):
+                if same and not found.same and (sentence := explained(*computers, ("A", "B"))):
                     print(sentence)
                 names = a.label if a.label == b.label else f"{a.label} and {b.label}"
                 print(f"{names}, replication {a.replication}: {_of_difference(found)}")
@@ -279,12 +278,12 @@ def _of_difference(found: TraceComparison) -> str:
 @click.argument("sql", metavar="SQL")
 @click.option(
     "--seconds",
-    type=Finite(min=0, max=86_400, min_open=True),
+    type=options.Finite(min=0, max=86_400, min_open=True),
     metavar="SECONDS",
     default=30.0,
     help="Time limit of the query.",
 )
-@JSON_LINES
+@options.JSON_LINES
 def query(path: Path, sql: str, seconds: float, as_json: bool) -> None:
     """Run one SELECT. docs/store.md describes the tables; `trace` is the view with names in place of codes.
 
@@ -319,8 +318,8 @@ def _digits(value: object) -> object:
 @RUN
 @choice
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Format of the output.")
-@out_file("Output file, compressed if it ends with .gz; by default standard output (not for parquet).")
-@FORCE
+@options.out_file("Output file, compressed if it ends with .gz; by default standard output (not for parquet).")
+@options.FORCE
 def export(path: Path, label: str | None, replication: int | None, form: str, out: Path | None, force: bool) -> None:
     """Write the events of a run.
 
@@ -339,7 +338,7 @@ def export(path: Path, label: str | None, replication: int | None, form: str, ou
 @trace.command(epilog=RUNS_HELP, short_help="Check a trace against its fingerprint and the ledger.")
 @RUN
 @choice
-@JSON_LINES
+@options.JSON_LINES
 @click.pass_context
 def verify(context: click.Context, /, path: Path, label: str | None, replication: int | None, as_json: bool) -> None:
     """Compute fingerprint, ledger and results of a run again from its events; exit status 1 if any of them differs.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from coband.simulator.experiments.runs.reporting import JobEnd, Report
+    from coband.simulator.experiments.runs.reporting import EndedJob, Report
     from coband.simulator.experiments.runs.results import Failure
     from coband.simulator.experiments.runs.status import Status
     from coband.simulator.experiments.runs.study import Study
@@ -63,10 +63,10 @@ class Bar:
         done = status.ended + status.under_way
         self._progress.update(self._progress.task_ids[0], total=status.total, completed=done, note=time_left(status))
 
-    def ended(self, end: JobEnd) -> str | None:
+    def ended(self, end: EndedJob) -> str | None:
         """With --verbose, a line for each job that ends."""
         if end.record is not None and verbosity() == "verbose":
-            jobs = f"{end.status.ended:,} of {end.status.total:,}"
+            jobs = f"{end.done:,} of {end.total:,}"
             took = f"{end.record['wall_seconds']:.3g} s, regret {end.record['regret']:.5g}"
             self._print(f"{jobs}: {end.label}, replication {end.replication}: {took}")
         return None

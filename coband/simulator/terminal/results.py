@@ -13,8 +13,8 @@ import click
 from coband.simulator.terminal import tables
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.results import Best, Entry, Results, Spread
-    from coband.simulator.experiments.runs.timeline import Snapshot
+    from coband.simulator.experiments.runs.footing import Snapshot
+    from coband.simulator.experiments.runs.results import Entry, Results
     from coband.simulator.experiments.store.store import StoredRun
     from coband.simulator.metrics import Metric
 
@@ -124,7 +124,7 @@ def _closest(entry: Entry) -> Iterator[Part]:
 
 def _timeline(directory: Path, labels: list[str]) -> Iterator[Part]:
     """What each algorithm has reached at the same simulated times."""
-    from coband.simulator.experiments.runs.timeline import timeline
+    from coband.simulator.experiments.runs.footing import timeline
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(directory) as stored:
@@ -181,7 +181,7 @@ def _broken(found: Results) -> Iterator[Part]:
         yield f"broke off, and missing above: {', '.join(parts[:MOST_BROKEN])}{more}; results.json says why"
 
 
-def _best(lines: Sequence[Best]) -> Iterator[Part]:
+def _best(lines: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     contexts = list(dict.fromkeys(name for line in lines for name in line["context"]))
     rows, more = list[list[str]](), ["pulls"] * differ(lines)
     for line in lines:
@@ -219,7 +219,7 @@ def judged(texts: Iterable[str]) -> Iterator[Part]:
         yield f"numbers of pulls differ; means are of whole runs, but compared is {' and '.join(found)}"
 
 
-def _estimate(found: Spread | None) -> str:
+def _estimate(found: Mapping[str, Any] | None) -> str:
     return "-" if found is None else f"{tables.estimate(found['mean'], found['ci95'])} ({found['n']})"
 
 

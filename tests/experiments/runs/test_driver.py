@@ -17,6 +17,7 @@ from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.runs import attempt as attempts
 from coband.simulator.experiments.runs import driver, executor, results
+from coband.simulator.experiments.runs import status as lock
 from coband.simulator.experiments.runs.attempt import Outcome, attempt
 from coband.simulator.experiments.runs.executor import WORKER_DIED, Dispatcher, Local
 from coband.simulator.experiments.runs.job import DriverGone, Job, check_driver
@@ -26,7 +27,7 @@ from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study, study_of
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.experiments.store import directory, files, lock, store
+from coband.simulator.experiments.store import directory, files, store
 from coband.simulator.experiments.store.recording import sampled_turns
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs import fakes

@@ -16,9 +16,8 @@ from coband.simulator.analysis.comparison.data import RunComparison
 from coband.simulator.analysis.frontier import objectives
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs.expectations import compare
-from coband.simulator.experiments.runs.footing import Label, choosable, footing, judged, waiting
+from coband.simulator.experiments.runs.footing import Label, choosable, footing, judged, snapshots, waiting
 from coband.simulator.experiments.runs.planner import choose
-from coband.simulator.experiments.runs.timeline import snapshots
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.statistics.dominance import standings
 from coband.simulator.experiments.store.store import Series

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import exit_status
-from coband.simulator.experiments.runs import hardware
+from coband.simulator.experiments.runs import code_version as hardware
 from coband.simulator.experiments.runs.code_version import arithmetic, numpy_simd
 from coband.simulator.experiments.runs.expectations import in_words
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from coband.simulator.experiments.runs.timeline import timeline
+from coband.simulator.experiments.runs.footing import timeline
 from coband.simulator.experiments.store.store import Series, StoredRun
 
 

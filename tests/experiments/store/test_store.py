@@ -65,7 +65,7 @@ def test_it_reads_from_a_directory_that_cannot_be_written(path: Path) -> None:
 
 
 def test_the_view_spells_names(run: store.StoredRun) -> None:
-    sends = list(run.events("Often", 0, store.Filter(event="send")))
+    sends = list(run.events("Often", 0, event="send"))
     up, down = sends[0], next(event for event in sends if event.node == "server")
     assert (up.node, up.peer, up.kind, up.scalars, up.round, up.version) == ("agent 0", "server", "sums", 2, 2, None)
     assert (down.peer, down.kind, down.value, down.version) == ("everyone", "mean", 5.0, 1)
@@ -74,8 +74,7 @@ def test_the_view_spells_names(run: store.StoredRun) -> None:
 
 
 def test_events_can_be_chosen(run: store.StoredRun) -> None:
-    where = store.Filter(event="deliver", node="agent 3", kind="mean", start=4.0, end=6.0)
-    chosen = list(run.events("Seldom", 1, where))
+    chosen = list(run.events("Seldom", 1, event="deliver", node="agent 3", kind="mean", start=4.0, end=6.0))
     assert chosen
     assert {(event.event, event.node, event.kind) for event in chosen} == {("deliver", "agent 3", "mean")}
     assert all(4.0 <= event.time <= 6.0 for event in chosen)
@@ -87,12 +86,12 @@ def test_events_can_be_chosen(run: store.StoredRun) -> None:
         ({"label": "Oftem"}, "there is no label 'Oftem' in this run; there is Often"),
         ({"replication": 5}, "there is no replication 5 in this run; there is 0, 1"),
         ({"replication": -1}, "there is no replication -1 in this run; there is 0, 1"),
-        ({"where": store.Filter(event="sent")}, "there is no event 'sent' in this run; there is send"),
+        ({"event": "sent"}, "there is no event 'sent' in this run; there is send"),
         (
-            {"where": store.Filter(event="send,deliver")},
+            {"event": "send,deliver"},
             "no event 'send,deliver'; ask for send and deliver one at",
         ),
-        ({"where": store.Filter(kind="sum")}, "there is no kind 'sum' in this run; there is sums"),
+        ({"kind": "sum"}, "there is no kind 'sum' in this run; there is sums"),
     ],
 )
 def test_an_unknown_choice_names_the_nearest(run: store.StoredRun, choice: dict[str, object], message: str) -> None:
@@ -200,7 +199,7 @@ def test_damage_is_found(damaged: sqlite3.Connection, tmp_path: Path, change: st
 def test_a_full_trace_keeps_contents(tmp_path: Path) -> None:
     perform(tmp_path / "run", replications=1, trace="full", labels=("Often",))
     with store.open_run(tmp_path / "run") as run:
-        details = [event.detail for event in run.events(where=store.Filter(event="send"))]
+        details = [event.detail for event in run.events(event="send")]
     assert details[0] is not None
     assert details[0].startswith('{"rewards": [')
 

@@ -11,7 +11,7 @@ from coband.simulator.experiments.runs.executor import InProcess, JobExecutor, L
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.reporting import Commands, Report
 from coband.simulator.experiments.store.directory import RunDirectory
-from coband.simulator.experiments.sweep.study import Sweep, load_study
+from coband.simulator.experiments.sweep.study import Study, load_study
 from tests.experiments.runs import deadly
 from tests.experiments.runs.fake_runs import python
 
@@ -36,13 +36,13 @@ def registry() -> Registry:
     return Registry({**installed.algorithms, "deadly": deadly.ALGORITHM}, installed.problems)
 
 
-def study(folder: Path, more: str = "", *settings: str, trace: Level = "off") -> Sweep:
+def study(folder: Path, more: str = "", *settings: str, trace: Level = "off") -> Study:
     file = folder / "small.yaml"
     file.write_text(TEXT + more)
     return load_study(file, settings, trace=trace, registry=registry())
 
 
-def perform(what: Sweep, out: Path, pool: JobExecutor | None = None, listener: Any = None) -> Report:
+def perform(what: Study, out: Path, pool: JobExecutor | None = None, listener: Any = None) -> Report:
     out.mkdir(exist_ok=True)
     commands = Commands(["coband", "run", "small.yaml"], ["coband", "sweep", "small.yaml"], "coband sweep --resume")
     with pool or InProcess() as workers:

@@ -17,9 +17,9 @@ from coband.simulator.experiments.runs.attempt import Outcome
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.executor import WORKER_DIED, Local
 from coband.simulator.experiments.runs.planner import FIRST_REPLICATION, Tally
+from coband.simulator.experiments.runs.status import LockedError, read
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.store import directory, schema, store
-from coband.simulator.experiments.store.lock import LockedError, read
 from coband.simulator.experiments.store.recording import ResultCache
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, wait_until

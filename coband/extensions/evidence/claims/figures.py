@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from coband import FloatArray
-from coband.extending import ResultCache, Sweep, Variant, estimates, palette, style, svg
+from coband.extending import ResultCache, Study, Variant, estimates, palette, style, svg
 from coband.extensions.evidence.claims import reading
 from coband.extensions.evidence.claims.claim import ClaimedStudy, Panel, Size
 from coband.extensions.evidence.claims.claim import Figure as PaperFigure
@@ -152,7 +152,7 @@ def of_papers(
 
 
 def _samples(
-    panel: Panel, study: ClaimedStudy, size: Size, load: Callable[[Key], Sweep], finished: ResultCache
+    panel: Panel, study: ClaimedStudy, size: Size, load: Callable[[Key], Study], finished: ResultCache
 ) -> StudySamples:
     return loaded(study, size, [(term.label, {**panel.at, **term.at}) for term in panel.labels], load).samples(finished)
 

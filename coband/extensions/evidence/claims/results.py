@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from coband.extending import RequestError, code_version, dump, files, hardware, manifest, now, read_scenario, yaml_nodes
+from coband.extending import RequestError, code_version, dump, files, manifest, now, read_scenario, yaml_nodes
 from coband.extensions.evidence.claims.claim import PlacedClaim, Size
 from coband.extensions.evidence.claims.outcome import DIGITS, Outcome
 from coband.extensions.evidence.claims.studies import Key, key_of
@@ -36,7 +36,7 @@ def origin(seed: int | None = None) -> dict[str, object]:
         "git": manifest.git_state(Path(__file__).parent),
         "blas": code_version.libraries(),
         "machine": platform.machine(),
-        "hardware": hardware.hardware(),
+        "hardware": code_version.hardware(),
     }
 
 

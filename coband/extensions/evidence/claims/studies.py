@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coband.extending import ResultCache, Sweep, Variant, address, code_version, footing, load_study
+from coband.extending import ResultCache, Study, Variant, address, code_version, footing, load_study
 from coband.extensions.evidence.claims.claim import Claim, ClaimedStudy, Size
 from coband.extensions.evidence.claims.condition import Term
 from coband.extensions.evidence.claims.samples import Sample, SampleError, StudySamples
@@ -33,7 +33,7 @@ class Needed:
     """
 
     key: Key
-    sweep: Sweep
+    sweep: Study
 
     @property
     def name(self) -> str:
@@ -42,7 +42,7 @@ class Needed:
         stem = scenario.removesuffix(".yaml").strip("/").replace("/", "-")[-LONGEST:]
         return f"{stem}-{code_version.sha256(scenario, *settings)[:8]}"
 
-    def part(self, numbers: Iterable[int], replications: Iterable[int]) -> Sweep:
+    def part(self, numbers: Iterable[int], replications: Iterable[int]) -> Study:
         """Some variants of the study, by their numbers, with some replications."""
         chosen = [variant for variant in self.sweep.variants if variant.number in set(numbers)]
         return replace(self.sweep, variants=_numbered(chosen), numbers=tuple(replications))
@@ -97,7 +97,7 @@ def needed(claims: Iterable[Claim], size: Size) -> dict[Key, Needed]:
     return {key: Needed(key, _restricted(whole(key), wanted)) for key, wanted in terms.items()}
 
 
-def whole(key: Key) -> Sweep:
+def whole(key: Key) -> Study:
     """A study with all its variants."""
     scenario, settings = key
     return load_study(Path(scenario), settings)
@@ -107,14 +107,14 @@ def loaded(
     study: ClaimedStudy,
     size: Size,
     wanted: Sequence[tuple[str, Mapping[str, Any]]],
-    load: Callable[[Key], Sweep] = whole,
+    load: Callable[[Key], Study] = whole,
 ) -> Needed:
     """One study with the variants that have these labels and values."""
     key = key_of(study, size)
     return Needed(key, _restricted(load(key), [Term(label=label, at=dict(at)) for label, at in wanted]))
 
 
-def _restricted(sweep: Sweep, terms: Sequence[Term]) -> Sweep:
+def _restricted(sweep: Study, terms: Sequence[Term]) -> Study:
     """The variants that terms mean, renumbered; how often they run is not the scenario's business here."""
     everything = StudySamples(sweep.variants, {})
     wanted: dict[int, Variant] = {}

@@ -24,7 +24,7 @@ from coband.extending import (
     RequestError,
     ResultCache,
     RunDirectory,
-    Sweep,
+    Study,
     address,
     code_version,
     drive,
@@ -283,7 +283,7 @@ class Runner:
         )
 
     @staticmethod
-    def _leave_out_waiting(tests: Sequence[tuple[Outcome, footing.Label]], study: Sweep) -> None:
+    def _leave_out_waiting(tests: Sequence[tuple[Outcome, footing.Label]], study: Study) -> None:
         """Take no numbers of those that make fewer pulls than others: they have done less."""
         whole = [(test, side) for test, side in tests if test.values]
         problem = study.variants[0].scenario.problem
@@ -293,7 +293,7 @@ class Runner:
                 test.values, test.fingerprints = {}, []
                 test.failure = f"its agents wait: {made:,.0f} pulls where others make {max(pulls):,.0f}"
 
-    def _records(self, study: Sweep) -> tuple[dict[int, list[Record]], dict[str, str]]:
+    def _records(self, study: Study) -> tuple[dict[int, list[Record]], dict[str, str]]:
         """Run a study; the records of each variant, and why jobs broke off, by label."""
         where = self.place / study.name
         with files.writing_to(where, "Choose another place with --out DIR."):
@@ -304,14 +304,14 @@ class Runner:
         return dict(records_of(study, ResultCache(self.place / JOBS))), failures
 
 
-def checked_study(found: Suite, scenario: str, entries: Mapping[str, Settings], size: Size) -> Sweep:
+def checked_study(found: Suite, scenario: str, entries: Mapping[str, Settings], size: Size) -> Study:
     """A replication of each entry with its default settings and all checks, by keys LABEL#checked."""
     defaults = {f"{label}#checked": {**entry} for label, entry in entries.items()}
     study = found.study(scenario, defaults, size=size, first=FIRST_REPLICATION, count=1, settings=(CHECKED,))
     return replace(study, name=f"{study.name}-checked")
 
 
-def tuning_study(found: Suite, scenario: str, tried: Mapping[str, tuple[str, Settings]], size: Size) -> Sweep:
+def tuning_study(found: Suite, scenario: str, tried: Mapping[str, tuple[str, Settings]], size: Size) -> Study:
     """Settings that are tried on the public seeds, by keys LABEL#NUMBER: (label, settings)."""
     world = found.world(scenario)
     entries = {key: {**world.entry(label), **settings} for key, (label, settings) in tried.items()}
@@ -320,14 +320,14 @@ def tuning_study(found: Suite, scenario: str, tried: Mapping[str, tuple[str, Set
     return replace(study, name=f"{study.name}-tuning")
 
 
-def test_study(found: Suite, scenario: str, entries: Mapping[str, Outcome], size: Size, seed: int) -> Sweep:
+def test_study(found: Suite, scenario: str, entries: Mapping[str, Outcome], size: Size, seed: int) -> Study:
     """The test of some algorithms and references with the settings that tuning chose."""
     world = found.world(scenario)
     settings = {label: {**world.entry(label), **one.chosen} for label, one in entries.items()}
     return found.study(scenario, settings, size=size, seed=seed)
 
 
-def driven(study: Sweep, place: RunDirectory, pool: executor.JobExecutor, listener: Listener | None = None) -> Report:
+def driven(study: Study, place: RunDirectory, pool: executor.JobExecutor, listener: Listener | None = None) -> Report:
     """Run a study to its end.
 
     Raises:
@@ -345,7 +345,7 @@ def driven(study: Sweep, place: RunDirectory, pool: executor.JobExecutor, listen
     return report
 
 
-def records_of(study: Sweep, cache: ResultCache) -> Iterator[tuple[int, list[Record]]]:
+def records_of(study: Study, cache: ResultCache) -> Iterator[tuple[int, list[Record]]]:
     """(number of a variant, its finished records)."""
     for variant in study.variants:
         done = (cache.get(address(variant.digest, replication)) for replication in study.numbers)

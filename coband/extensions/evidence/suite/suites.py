@@ -21,7 +21,7 @@ from coband.extending import (
     Registry,
     RequestError,
     ScenarioText,
-    Sweep,
+    Study,
     Variant,
     code_version,
     did_you_mean,
@@ -166,7 +166,7 @@ class Suite:
         first: int = 0,
         count: int | None = None,
         settings: Sequence[str] = (),
-    ) -> Sweep:
+    ) -> Study:
         """Some entries in a scenario, each with a label; the reference Central in a world without costs.
 
         Its text has all entries but Central, so that each of their jobs can be repeated from it.
@@ -202,7 +202,7 @@ class Suite:
         numbered = tuple(replace(one, number=number) for number, one in enumerate(variants))
         shown = [one for one in listed if str(one["label"]).partition("#")[0] != CENTRAL]
         text = to_yaml({**document, "algorithms": shown}) if shown else text
-        return Sweep(f"{self.name}-{scenario}", text, numbered, tuple(range(first, last)), gridded=False)
+        return Study(f"{self.name}-{scenario}", text, numbered, tuple(range(first, last)), points=1, gridded=False)
 
     def why_not(self, scenario: str, algorithm: Algorithm, size: Size) -> str:
         """Why an algorithm does not fit a scenario; empty where it does, also where a mistake in its code is found."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coband.extending import Record, Registry, Report, ResultCache, RunDirectory, Sweep, executor
+from coband.extending import Record, Registry, Report, ResultCache, RunDirectory, Study, executor
 from coband.extensions.evidence.suite.submission import (
     JOBS,
     Candidate,
@@ -216,12 +216,12 @@ class _Again:
         same = stored.fingerprints == found.fingerprints and _alike(before, now) and stored.pulls in (None, found.pulls)
         return Checked(scenario, label, f"setting {number} of tuning", same)
 
-    def _run(self, study: Sweep, name: str) -> Report:
+    def _run(self, study: Study, name: str) -> Report:
         where = self.place / name
         where.mkdir()
         return driven(study, RunDirectory(where, resume=True, done=self.place / JOBS), self.pool)
 
-    def _records(self, study: Sweep, name: str) -> list[Record]:
+    def _records(self, study: Study, name: str) -> list[Record]:
         self._run(study, name)
         (_, records), *_ = records_of(study, ResultCache(self.place / JOBS))
         return records

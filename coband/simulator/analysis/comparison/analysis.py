@@ -24,8 +24,7 @@ from coband.simulator.analysis.traces import times
 from coband.simulator.analysis.traces.columns import Events, read_events
 from coband.simulator.analysis.traces.rounds import Round, Waits
 from coband.simulator.arrays import FloatArray
-from coband.simulator.experiments.runs.footing import footing
-from coband.simulator.experiments.runs.timeline import Snapshot, snapshots
+from coband.simulator.experiments.runs.footing import Snapshot, footing, snapshots
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.metrics import Metric

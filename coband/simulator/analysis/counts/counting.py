@@ -17,17 +17,17 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from coband.simulator.experiments.runs.code_version import explained, hardware
 from coband.simulator.experiments.runs.driver import drive
-from coband.simulator.experiments.runs.hardware import explained, hardware
 from coband.simulator.experiments.runs.planner import Variant
 from coband.simulator.experiments.runs.reporting import Commands, Listener
 from coband.simulator.experiments.runs.results import Failure, Record
-from coband.simulator.experiments.runs.study import study_of
+from coband.simulator.experiments.runs.study import Study, study_of
 from coband.simulator.experiments.scenario.files import is_shipped
 from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store import directory, files
-from coband.simulator.experiments.sweep.study import Sweep, load_study
+from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.scenario_errors import RequestError
 
 HARDWARE = "$hardware"
@@ -72,7 +72,7 @@ def count(file: Path, settings: Sequence[str] = (), workers: int = 1, listener: 
     return {label: counts for label, runs in found for counts in runs.values()}
 
 
-def ends(study: Sweep) -> list[Variant]:
+def ends(study: Study) -> list[Variant]:
     """The first and the last variant of each algorithm of a grid."""
     by_entry = [[variant for variant in study.variants if variant.entry == entry] for entry in study.entries]
     return [variant for variants in by_entry for variant in (variants[0], *variants[1:][-1:])]

@@ -13,10 +13,9 @@ from coband.simulator.analysis.frontier.space import Space
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.footing import judged
 from coband.simulator.experiments.runs.planner import FRESH, TUNING, Tally, Variant
-from coband.simulator.experiments.runs.results import Failure, Results, Spread
-from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.runs.results import Failure, Results
+from coband.simulator.experiments.runs.study import Study, entries, estimated
 from coband.simulator.experiments.statistics.dominance import Standing, standings
-from coband.simulator.experiments.sweep.study import entries, estimated, parameters
 from coband.simulator.metrics import Metric
 
 
@@ -52,10 +51,10 @@ def summary(
 
 
 def _named(variant: Variant) -> dict[str, Any]:
-    return {"label": variant.label, "entry": variant.entry, "parameters": parameters(variant)}
+    return {"label": variant.label, "entry": variant.entry, "parameters": variant.shown}
 
 
-def _estimates(chosen: Sequence[Metric], tally: Tally, variant: Variant, phase: str) -> dict[str, Spread]:
+def _estimates(chosen: Sequence[Metric], tally: Tally, variant: Variant, phase: str) -> dict[str, Mapping[str, Any]]:
     """Objective -> number of replications, mean and interval."""
     records = tally.records(variant.number, phase)
     return {metric.name: estimated(results.numbers(metric.name, records), metric) for metric in chosen}

@@ -11,7 +11,7 @@ import pandas as pd
 from coband.simulator.analysis.comparison.analysis import Analysis, combinations, named
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
-from coband.simulator.experiments.store.variants import StoredVariant, variants
+from coband.simulator.experiments.store.variants import variants
 
 
 def estimated(found: Estimate) -> dict[str, float]:
@@ -38,7 +38,7 @@ def cells(analysis: Analysis) -> pd.DataFrame:
         value = None if job.record is None else job.record.get(measure.name)
         if isinstance(value, (int, float)):
             found.setdefault(job.label, []).append(float(value))
-    known: dict[str, StoredVariant] = variants(runs[0])
+    known = variants(runs[0])
     phase = "tuning" if any(one.phase == "tuning" for one in known.values()) else "fresh"
     shown = {label: one for label, one in known.items() if one.phase == phase and label in found}
     rows: list[dict[str, Any]] = [

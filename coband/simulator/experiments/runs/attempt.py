@@ -113,11 +113,7 @@ def attempt(
         DriverGone: nobody waits for the job.
     """
     with one_thread(), few_collections():
-        return _attempt(job, scenario, keep, sink, on_pull, run or _simulated)
-
-
-def _simulated(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:
-    return built(job, scenario, sink, on_pull).run()
+        return _attempt(job, scenario, keep, sink, on_pull, run)
 
 
 def _attempt(
@@ -126,12 +122,12 @@ def _attempt(
     keep: Callable[[RunResult], None],
     sink: Sink | None,
     on_pull: OnPull | None,
-    run: Runner,
+    run: Runner | None,
 ) -> Outcome:
     """`attempt`; when it returns, nothing refers to the nodes of the run any more."""
     start, begun = time.perf_counter(), time.process_time()
     try:
-        result = run(job, scenario, sink, on_pull)
+        result = built(job, scenario, sink, on_pull).run() if run is None else run(job, scenario, sink, on_pull)
         wall_seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - begun
         keep(result)
     except PASSED_ON:
@@ -253,40 +249,29 @@ def perform(
     try:
         check_driver(job)
         loaded = scenario.load() if isinstance(scenario, PickledScenario) else scenario
-        if job.trace == "off":
-            return _packed(job, loaded, on_pull, run)
-        if file is not None:
-            return _recorded(job, loaded, file, on_pull, run)
+        if job.trace == "off" or file is not None:
+            return _kept(job, loaded, None if job.trace == "off" else file, on_pull, run)
         with TemporaryDirectory(prefix="coband-trace-") as scratch:
             file = Path(scratch) / "job.sqlite"
-            outcome = _recorded(job, loaded, file, on_pull, run)
+            outcome = _kept(job, loaded, file, on_pull, run)
             return replace(outcome, trace=compressed(file.read_bytes()))
     except DriverGone:
         os._exit(1)  # the pool's own way out waits for the driver to hang up
 
 
-def _packed(job: Job, scenario: Scenario, on_pull: OnPull | None, run: Runner | None) -> Outcome:
-    """Run a job, and keep nothing but its results."""
-    tables: dict[str, Rows] = {}
+def _kept(job: Job, scenario: Scenario, file: Path | None, on_pull: OnPull | None, run: Runner | None) -> Outcome:
+    """Run a job, and keep its results; where there is a file, it records itself there."""
+    recorded, tables = None if file is None else Recording(file, job), dict[str, Rows]()
 
     def keep(result: RunResult) -> None:
-        tables.update(recording.tables(job.id, result))
-
-    outcome = attempt(job, scenario, keep, None, on_pull, run)
-    return outcome if outcome.record is None else replace(outcome, content=packed(outcome.record, tables))
-
-
-def _recorded(job: Job, scenario: Scenario, file: Path, on_pull: OnPull | None, run: Runner | None) -> Outcome:
-    """Run a job that records itself in a file."""
-    recorded, tables = Recording(file, job), dict[str, Rows]()
-
-    def keep(result: RunResult) -> None:
-        tables.update(recorded.store(result))
+        tables.update(recording.tables(job.id, result) if recorded is None else recorded.store(result))
 
     try:
-        outcome = attempt(job, scenario, keep, recorded.sink, on_pull, run)
+        outcome = attempt(job, scenario, keep, None if recorded is None else recorded.sink, on_pull, run)
     except BaseException:
-        recorded.close("interrupted")
+        if recorded is not None:
+            recorded.close("interrupted")
         raise
-    recorded.close(outcome.status, outcome.record, outcome.error)
+    if recorded is not None:
+        recorded.close(outcome.status, outcome.record, outcome.error)
     return outcome if outcome.record is None else replace(outcome, content=packed(outcome.record, tables))

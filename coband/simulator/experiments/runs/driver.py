@@ -21,7 +21,7 @@ from typing import Any
 from coband.simulator.experiments.runs.attempt import Outcome, PickledScenario, ProgressFile, perform
 from coband.simulator.experiments.runs.executor import Dispatcher, ExecutorError, InProcess, JobExecutor, Local
 from coband.simulator.experiments.runs.planner import Tally, Task, sent
-from coband.simulator.experiments.runs.reporting import Commands, JobEnd, Listener, Report
+from coband.simulator.experiments.runs.reporting import Commands, EndedJob, EndedPoint, Listener, Report
 from coband.simulator.experiments.runs.results import Failure, Record, Results
 from coband.simulator.experiments.runs.status import EntryStatus, Status, UnderWay, now
 from coband.simulator.experiments.runs.study import Study
@@ -160,7 +160,8 @@ class _Driver:
     def _begin(self) -> None:
         study = self._study
         metrics = by_name(*(tuple(variant.scenario.metrics.values()) for variant in study.variants)).values()
-        facts = manifest(study.name, study.seed, self._commands.given, study.jobs, self._executor.size(), metrics)
+        seed, size = study.variants[0].scenario.seed, self._executor.size()
+        facts = manifest(study.name, seed, self._commands.given, study.jobs, size, metrics)
         if self._executor.cluster is not None:
             facts["cluster"] = self._executor.cluster
         if names := not_installed(variant.scenario.resolved() for variant in study.variants):
@@ -292,10 +293,9 @@ class _Driver:
         if self._listener is None or self._enough:
             return
         variant, key = self._study.variants[task.variant], (task.variant, task.phase)
-        point = None if self._tally.is_open(*key) else self._tally.records(*key)
-        parameters = {parameter.name: parameter.text for parameter in variant.displayed}
-        label = variant.title(task.phase)
-        end = JobEnd(label, task.replication, task.phase, parameters, record, point, self._status)
+        about = (variant.title(task.phase), task.phase, variant.shown, self._status.ended, self._status.total)
+        point = None if self._tally.is_open(*key) else EndedPoint(*about, records=self._tally.records(*key))
+        end = EndedJob(*about, replication=task.replication, record=record, point=point)
         self._enough = self._listener.ended(end) or ""
 
     def _failed(self, task: Task, outcome: Outcome) -> Sequence[Task]:

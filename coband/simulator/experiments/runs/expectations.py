@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coband.simulator.experiments.runs.code_version import hardware
 from coband.simulator.experiments.runs.footing import Footing, Label, at_pulls, at_time, footing, stops_itself
-from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.results import Results, numbers
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.evidence import confidence_sequence, mean_processes

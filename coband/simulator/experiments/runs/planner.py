@@ -13,7 +13,7 @@ from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.footing import Label, choosable, stops_itself
 from coband.simulator.experiments.runs.results import Entry, Record
 from coband.simulator.experiments.scenario.document import Tuning, Until
-from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
+from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.evidence import confidence_sequence, share_sequence
 
@@ -70,13 +70,9 @@ class Variant:
     digest: str = ""
 
     @property
-    def configured(self) -> ScenarioEntry:
-        """Its entry of the scenario."""
-        return next(entry for entry in self.scenario.algorithms if entry.label == self.entry)
-
-    @property
     def algorithm(self) -> str:
-        return self.configured.algorithm.name
+        """The algorithm's name."""
+        return next(one.algorithm.name for one in self.scenario.algorithms if one.label == self.entry)
 
     @property
     def label(self) -> str:
@@ -87,6 +83,11 @@ class Variant:
     def displayed(self) -> list[Parameter]:
         """The parameters that results name."""
         return [parameter for parameter in self.parameters if parameter.displayed]
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """Name -> label of the value of each of these."""
+        return {parameter.name: parameter.text for parameter in self.displayed}
 
     @property
     def context(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import UnsupportedScenario
@@ -75,15 +75,8 @@ class NotRepeatableError(UnsupportedScenario):
     """A stored run gives something else here; the text says what to do."""
 
 
-class _Noted(NamedTuple):
-    """A pull as the trace has it."""
-
-    agent: int
-    turn: int
-    time: float
-    arm: int
-    pulls: int
-    reward: float
+_Noted = tuple[int, int, float, int, int, float]
+"""A pull as the trace has it: all but its regret."""
 
 
 class _Notes:
@@ -92,24 +85,24 @@ class _Notes:
     def __init__(self) -> None:
         self.pulls: list[_Noted] = []
         self._turns: dict[int, int] = {}
-        self._chosen: dict[int, _Noted] = {}
+        self._chosen: dict[int, tuple[int, int, float, int]] = {}
 
     def __call__(self, rows: Sequence[tr.PlainRow], names: Sequence[str]) -> None:
         for seq, time, event, node, _, _, cause, *_, value, _, detail in rows:
             if event == tr.TURN:
                 self._turns[seq] = int(value)
             elif event == tr.CHOOSE:
-                self._chosen[seq] = _Noted(node, self._turns.pop(cause), time, int(value), 1, math.nan)
+                self._chosen[seq] = node, self._turns.pop(cause), time, int(value)
             elif event == tr.REWARD:
-                chosen = self._chosen.pop(cause)
+                agent, turn, _, arm = self._chosen.pop(cause)
                 count = 1 if detail is None else int(json.loads(detail)["pulls"])
-                self.pulls.append(chosen._replace(time=time, pulls=count, reward=value))
+                self.pulls.append((agent, turn, time, arm, count, value))
                 if detail is not None:
-                    self._turns[seq] = chosen.turn  # of the next arm of the batch
+                    self._turns[seq] = turn  # of the next arm of the batch
 
     def never_rewarded(self, rewards: Mapping[int, float]) -> list[_Noted]:
         """Pulls whose rewards have not come until the end, at the time of their choices."""
-        return [chosen._replace(reward=rewards[seq]) for seq, chosen in self._chosen.items()]
+        return [(*chosen, 1, rewards[seq]) for seq, chosen in self._chosen.items()]
 
 
 def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
@@ -141,14 +134,14 @@ def _with_regret(noted: Sequence[_Noted], engine: Engine) -> Iterator[Pull]:
     for agent, regret in zip(progress.agents, progress.regrets, strict=True):
         turns[agent] += 1
         regrets[agent, turns[agent]] = regret
-    for (agent, turn, _), group in groupby(noted, key=lambda one: (one.agent, one.turn, one.time)):
+    for (agent, turn, _), group in groupby(noted, key=lambda one: one[:3]):
         batch = list(group)
         total = regrets[agent, turn]
-        if len(batch) == 1 and batch[0].pulls == 1:
+        if len(batch) == 1 and batch[0][4] == 1:
             shares: Sequence[float | None] = [total]
         else:
             means = engine.world.means(agent, turn)
-            gaps = [float(one.pulls * (means.max() - means[one.arm])) for one in batch]
+            gaps = [float(count * (means.max() - means[arm])) for *_, arm, count, _ in batch]
             shares = gaps if math.isclose(sum(gaps), total, rel_tol=1e-9, abs_tol=1e-9) else [None] * len(batch)
         for one, share in zip(batch, shares, strict=True):
             yield (*one, share)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from coband.simulator.core.clock.schedule import Phases, Renewal, Rounds
-from coband.simulator.experiments.runs.results import Failure, Record, Results
+from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study, counted
 from coband.simulator.experiments.scenario.scenario import Scenario
@@ -25,30 +26,68 @@ class Listener(Protocol):
     def failed(self, failure: Failure) -> None:
         """A job broke off."""
 
-    def ended(self, end: JobEnd) -> str | None:
+    def ended(self, end: EndedJob) -> str | None:
         """A job has ended; a text ends the study, and says why."""
 
 
-@dataclass(frozen=True)
-class JobEnd:
-    """A job that has ended, here or in an earlier driver.
+@dataclass
+class _End:
+    """Something that has ended.
 
     Attributes:
         label: of its results.
         phase: "fresh", or "tuning" for replications that choose parameters.
         parameters: name -> label of the value, in a sweep.
-        record: its results; None if it broke off.
-        point: the records of all replications of its label in this phase, if this was the last one that is planned.
-        status: how far the study is.
+        done, total: jobs of the study that have ended, and all that are planned.
+        reason: why the study is to stop, after `stop`; None to go on.
     """
 
     label: str
-    replication: int
     phase: str
     parameters: Mapping[str, str]
-    record: Record | None
-    point: Sequence[Record] | None
-    status: Status
+    done: int
+    total: int
+    reason: str | None = None
+
+    def stop(self, reason: str = "") -> None:
+        """Run no more jobs; what has finished is kept. ``reason`` is what the warning says."""
+        self.reason = f"stopped by a callback{reason and f': {reason}'}"
+
+
+@dataclass
+class EndedPoint(_End):
+    """A label, in a sweep an algorithm at a point, whose planned replications have all ended.
+
+    Attributes:
+        records: of the replications that finished.
+    """
+
+    records: Sequence[Mapping[str, Any]] = ()
+
+    def mean(self, name: str = "regret") -> float:
+        """Mean of a number over the replications; NaN if there is none.
+
+        Raises:
+            KeyError: no record has such a number.
+        """
+        if self.records and not any(name in record for record in self.records):
+            raise KeyError(f"no number {name!r}; there is {', '.join(dict.fromkeys(chain(*self.records)))}")
+        found = [float(record[name]) for record in self.records if record.get(name) is not None]
+        return sum(found) / len(found) if found else float("nan")
+
+
+@dataclass
+class EndedJob(_End):
+    """A job that has ended, here or in an earlier driver: one label on one replication.
+
+    Attributes:
+        record: a row of `Run.results`; None if it broke off.
+        point: its label, if this was the last of its replications that are planned.
+    """
+
+    replication: int = 0
+    record: Mapping[str, Any] | None = None
+    point: EndedPoint | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +162,7 @@ def workload(study: Study) -> str:
     bound = "".join(f"{name} " for name, holds in bounds.items() if holds)
     if len(known) < len(jobs) or all(bounds.values()):
         return f"{each[0]} × {first}{later}"
-    return f"{each[0]} × {first} = {bound}{sum(known) * study.first_replications:,} pulls{later}"
+    return f"{each[0]} × {first} = {bound}{sum(known) * (study.tuning or study).replications:,} pulls{later}"
 
 
 def _job(scenario: Scenario) -> str:

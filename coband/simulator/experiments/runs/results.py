@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any
 
 from coband.simulator.core.metrics import ALWAYS, METRICS
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -23,13 +23,8 @@ Record = dict[str, Any]
 its nodes warn of something, ``warnings``: a list of sentences."""
 
 KEYS = (
-    "seed",
-    "replication",
-    *(metric.name for metric in ALWAYS),
-    "graph",
-    "fingerprint",
-    "wall_seconds",
-    "cpu_seconds",
+    *("seed", "replication", *(metric.name for metric in ALWAYS)),
+    *("graph", "fingerprint", "wall_seconds", "cpu_seconds"),
 )
 """Keys that every record has, null where they do not apply; an algorithm's own numbers follow them."""
 NOT_AVERAGED = ("seed", "replication", "graph", "fingerprint", "agents", "warnings")
@@ -37,63 +32,12 @@ AGENT_KEYS = ("agent", "turns", "regret", "rounds", "uplink_scalars", "downlink_
 """What is known of every agent of every algorithm; the store has it all, a record only next to what agents report."""
 
 
-class Spread(TypedDict):
-    """A mean and its 95 % interval over ``n`` replications; None where there is none."""
-
-    n: int
-    mean: float | None
-    ci95: list[float] | None
-
-
-class Entry(TypedDict):
-    """One entry of ``results``: a label's records, means and intervals; of a sweep also what the label stands for."""
-
-    label: str
-    algorithm: str
-    replications: list[Record]
-    mean: dict[str, float | None]
-    ci95: dict[str, list[float] | None]
-    entry: NotRequired[str]
-    phase: NotRequired[str]
-    parameters: NotRequired[dict[str, str]]
-
-
-class Best(TypedDict):
-    """The best parameters of an algorithm in a context; None where no candidate finished.
-
-    ``pulls`` are of fresh seeds; ``judged`` says by what candidates were compared that make different numbers of them.
-    """
-
-    entry: str
-    on: str
-    candidates: int
-    context: dict[str, str]
-    label: str | None
-    chosen: dict[str, str] | None
-    tuning: Spread | None
-    fresh: Spread | None
-    pulls: NotRequired[Spread | None]
-    judged: NotRequired[str]
-
-
-class Broken(TypedDict):
-    """A job that broke off, as results.json has it: the fields of `Failure`."""
-
-    label: str
-    replication: int
-    kind: str
-    error: str
-    replay: str
-
-
-class Results(TypedDict):
-    """What results.json holds; ``best`` after tuning, ``frontier`` after a search."""
-
-    scenario: str
-    results: list[Entry]
-    failures: list[Broken]
-    best: NotRequired[list[Best]]
-    frontier: NotRequired[Mapping[str, Any]]
+Entry = dict[str, Any]
+"""One entry of ``results``: ``label``, ``algorithm``, ``replications`` (records), ``mean`` and ``ci95`` (by key); of a
+sweep also ``entry``, ``phase`` and ``parameters``."""
+Results = dict[str, Any]
+"""What results.json holds: ``scenario``, ``results`` (entries) and ``failures``; ``best`` after tuning, ``frontier``
+after a search."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +60,6 @@ class Failure:
     def gist(self) -> str:
         """One line of the error: the last of a traceback, the first of a causal chain."""
         return self.error.strip().splitlines()[-1 if self.kind == "failed" else 0]
-
-    @property
-    def plain(self) -> Broken:
-        """As JSON has it."""
-        return cast(Broken, asdict(self))
 
 
 def record(result: RunResult, seed: int, replication: int, wall_seconds: float, cpu_seconds: float) -> Record:
@@ -229,7 +168,7 @@ def report(scenario: str, entries: Iterable[Entry], failures: Iterable[Failure])
         entries: from :func:`summarise`, in the scenario's order.
         failures: jobs that broke off.
     """
-    return {"scenario": scenario, "results": list(entries), "failures": [failure.plain for failure in failures]}
+    return {"scenario": scenario, "results": list(entries), "failures": list(map(asdict, failures))}
 
 
 def dump(value: Any, *, indented: bool = True) -> str:

@@ -1,16 +1,22 @@
-"""How far a run or a sweep is."""
+"""How far a run or a sweep is, and who drives it; both can be asked after the driver's death."""
 
 from __future__ import annotations
 
+import json
 import os
 import socket
-from collections.abc import Hashable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from coband.simulator.experiments.runs.results import Broken, Failure
+from filelock import FileLock, Timeout
+
+from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.store.files import LOCK, OWNER, STATUS, OutputError, writing
+from coband.simulator.scenario_errors import RequestError
 
 FAILURES_KEPT = 50
 ENDED = ("finished", "failed", "interrupted", "stopped")
@@ -79,7 +85,7 @@ class Status:
     updated: str = field(default_factory=now)
     elapsed: float = 0.0
     entries: dict[str, EntryStatus] = field(default_factory=dict)
-    failures: list[Broken] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
     message: str = ""
     called_off: bool = False
     under_way: float = 0.0
@@ -130,7 +136,7 @@ class Status:
     def fail(self, failure: Failure) -> None:
         """Note a failure; the store has them all."""
         if len(self.failures) < FAILURES_KEPT:
-            self.failures.append(failure.plain)
+            self.failures.append(asdict(failure))
 
 
 class UnderWay:
@@ -171,3 +177,76 @@ class UnderWay:
                 with suppress(OSError, ValueError):  # there is none yet
                     self._made[key] = int(file.read_text(encoding="ascii"))
         return sum(min(1.0, made / most) for key, made in self._made.items() if (most := self._to_make[key]))
+
+
+LOOK_SECONDS = 0.1
+"""Longer than somebody who asks whether a lock is held has it."""
+
+
+class LockedError(RequestError):
+    """Another driver works in the directory; the text says which."""
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Hold the directory's lock, which goes when this process goes, however that ends.
+
+    Raises:
+        LockedError: another process holds it.
+        StorageError: nothing can be written there.
+    """
+    lock = FileLock(directory / LOCK)
+    with writing(directory):
+        try:
+            lock.acquire(timeout=LOOK_SECONDS)
+        except Timeout:
+            raise LockedError(
+                f"another run is under way in {directory} ({_owner(directory)}). Wait for it, look at it with "
+                f"`coband sweep --status {directory}`, or choose another --out DIR."
+            ) from None
+    try:
+        with writing(directory):
+            (directory / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def is_held(directory: Path) -> bool:
+    """Whether a driver works in the directory; True too where that cannot be found out, as nothing may be written."""
+    if not (directory / LOCK).is_file():
+        return False
+    try:
+        with FileLock(directory / LOCK).acquire(timeout=0):
+            return False
+    except (Timeout, OSError):
+        return True
+
+
+def _owner(directory: Path) -> str:
+    try:
+        return (directory / OWNER).read_text(encoding="utf-8", errors="replace") or "unknown process"
+    except OSError:
+        return "unknown process"
+
+
+def read(directory: Path) -> Status:
+    """The status of the driver in a directory; one that was killed shows as ``killed``.
+
+    Raises:
+        OutputError: nothing has run there, or its status is damaged.
+    """
+    file = directory / STATUS
+    if not file.is_file():
+        raise OutputError(f"{directory} holds no run: there is no {file}. Give the directory that --out named.")
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        found["entries"] = {name: EntryStatus(**entry) for name, entry in found["entries"].items()}
+        status = Status(**found)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise OutputError(
+            f"{file} is damaged ({error}); `coband sweep FILE --resume --out {directory}` writes it again."
+        ) from error
+    if status.state == "running" and not is_held(directory):
+        status.state = "killed"
+    return status

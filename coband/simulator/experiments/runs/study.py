@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, Self
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.address import Files, configuration_digest
-from coband.simulator.experiments.runs.planner import FRESH, Planner, Tally, Task, Variant, replicated, together
-from coband.simulator.experiments.runs.results import Failure, Results
-from coband.simulator.experiments.scenario.document import Until
+from coband.simulator.experiments.runs.footing import judged
+from coband.simulator.experiments.runs.planner import (
+    FRESH,
+    TUNING,
+    Choice,
+    Planner,
+    Tally,
+    Task,
+    Variant,
+    replicated,
+    together,
+    tuned,
+)
+from coband.simulator.experiments.runs.results import Entry, Failure, Results
+from coband.simulator.experiments.scenario.document import Tuning, Until
 from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
 from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import key_mark
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.metrics import Metric
 from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
@@ -46,6 +61,9 @@ class Study:
         until: when the mean of a variant is known well enough; None for the given replications alone.
         missing: a data set that is not there, if that is known; such a study cannot run.
         unknown: why finished jobs are never used again, a sentence for each reason.
+        points: how many points the grid of a sweep has; None for a run.
+        tuning: how the best parameters are chosen; None to run all of them.
+        gridded: whether the scenario has a grid, all of whose keys may be fixed.
     """
 
     name: str
@@ -55,9 +73,14 @@ class Study:
     until: Until | None = None
     missing: DataError | None = None
     unknown: tuple[str, ...] = ()
+    points: int | None = None
+    tuning: Tuning | None = None
+    gridded: bool = True
 
-    bad_input_ends: ClassVar[bool] = True
-    """Whether bad input, found by a job, is that of all jobs."""
+    @property
+    def bad_input_ends(self) -> bool:
+        """Whether bad input, found by a job, is that of all jobs; at a point of a grid it is that of the point."""
+        return self.points is None
 
     @property
     def entries(self) -> list[str]:
@@ -81,31 +104,42 @@ class Study:
         return self.numbers if self.until is None else range(self.until.max_replications)
 
     @property
-    def seed(self) -> int:
-        return self.variants[0].scenario.seed
-
-    @property
     def jobs(self) -> int:
         """How many jobs there are to begin with."""
         return len(self.variants) * self.replications
 
-    @property
-    def first_replications(self) -> int:
-        """How many replications each variant has to begin with."""
-        return self.replications
-
     def factors(self) -> tuple[str, str]:
-        """What runs to begin with, such as ``5 algorithms × 6 replications``, and what follows it."""
-        return f"{counted(len(self.variants), 'algorithm')} × {self.replications_in_words()}", ""
+        """What runs to begin with, such as ``5 algorithms × 6 replications``, and what follows.
 
-    def replications_in_words(self) -> str:
-        """Their number, or the range of it where ``until`` may add some."""
-        more = "" if self.until is None else f" to {self.until.max_replications:,}"
-        return f"{self.replications:,}{more} replication{'s' * (bool(more) or self.replications != 1)}"
+        Variants are fewer than points × algorithms if some are alike.
+        """
+        size = counted(len(self.entries), "algorithm")
+        if (self.points or 1) > 1:
+            size = f"{counted(len(self.variants), 'variant')} of {size} at {self.points:,} points"
+        most = "" if self.until is None else f" to {self.until.max_replications:,}"
+        each = f"{self.replications:,}{most} replication{'s' * (bool(most) or self.replications != 1)}"
+        if self.tuning is None:
+            return f"{size} × {each}", ""
+        return f"{size} × {counted(self.tuning.replications, 'replication')}", f" for tuning, then the best × {each}"
 
     def facts(self) -> Manifest:
-        """What the manifest says beside."""
-        return {}
+        """What the manifest says of it in addition."""
+        return {} if self.points is None else {"points": self.points, "variants": len(self.variants)}
+
+    def selected(self, only: Sequence[str]) -> Self:
+        """The variants of some labels or algorithms; all of them if none is named.
+
+        Raises:
+            SelectionError: an unknown name; the text lists the nearest ones.
+        """
+        known = list(dict.fromkeys(word for one in self.variants for word in (one.entry, one.algorithm)))
+        for name in only:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=3)
+                advice = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}."
+                raise SelectionError(f"no algorithm or label {name!r} in this scenario; {advice}")
+        kept = [one for one in self.variants if not only or one.entry in only or one.algorithm in only]
+        return replace(self, variants=tuple(replace(one, number=number) for number, one in enumerate(kept)))
 
     def planner(self, tally: Tally) -> Planner:
         """Decides what runs.
@@ -113,16 +147,70 @@ class Study:
         Args:
             tally: what has run so far; whoever drives the planner keeps it.
         """
+        if self.tuning is not None:
+            return tuned(self.variants, self.tuning, tally, self.numbers, self.until)
         return together(replicated(variant, self.numbers, self.until) for variant in self.variants)
 
     def summary(self, tally: Tally, failures: Sequence[Failure]) -> Results:
-        """The object that ``--json`` prints and results.json holds."""
-        entries = [tally.summary(variant, FRESH) for variant in self.variants]
-        return results.report(self.name, entries, failures)
+        """The object that ``--json`` prints and results.json holds.
+
+        In a sweep, variants stand for labels; each has its ``parameters`` and ``phase`` beside. With tuning, ``best``
+        has a line for each algorithm in each context.
+        """
+        if self.points is None:
+            return results.report(self.name, [tally.summary(one, FRESH) for one in self.variants], failures)
+        report = results.report(self.name, entries(self, tally), failures)
+        if self.tuning is not None:
+            order = list(dict.fromkeys(variant.context for variant in self.variants))
+            choices = sorted(tally.choices, key=lambda choice: order.index(choice.context))
+            report["best"] = [_best(self, self.tuning.on, tally, choice) for choice in choices]
+        return report
 
     def title(self, task: Task) -> str:
         """How results call the variant of a task."""
         return self.variants[task.variant].title(task.phase)
+
+
+def entries(study: Study, tally: Tally) -> list[Entry]:
+    """The results of all variants, with what tells them apart: those that are reported, then those that choose."""
+    return [
+        {**tally.summary(one, phase), "entry": one.entry, "phase": phase, "parameters": one.shown}
+        for phase in (FRESH, TUNING)
+        for one in study.variants
+        if tally.records(one.number, phase)
+    ]
+
+
+def _best(study: Study, key: str, tally: Tally, choice: Choice) -> dict[str, Any]:
+    """One line of the table of best parameters; the values are null where no candidate finished."""
+    found = choice.variant is not None
+    variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
+    tuned, fresh = (
+        estimated(results.numbers(key, tally.records(variant.number, phase)), variant.scenario.metrics.get(key))
+        for phase in (TUNING, FRESH)
+    )
+    return {
+        "entry": choice.context[0],
+        "on": key,
+        "candidates": len(choice.candidates),
+        "context": {p.name: p.text for p in variant.displayed if not p.tuned},
+        "label": variant.label if found else None,
+        "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
+        "tuning": tuned if found else None,
+        "fresh": fresh if found else None,
+        "pulls": estimated(results.numbers("turns", tally.records(variant.number, FRESH)), None) if found else None,
+        "judged": judged(
+            key, tally.sides(choice.candidates, TUNING).values(), partial(tally.stops_itself, variant.number)
+        ),
+    }
+
+
+def estimated(values: Sequence[float], metric: Metric | None) -> dict[str, Any]:
+    """Number of values ``n``, their ``mean`` and its interval ``ci95``: Student's, of proportions Wilson's."""
+    if not values:
+        return {"n": 0, "mean": None, "ci95": None}
+    bounds = results.interval(metric, values)
+    return {"n": len(values), "mean": statistics.mean(values), "ci95": None if bounds is None else list(bounds)}
 
 
 def study_of(
@@ -143,21 +231,17 @@ def study_of(
     Raises:
         SelectionError: an unknown name; the text lists the nearest ones.
     """
-    names = {entry.label: entry.algorithm.name for entry in scenario.algorithms}
-    for name in only:
-        check_known(name, [word for entry in names.items() for word in entry])
-    labels = [label for label, name in names.items() if not only or label in only or name in only]
     text = scenario.to_yaml()
     if until is not None:
         text += to_yaml({"until": until.model_dump(mode="json")})
-    digests = configuration_digest(scenario, Files(scenario.base, file))
+    digests = configuration_digest(scenario, Files(scenario.base, file)).items()
     return Study(
         scenario.name,
         text,
-        tuple(Variant(number, label, scenario, digest=digests[label]) for number, label in enumerate(labels)),
+        tuple(Variant(number, label, scenario, digest=digest) for number, (label, digest) in enumerate(digests)),
         tuple(sorted(set(replications)) or range(scenario.replications)),
         None if replications else until,
-    )
+    ).selected(only)
 
 
 def load_run(
@@ -192,13 +276,3 @@ def load_run(
         has = f"the scenario has {counted(most, 'replication')}, counted from 0"
         raise SelectionError(f"there is no replication {low if low < 0 else high}: {has}{advice}")
     return study_of(point.scenario, only, replications, point.until, path if isinstance(path, Path) else None)
-
-
-def check_known(name: str, known: list[str]) -> None:
-    """Refuse a name that is none of those known, by a SelectionError."""
-    if name in known:
-        return
-    names = list(dict.fromkeys(known))
-    near = difflib.get_close_matches(name, names, n=3)
-    advice = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}."
-    raise SelectionError(f"no algorithm or label {name!r} in this scenario; {advice}")

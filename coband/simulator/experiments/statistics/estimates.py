@@ -28,11 +28,6 @@ class Estimate:
     interval: tuple[float, float] | None
     count: int
 
-    @property
-    def half_width(self) -> float | None:
-        """Half the length of the interval; None if there is none."""
-        return None if self.interval is None else 0.5 * (self.interval[1] - self.interval[0])
-
 
 def mean(values: Sequence[float]) -> float:
     """Arithmetic mean, (1/n) sum_i x_i.

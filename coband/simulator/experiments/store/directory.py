@@ -22,33 +22,15 @@ from typing import TYPE_CHECKING
 
 from coband.simulator.experiments.runs.address import address
 from coband.simulator.experiments.runs.attempt import Outcome
-from coband.simulator.experiments.runs.code_version import code_version
-from coband.simulator.experiments.runs.hardware import differences, hardware
+from coband.simulator.experiments.runs.code_version import code_version, differences, hardware
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.runs.planner import FRESH, Task
 from coband.simulator.experiments.runs.results import Record, Results, dump
-from coband.simulator.experiments.runs.status import Status, now
-from coband.simulator.experiments.scenario import files
+from coband.simulator.experiments.runs.status import Status, held, now
+from coband.simulator.experiments.scenario.files import write
 from coband.simulator.experiments.scenario.overrides import to_yaml
-from coband.simulator.experiments.store import lock, recording, schema
-from coband.simulator.experiments.store.files import (
-    DATABASE,
-    DONE,
-    JOBS,
-    LOCK,
-    MANIFEST,
-    RESULTS,
-    RUN,
-    RUNS,
-    SCENARIO,
-    STATUS,
-    OutputError,
-    kind_of,
-    manifest_of,
-    new_place,
-    replace_text,
-    stem,
-)
+from coband.simulator.experiments.store import files, recording, schema
+from coband.simulator.experiments.store.files import OutputError
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.recording import CachedResult, Recorded, ResultCache, decompressed, unpacked
 from coband.simulator.experiments.store.store import Series, read_series
@@ -78,8 +60,8 @@ class RunDirectory:
         self.path, self.code = path, code_version()
         self.remarks: dict[str, None] = {}
         self._resume, self._again = resume or again, again
-        self._cache = ResultCache(done or path / DONE)
-        self._parts = path / JOBS
+        self._cache = ResultCache(done or path / files.DONE)
+        self._parts = path / files.JOBS
         self._begun = time.time_ns()  # names of files that no other driver gives
         self._manifest: Manifest = {}
         self._jobs: dict[Task, Job] = {}
@@ -91,7 +73,7 @@ class RunDirectory:
 
     def other_hardware(self) -> str | None:
         """What an earlier driver computed with, in a sentence, if that was something else; its results do not count."""
-        found = differences(manifest_of(self.path).get("hardware"), hardware())
+        found = differences(files.manifest_of(self.path).get("hardware"), hardware())
         if not found:
             return None
         return (
@@ -108,7 +90,7 @@ class RunDirectory:
             StorageError: nothing can be written there.
         """
         try:
-            with lock.held(self.path):
+            with held(self.path):
                 yield
         finally:
             if self._discarded:
@@ -120,23 +102,23 @@ class RunDirectory:
         Raises:
             OutputError: another run has just taken the directory, or a study of another kind has been there.
         """
-        earlier, kind = manifest_of(self.path), kind_of(study.facts())
+        earlier, kind = files.manifest_of(self.path), files.kind_of(study.facts())
         try:
-            (self.path / MANIFEST).touch(exist_ok=self._resume)
+            (self.path / files.MANIFEST).touch(exist_ok=self._resume)
         except FileExistsError:
             raise OutputError(f"another run has just started in {self.path}; choose another directory.") from None
-        if earlier and kind_of(earlier) != kind:
+        if earlier and files.kind_of(earlier) != kind:
             raise OutputError(
-                f"{self.path} holds {kind_of(earlier)}, whose results this would replace: --resume goes on with a "
-                "study of the same kind; choose another --out DIR."
+                f"{self.path} holds {files.kind_of(earlier)}, whose results this would replace: --resume goes on with "
+                "a study of the same kind; choose another --out DIR."
             )
-        self._study, self._swept = study, kind != RUN
+        self._study, self._swept = study, kind != files.RUN
         self.remarks |= dict.fromkeys(study.unknown)
         explained = self._again or study.unknown or self.other_hardware() is not None
         self._unused = not explained and self._cache.holds_any()
         self._parts.mkdir(exist_ok=True)
-        self._take_over(self.path / DATABASE)
-        self._database = schema.connect(str(self.path / DATABASE), collected=True)
+        self._take_over(self.path / files.DATABASE)
+        self._database = schema.connect(str(self.path / files.DATABASE), collected=True)
 
     def _take_over(self, store: Path) -> None:
         """Find what an earlier driver has left: set its store aside, and keep what it had no time to keep."""
@@ -160,8 +142,8 @@ class RunDirectory:
     def begin(self, manifest: Manifest) -> None:
         """Write scenario and manifest, and the files that the scenario needs beside it."""
         self._manifest = manifest | {"code": self.code}
-        files.write(((one.scenario.problem, one.scenario.base) for one in self._study.variants), self.path)
-        replace_text(self.path / SCENARIO, self._study.text)
+        write(((one.scenario.problem, one.scenario.base) for one in self._study.variants), self.path)
+        files.replace_text(self.path / files.SCENARIO, self._study.text)
         schema.insert(self._store, "meta", [("scenario", self._study.text)])
         self._write_manifest()
 
@@ -172,7 +154,7 @@ class RunDirectory:
 
     def _write_manifest(self) -> None:
         text = dump(self._manifest)
-        replace_text(self.path / MANIFEST, text)
+        files.replace_text(self.path / files.MANIFEST, text)
         schema.insert(self._store, "meta", [("manifest", text)])
 
     def add(self, tasks: Sequence[Task], chosen: Sequence[int] = ()) -> None:
@@ -293,7 +275,7 @@ class RunDirectory:
 
     def write(self, status: Status) -> None:
         """Write how far it is."""
-        replace_text(self.path / STATUS, dump(asdict(status)))
+        files.replace_text(self.path / files.STATUS, dump(asdict(status)))
 
     def end(self, status: Status, summary: Results) -> None:
         """Write status, results and manifest, and make the store one file that can be copied and read anywhere."""
@@ -302,11 +284,11 @@ class RunDirectory:
             text = "the scenario, its options or the code have changed since: what has finished and is no longer in it"
             shown = {(job.address, job.trace) for job in self._jobs.values()}
             but = ", but for its traces, which are gone" if self._traces.keys() - shown else ""
-            self.remarks[f"{text} is kept in {self.path / DONE}{but}, and not shown"] = None
+            self.remarks[f"{text} is kept in {self.path / files.DONE}{but}, and not shown"] = None
         elif self._unused:
             text = "the scenario, its options, coband, or a file in the folder of your own code has changed since"
-            self.remarks[f"no finished job in {self.path / DONE} was used again: {text}"] = None
-        replace_text(self.path / RESULTS, dump(summary, indented=status.total <= INDENTED))
+            self.remarks[f"no finished job in {self.path / files.DONE} was used again: {text}"] = None
+        files.replace_text(self.path / files.RESULTS, dump(summary, indented=status.total <= INDENTED))
         self._manifest |= {"status": status.state, "finished": now(), "jobs": status.total}
         self._write_manifest()
         schema.make_whole(self._store)
@@ -343,19 +325,21 @@ def create(
     if not (resume or again):
         if begun and swept:
             raise OutputError(f"{out} holds a sweep already; go on with it by --resume, or choose another --out DIR.")
-        return RunDirectory(new_place(name, out))
+        return RunDirectory(files.new_place(name, out))
     if out is not None:
-        return RunDirectory(out if begun else new_place(name, out), resume=True, again=again)
-    start = stem(name)
-    numbers = {path: path.name[len(start) + 1 :] for path in RUNS.glob(f"{start}-*") if _begun(path, swept)}
+        return RunDirectory(out if begun else files.new_place(name, out), resume=True, again=again)
+    start = files.stem(name)
+    numbers = {path: path.name[len(start) + 1 :] for path in files.RUNS.glob(f"{start}-*") if _begun(path, swept)}
     found = {path: int(number) for path, number in numbers.items() if number.isdecimal()}
     if not found:
         what = "sweep" if swept else "run"
-        raise OutputError(f"there is no {what} {RUNS / start}-... to go on with; name its directory with --out DIR.")
+        raise OutputError(
+            f"there is no {what} {files.RUNS / start}-... to go on with; name its directory with --out DIR."
+        )
     return RunDirectory(max(found, key=lambda path: found[path]), resume=True, again=again)
 
 
 def _begun(path: Path, swept: bool) -> bool:
     """Whether a driver of such a study has been there, or one that was killed before it could say what it drives."""
-    manifest = manifest_of(path)
-    return (kind_of(manifest) != RUN) == swept if manifest else (path / LOCK).is_file()
+    manifest = files.manifest_of(path)
+    return (files.kind_of(manifest) != files.RUN) == swept if manifest else (path / files.LOCK).is_file()

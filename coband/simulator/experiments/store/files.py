@@ -11,13 +11,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Any
 from urllib.parse import quote_from_bytes
 
 from coband.simulator.scenario_errors import RequestError
-
-if TYPE_CHECKING:
-    from coband.simulator.experiments.store.manifest import Manifest
 
 SCENARIO, MANIFEST, RESULTS, DATABASE = "scenario.yaml", "manifest.json", "results.json", "run.sqlite"
 JOBS, DONE, STATUS, LOCK = "jobs", "done", "status.json", "lock"
@@ -137,11 +134,6 @@ def uri(file: Path, mode: str = "ro") -> str:
     return f"file:{quote_from_bytes(bytes(file.absolute()))}?mode={mode}"
 
 
-def is_too_long(path: Path) -> bool:
-    """Whether SQLite cannot open stores in a directory, because its path is too long."""
-    return len(bytes(path.absolute())) > LONGEST
-
-
 RUNS = Path("runs")
 
 
@@ -151,7 +143,7 @@ def new_place(name: str, out: Path | None = None) -> Path:
     Raises:
         OutputError: ``out`` holds something already, or no directory can be made there.
     """
-    if is_too_long(out or RUNS / name):
+    if len(bytes((out or RUNS / name).absolute())) > LONGEST:
         raise OutputError(
             f"no run directory can be made: {out or RUNS / name}: SQLite cannot open files with so long a path. "
             "Choose a shorter one with --out DIR."
@@ -261,10 +253,10 @@ def kind_of(manifest: Mapping[str, object]) -> str:
     return next((kind for key, kind in KINDS.items() if key in manifest), RUN)
 
 
-def manifest_of(run: Path) -> Manifest:
+def manifest_of(run: Path) -> dict[str, Any]:
     """The manifest beside a run's store; empty if there is none that can be read."""
     try:
         found = json.loads(content_of(run / MANIFEST))
     except (OSError, ValueError, RecursionError):
         return {}
-    return cast("Manifest", found) if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else {}

@@ -8,16 +8,14 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
-from coband.simulator.core.config import Json
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs import code_version
-from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.status import now
 from coband.simulator.metrics import Metric
 
@@ -27,59 +25,22 @@ SECONDS = 5.0
 PACKAGES = ("coband", "numpy", "scipy", "simpy", "networkx", "pydantic", "joblib")
 
 
-class GitState(TypedDict):
-    """A commit, and whether files differ from it."""
-
-    commit: str
-    dirty: bool
-
-
-def git_state(directory: Path) -> GitState | None:
-    """The commit, and whether files that git knows differ from it; None outside a repository or without git."""
-    state = _git(directory, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
-    commit = None if state is None else re.search(r"^# branch\.oid ([0-9a-f]+)$", state, re.MULTILINE)
-    if state is None or commit is None:
+def git_state(directory: Path) -> dict[str, Any] | None:
+    """``commit``, and whether files that git knows are ``dirty``; None outside a repository or without git."""
+    command = ["git", "-C", str(directory), "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+    try:
+        state = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    commit = re.search(r"^# branch\.oid ([0-9a-f]+)$", state, re.MULTILINE)
+    if commit is None:
         return None
     return {"commit": commit[1], "dirty": any(not line.startswith("#") for line in state.splitlines())}
 
 
-def _git(directory: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(directory), *arguments], capture_output=True, text=True, check=False, timeout=SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired, ValueError):
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
-class Manifest(TypedDict, total=False):
-    """What manifest.json says; from ``code`` on of sweeps, clusters, sessions and live runs only."""
-
-    scenario: str
-    status: str
-    seed: int
-    jobs: int
-    workers: int
-    command: list[str]
-    started: str
-    process: int
-    host: str
-    finished: str | None
-    versions: dict[str, str | None]
-    git: GitState | None
-    blas: list[dict[str, str | None]]
-    hardware: dict[str, str]
-    platform: dict[str, str]
-    metrics: list[dict[str, Any]]
-    code: str | None
-    points: int
-    variants: int
-    objectives: list[str]
-    budget: int
-    cluster: str
-    not_installed: list[str]
-    live: Mapping[str, Json]
+Manifest = dict[str, Any]
+"""What manifest.json says: the keys of `manifest`; of a sweep ``points`` and ``variants``, of a search ``objectives``
+and ``budget``, also ``code``, ``cluster``, ``not_installed`` and ``live``."""
 
 
 def manifest(
@@ -106,7 +67,7 @@ def manifest(
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "git": git_state(Path.cwd()),
         "blas": code_version.libraries(),
-        "hardware": hardware(),
+        "hardware": code_version.hardware(),
         "platform": {
             "system": platform.platform(),
             "machine": platform.machine(),
@@ -129,9 +90,6 @@ def declared(manifest: Manifest) -> tuple[Metric, ...]:
 def version(package: str) -> str | None:
     """Version of an installed package; None when it runs from a source tree."""
     try:
-        found = metadata.distribution(package)
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-    text = (found.read_text("METADATA") or "").partition("\n\n")[0]  # not all that is said about a package
-    stated = re.search(r"^Version:[ \t]*(\S+)", text, re.MULTILINE)
-    return found.version if stated is None else stated[1]

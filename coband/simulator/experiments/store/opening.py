@@ -7,32 +7,17 @@ import shlex
 import sqlite3
 import struct
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.experiments.store.files import (
-    DATABASE,
-    PASSING,
-    RUN,
-    VERSION,
-    StoreError,
-    kind_of,
-    manifest_of,
-    uri,
-)
+from coband.simulator.experiments.store import files
+from coband.simulator.experiments.store.files import StoreError, uri
 
 CHECKED_AT_ONCE = 16 * 2**20
 """Bytes: SQLite checks files up to this size whenever they are opened, larger ones for ``coband trace verify``."""
 UNUSUAL = (
-    sqlite3.Error,
-    struct.error,
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-    AssertionError,
+    *(sqlite3.Error, struct.error, ValueError, TypeError),
+    *(LookupError, ArithmeticError, AttributeError, AssertionError),
 )
 """What reading a damaged file may end with."""
 
@@ -56,16 +41,8 @@ def connect(file: Path) -> sqlite3.Connection:
     return connection
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What a run says of itself before its results are read."""
-
-    manifest: dict[str, Any]
-    labels: list[str]
-
-
-def facts(path: Path) -> Facts:
-    """What a run says of itself; unlike `store.open_run` it needs no library, so that it takes no time.
+def facts(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """The manifest and the labels of a run; unlike `store.open_run` it needs no library, so that it takes no time.
 
     Raises:
         StoreError: there is no run, or its store is damaged or of another version.
@@ -77,7 +54,7 @@ def facts(path: Path) -> Facts:
             manifest = connection.execute("SELECT value FROM meta WHERE key = 'manifest'").fetchone()
             labels = connection.execute("SELECT label FROM jobs GROUP BY label ORDER BY min(job)").fetchall()
         require_sound(file)
-        return Facts(json.loads(manifest[0]) if manifest else {}, [label for (label,) in labels])
+        return json.loads(manifest[0]) if manifest else {}, [label for (label,) in labels]
     except StoreError:
         raise
     except UNUSUAL as error:
@@ -90,7 +67,7 @@ def database(path: Path) -> Path:
     Raises:
         StoreError: there is none.
     """
-    file = path / DATABASE if path.is_dir() else path
+    file = path / files.DATABASE if path.is_dir() else path
     if not file.is_file():
         raise StoreError(
             f"{path} is not a run: there is no {file}. Give a run directory, such as runs/quickstart-0001."
@@ -105,11 +82,11 @@ def require_version(connection: sqlite3.Connection, file: Path) -> None:
         StoreError: it is.
     """
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version == VERSION:
+    if version == files.VERSION:
         return
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():
         raise StoreError(f"{file} is an SQLite file, but not a run store of coband: it has no table of jobs.")
-    if version > VERSION:
+    if version > files.VERSION:
         raise StoreError(f"{file} was made by a newer version of coband; update this one.")
     raise StoreError(f"{file} was made by an earlier version of coband; run its scenario.yaml again.")
 
@@ -131,14 +108,14 @@ def complaint(file: Path, check: str = "integrity_check") -> str | None:
             (line,) = connection.execute(f"PRAGMA {check}(1)").fetchone()
             return None if line == "ok" else str(line).splitlines()[-1]
     except sqlite3.DatabaseError as error:
-        return None if str(error) in PASSING else str(error)
+        return None if str(error) in files.PASSING else str(error)
 
 
 def damaged(file: Path, what: object) -> StoreError:
     """The error for a damaged store; ``what`` shows it."""
     folder = file.parent
     again = "run the scenario again, or take another copy"
-    if kind_of(manifest_of(folder)) != RUN:
+    if files.kind_of(files.manifest_of(folder)) != files.RUN:
         again = f"`coband sweep FILE --resume --out {shlex.quote(str(folder))}` writes it again"
     elif (folder / "scenario.yaml").is_file():
         again = f"`coband run {shlex.quote(str(folder / 'scenario.yaml'))}` does all of it again"
@@ -150,7 +127,7 @@ def explained(file: Path, error: Exception) -> Exception:
     if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
         return StoreError(f"{file} is not a run store of coband ({error}).")
     if type(error) in (sqlite3.DatabaseError, sqlite3.OperationalError):
-        return error if str(error) in PASSING else damaged(file, error)
+        return error if str(error) in files.PASSING else damaged(file, error)
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
         return damaged(file, "a text in it cannot be read")
     found = complaint(file)

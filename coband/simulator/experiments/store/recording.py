@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from coband.simulator.arrays import FloatArray
 from coband.simulator.core.records.trace import COLUMNS, OFF, PlainRow
 from coband.simulator.experiments.runs.results import Record, own_numbers, plain
 from coband.simulator.experiments.store import schema
@@ -26,7 +26,6 @@ from coband.simulator.experiments.store.files import PASSING, replace_bytes, uri
 
 if TYPE_CHECKING:
     from coband.simulator.core.engine import RunResult
-    from coband.simulator.core.records.ledger import Ledger
     from coband.simulator.experiments.runs.job import Job
 
 
@@ -292,43 +291,6 @@ def job_row(job: Job, status: str, record: Record | None = None, error: str | No
     return (*named, status, *numbers, text, error)
 
 
-def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, Rows]:
-    """The rows of ledger, curves and single agents of a finished job, by table; ``traced``: it has events."""
-    ledger = result.ledger
-    return {
-        "ledger": list(_by_kind(job, ledger)),
-        "ledger_by_agent": list(_scalars_by_agent(job, result)),
-        "ledger_by_round": [(job, *item) for item in sorted(ledger.by_round.items())],
-        "ledger_by_field": [(job, *key, *numbers) for key, numbers in sorted(ledger.by_field().items())],
-        "series": list(_series(job, result)),
-        "agents": list(_agents(job, result)),
-        "ages": list(_ages(job, result)),
-        "decisions": list(_decisions(job, result)) if traced else [],
-        "energies": list(_curve(job, result, result.energy_series)),
-        "rewards": list(_curve(job, result, result.reward_series)),
-    }
-
-
-def _by_kind(job: int, ledger: Ledger) -> Iterator[tuple[object, ...]]:
-    for (kind, direction), entry in sorted(ledger.by_kind.items()):
-        yield job, kind, direction, entry.sends, entry.messages, entry.scalars, entry.scalars_broadcast_once
-
-
-def _scalars_by_agent(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
-    ledger = result.ledger
-    peers = repeat(None) if ledger.deliveries is not None else ledger.peer_by_agent
-    return zip(repeat(job), count(), ledger.uplink_by_agent, ledger.downlink_by_agent, peers, strict=False)
-
-
-def _agents(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
-    for agent, gap in zip_longest(result.by_agent, result.closest):
-        own = own_numbers(agent)
-        if gap is not None:
-            own["closest_decision"] = gap
-        text = json.dumps(own, allow_nan=False) if own else None
-        yield job, agent["agent"], agent["turns"], plain(agent["regret"]), agent["rounds"], text
-
-
 def sampled_turns(turns: int) -> list[int]:
     """At most `SERIES_POINTS` turn numbers out of 1 .. turns, evenly spaced, the last one included."""
     if turns <= SERIES_POINTS:
@@ -336,33 +298,50 @@ def sampled_turns(turns: int) -> list[int]:
     return [(index * turns + SERIES_POINTS - 1) // SERIES_POINTS for index in range(1, SERIES_POINTS + 1)]
 
 
-def _series(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
-    index = np.asarray(sampled_turns(len(result.times)), dtype=np.intp) - 1
-    columns = (result.turns_series, result.times, result.regret_series, result.scalars_series)
-    for turn, time, regret, scalars in zip(*(column[index].tolist() for column in columns), strict=True):
-        yield job, turn, plain(time), plain(regret), scalars
+def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, Rows]:
+    """The rows of ledger, curves and single agents of a finished job, by table; ``traced``: it has events."""
+    ledger, ages = result.ledger, result.ages
+    peers = repeat(None) if ledger.deliveries is not None else ledger.peer_by_agent
+    points = np.asarray(sampled_turns(len(result.times)), dtype=np.intp)
+    turns, times, regret, scalars, energy, reward = (
+        column[points - 1] if len(column) else column
+        for column in (
+            *(result.turns_series, result.times, result.regret_series),
+            *(result.scalars_series, result.energy_series, result.reward_series),
+        )
+    )
+    found: dict[str, Rows] = {
+        "ledger": [
+            (job, *key, one.sends, one.messages, one.scalars, one.scalars_broadcast_once)
+            for key, one in sorted(ledger.by_kind.items())
+        ],
+        "ledger_by_agent": list(
+            zip(repeat(job), count(), ledger.uplink_by_agent, ledger.downlink_by_agent, peers, strict=False)
+        ),
+        "ledger_by_round": [(job, *item) for item in sorted(ledger.by_round.items())],
+        "ledger_by_field": [(job, *key, *numbers) for key, numbers in sorted(ledger.by_field().items())],
+        "series": _curve(job, turns, times, regret, scalars),
+        "agents": list(_agents(job, result)),
+        "ages": _curve(job, points, *ages.series(points.astype(np.float64))) if ages.known else [],
+        "energies": _curve(job, turns, energy) if len(energy) else [],
+        "rewards": _curve(job, turns, reward) if len(reward) else [],
+        "decisions": [],
+    }
+    if traced and ages.known:  # the age of every decision, by the number of the event that chose the arm
+        taken = zip(ages.events, ages.pulls.tolist(), map(plain, ages.times.tolist()), strict=True)
+        found["decisions"] = [(job, *one) for one in taken]
+    return found
 
 
-def _curve(job: int, result: RunResult, curve: FloatArray) -> Iterator[tuple[object, ...]]:
-    """A further number of all agents, at the points of the series; nothing where it is not counted."""
-    if len(curve):
-        index = np.asarray(sampled_turns(len(result.times)), dtype=np.intp) - 1
-        columns = (column[index].tolist() for column in (result.turns_series, curve))
-        yield from ((job, turn, plain(value)) for turn, value in zip(*columns, strict=True))
+def _curve(job: int, *columns: NDArray[Any]) -> Rows:
+    """Rows of some numbers at the points of a series; those that are not finite are null."""
+    return list(zip(repeat(job), *(map(plain, column.tolist()) for column in columns), strict=False))
 
 
-def _ages(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
-    """The mean age of the decisions since the point before, at the points of the series."""
-    if result.ages.known:
-        ends = np.asarray(sampled_turns(len(result.times)), dtype=np.float64)
-        pulls, times = result.ages.series(ends)
-        for turn, age, time in zip(ends.astype(int).tolist(), pulls.tolist(), times.tolist(), strict=True):
-            yield job, turn, plain(age), plain(time)
-
-
-def _decisions(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
-    """The age of every decision, by the number of the event that chose the arm."""
-    ages = result.ages
-    if ages.known:
-        for event, age, time in zip(ages.events, ages.pulls.tolist(), ages.times.tolist(), strict=True):
-            yield job, event, age, plain(time)
+def _agents(job: int, result: RunResult) -> Iterator[tuple[Any, ...]]:
+    for agent, gap in zip_longest(result.by_agent, result.closest):
+        own = own_numbers(agent)
+        if gap is not None:
+            own["closest_decision"] = gap
+        text = json.dumps(own, allow_nan=False) if own else None
+        yield job, agent["agent"], agent["turns"], plain(agent["regret"]), agent["rounds"], text

@@ -14,15 +14,8 @@ PAGE_SIZE = 16384  # fewer, larger pages: bulk copies take half the time that th
 OF_TRACES = ("events", "names", "decisions")
 """The tables of what a job has recorded while it ran."""
 OF_RESULTS = (
-    "ledger",
-    "ledger_by_agent",
-    "ledger_by_round",
-    "ledger_by_field",
-    "series",
-    "agents",
-    "ages",
-    "energies",
-    "rewards",
+    *("ledger", "ledger_by_agent", "ledger_by_round", "ledger_by_field"),
+    *("series", "agents", "ages", "energies", "rewards"),
 )
 """The tables of what a job has given."""
 

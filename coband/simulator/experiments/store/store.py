@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,28 +89,6 @@ class Series:
     """Sum of the rewards; None in runs of older versions, which did not keep it."""
 
 
-@dataclass(frozen=True)
-class Filter:
-    """Which events: each part is None for any.
-
-    Attributes:
-        node: as spelled, such as "server" or "agent 3".
-        start, end: simulated times, both included.
-    """
-
-    event: str | None = None
-    node: str | None = None
-    kind: str | None = None
-    start: float | None = None
-    end: float | None = None
-
-    def conditions(self) -> tuple[str, list[object]]:
-        """A condition on the view ``trace`` for SQL, and its values."""
-        tests = {"start": "time >=", "end": "time <="}
-        given = {tests.get(name, f"{name} ="): value for name, value in vars(self).items() if value is not None}
-        return "".join(f" AND {test} ?" for test in given), list(given.values())
-
-
 class StoredRun:
     """A run, opened for reading.
 
@@ -141,7 +119,10 @@ class StoredRun:
             if not whole and connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 return  # a job killed before its tables were there
             opening.require_version(connection, file)
-            found = [_job(row, connection) for row in connection.execute(_JOBS)]
+            found = [
+                StoredJob(*(*known, None if result is None else json.loads(result), error, connection))
+                for *known, result, error in connection.execute(_JOBS)
+            ]
         except sqlite3.DatabaseError as error:
             raise opening.explained(file, error) from error
         if whole:
@@ -233,25 +214,30 @@ class StoredRun:
         return found
 
     def events(
-        self, label: str | None = None, replication: int | None = None, where: Filter | None = None
+        self, label: str | None = None, replication: int | None = None, **where: str | float | None
     ) -> Iterator[Event]:
         """Events job by job, in order of seq; read as they are asked for.
+
+        Args:
+            where: ``event``, ``node`` (as spelled, such as "agent 3") and ``kind``; ``start`` and ``end``, simulated
+                times that are included; None for any.
 
         Raises:
             StoreError: there is no such label, replication, event or kind.
         """
-        where = where or Filter()
         jobs = self.select(label, replication)
-        _check_choice("event", where.event, EVENTS)
-        _check_choice("kind", where.kind, self._kinds(jobs) if where.kind is not None else ())
-        return self.events_of(jobs, where)
+        _check_choice("event", where.get("event"), EVENTS)
+        _check_choice("kind", where.get("kind"), self._kinds(jobs) if where.get("kind") is not None else ())
+        return self.events_of(jobs, **where)
 
-    def events_of(self, jobs: Iterable[StoredJob], where: Filter | None = None) -> Iterator[Event]:
+    def events_of(self, jobs: Iterable[StoredJob], **where: str | float | None) -> Iterator[Event]:
         """Events of some jobs, one job after the other, in order of seq; read as they are asked for."""
-        conditions, values = (where or Filter()).conditions()
+        tests = {"start": "time >=", "end": "time <="}
+        given = {tests.get(name, f"{name} ="): value for name, value in where.items() if value is not None}
+        conditions = "".join(f" AND {test} ?" for test in given)
         query = f"{schema.TRACE} SELECT {', '.join(Event._fields)} FROM trace WHERE job = ?{conditions} ORDER BY seq"
         for job in jobs:
-            yield from map(Event._make, job.part.execute(query, (job.id, *values)))
+            yield from map(Event._make, job.part.execute(query, (job.id, *given.values())))
 
     def _kinds(self, jobs: Iterable[StoredJob]) -> list[str]:
         query = "SELECT text FROM names WHERE job = ? ORDER BY code"
@@ -312,24 +298,6 @@ def _curve(part: sqlite3.Connection, job: int, table: str, column: str, points: 
         return None  # a store of an older version
     rows = part.execute(f"SELECT {column} FROM {table} WHERE job = ? ORDER BY turn", (job,)).fetchall()
     return np.array(rows, dtype=np.float64)[:, 0] if points and len(rows) == points else None
-
-
-def _job(row: tuple[Any, ...], part: sqlite3.Connection) -> StoredJob:
-    job, label, algorithm, replication, seed, trace, address, status, result, error = row
-    record = None if result is None else json.loads(result)
-    return StoredJob(
-        id=job,
-        label=label,
-        algorithm=algorithm,
-        replication=replication,
-        seed=seed,
-        trace=trace,
-        address=address,
-        status=status,
-        record=record,
-        error=error,
-        part=part,
-    )
 
 
 def _check_choice(what: str, given: object, known: Iterable[object]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.config import JsonObject
@@ -58,21 +57,17 @@ _KNOWN: WeakKeyDictionary[StoredRun, dict[str, StoredVariant]] = WeakKeyDictiona
 
 def variants(run: StoredRun) -> dict[str, StoredVariant]:
     """Label -> variant in the order of the sweep; empty for a run that is not a sweep."""
-    if run not in _KNOWN:
-        _KNOWN[run] = _read(run)
-    return _KNOWN[run]
-
-
-def _read(run: StoredRun) -> dict[str, StoredVariant]:
-    part = run.connection
+    if run in _KNOWN:
+        return _KNOWN[run]
     parameters: dict[str, list[Parameter]] = {}
-    for label, *rest in part.execute("SELECT label, key, name, text, number FROM parameters"):
+    for label, *rest in run.connection.execute("SELECT label, key, name, text, number FROM parameters"):
         parameters.setdefault(label, []).append(Parameter(*rest))
-    rows = part.execute("SELECT label, entry, phase, chosen, scenario FROM variants ORDER BY number, phase")
-    return {
+    rows = run.connection.execute("SELECT label, entry, phase, chosen, scenario FROM variants ORDER BY number, phase")
+    _KNOWN[run] = {
         label: StoredVariant(label, entry, phase, bool(chosen), text, tuple(parameters.get(label, ())))
         for label, entry, phase, chosen, text in rows
     }
+    return _KNOWN[run]
 
 
 def summary(run: StoredRun) -> Results:
@@ -103,9 +98,8 @@ def summary(run: StoredRun) -> Results:
 def _so_far(run: StoredRun) -> Results:
     """What has finished of a sweep that goes on, or that was killed."""
     found, known = run.results(), variants(run)
-    entries: list[Any] = [
-        {**entry, "entry": one.entry, "phase": one.phase, "parameters": {p.name: p.text for p in one.parameters}}
-        for entry in found["results"]
-        if entry["replications"] and (one := known[entry["label"]])
-    ]
-    return {**found, "results": entries}
+    found["results"] = [entry for entry in found["results"] if entry["replications"]]
+    for entry in found["results"]:
+        one = known[entry["label"]]
+        entry |= {"entry": one.entry, "phase": one.phase, "parameters": {p.name: p.text for p in one.parameters}}
+    return found

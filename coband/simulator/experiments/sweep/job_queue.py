@@ -20,15 +20,10 @@ from coband.simulator.experiments.sweep.cluster import Cluster
 from coband.simulator.scenario_errors import did_you_mean, quoted
 
 SYSTEMS = {
-    "slurm": ("dask_jobqueue.slurm", "SLURMCluster"),
-    "pbs": ("dask_jobqueue.pbs", "PBSCluster"),
-    "sge": ("dask_jobqueue.sge", "SGECluster"),
-    "lsf": ("dask_jobqueue.lsf", "LSFCluster"),
-    "htcondor": ("dask_jobqueue.htcondor", "HTCondorCluster"),
-    "oar": ("dask_jobqueue.oar", "OARCluster"),
-    "jobqueue-local": ("dask_jobqueue.local", "LocalCluster"),
+    **{"slurm": "SLURMCluster", "pbs": "PBSCluster", "sge": "SGECluster", "lsf": "LSFCluster"},
+    **{"htcondor": "HTCondorCluster", "oar": "OARCluster", "jobqueue-local": "LocalCluster"},
 }
-"""The systems of queues by name; the last one starts its jobs on this machine, for trying things out."""
+"""The systems of queues, with their classes; the last one starts its jobs on this machine, for trying things out."""
 SCHEDULER = ("host", "port", "dashboard_address")
 """Options of the scheduler: where it listens."""
 OWN = ("jobs", *SCHEDULER)
@@ -36,16 +31,14 @@ OWN = ("jobs", *SCHEDULER)
 WHOLE = ("jobs", "port", "cores", "processes", "death_timeout", "job_cpu", "ncpus", "mem")
 """Options that are whole numbers."""
 LISTS = (
-    "job_extra_directives",
-    "job_directives_skip",
-    "job_script_prologue",
-    "worker_extra_args",
-    "submit_command_extra",
-    "cancel_command_extra",
+    *("job_extra_directives", "job_directives_skip", "job_script_prologue"),
+    *("worker_extra_args", "submit_command_extra", "cancel_command_extra"),
 )
 """Options that are lists, with an item for each time that they are given."""
-_INTERNAL = ("self", "scheduler", "name", "nanny", "protocol", "security", "worker_command", "base_class_kwargs")
-_RENAMED = ("extra", "env_extra", "job_extra", "header_skip", "kwargs")
+_NOT_FOR_USERS = (
+    *("self", "args", "scheduler", "name", "nanny", "protocol", "security", "worker_command", "base_class_kwargs"),
+    *("extra", "env_extra", "job_extra", "header_skip", "kwargs"),
+)
 PRELOAD = ("--preload-nanny", "coband")
 """Lets coband choose the kind of BLAS before the worker's process imports numpy."""
 CLOSE_SECONDS = 30.0
@@ -71,17 +64,18 @@ class JobQueue(Cluster):
     def __init__(self, system: str, options: Options = ()) -> None:
         kind = _kind(system)
         given = parsed_options(system, options, _allowed(kind))
-        shown = ", ".join(f"{key}={value}" for key, value in given.items())
-        jobs, scheduler, job = _divided(system, kind, given)
+        self._jobs: int = given.get("jobs", 1)
         self._queue: Any = None
+        job = _of_a_job(system, kind, given)
         try:
-            self._queue = _started(system, kind, scheduler, job, jobs)
+            self._queue = _started(
+                system, kind, {key: given[key] for key in SCHEDULER if key in given}, job, self._jobs
+            )
             super().__init__(self._queue.scheduler_address)
         except BaseException:
             self._end_jobs()
             raise
-        self.cluster = f"{system} ({shown})"
-        self._jobs = jobs
+        self.cluster = f"{system} ({', '.join(f'{key}={value}' for key, value in given.items())})"
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take leave of the scheduler, cancel the jobs, and end the scheduler."""
@@ -103,16 +97,23 @@ class JobQueue(Cluster):
             self._queue = None
 
 
-def cluster_of(name: str, options: Options = ()) -> Cluster:
+def cluster_of(name: str | None, options: Options = (), workers: int | None = None) -> Cluster | None:
     """The workers of a Dask scheduler, by its address, or in the queue of a cluster, by the name of its system.
 
     Args:
-        name: an address such as tcp://HOST:8786, or one of `SYSTEMS`.
+        name: an address such as tcp://HOST:8786, or one of `SYSTEMS`; None for no cluster.
         options: of jobs in a queue.
+        workers: processes of this machine; None where there is a cluster.
 
     Raises:
-        ExecutorError: there is no such cluster, or it cannot be used.
+        ExecutorError: the arguments contradict each other, there is no such cluster, or it cannot be used.
     """
+    if name is None:
+        if options:
+            raise ExecutorError("--cluster-option goes with --cluster.")
+        return None
+    if workers is not None:
+        raise ExecutorError("give --workers or --cluster, not both.")
     if name in SYSTEMS:
         return JobQueue(name, options)
     near = did_you_mean(name, list(SYSTEMS))
@@ -123,27 +124,14 @@ def cluster_of(name: str, options: Options = ()) -> Cluster:
     return Cluster(name)
 
 
-def require_one_place(workers: int | None, cluster: str | None, options: object) -> None:
-    """Refuse processes of this machine together with a cluster, and options of a cluster without one.
-
-    Raises:
-        ExecutorError: they contradict each other.
-    """
-    if workers is not None and cluster is not None:
-        raise ExecutorError("give --workers or --cluster, not both.")
-    if options and cluster is None:
-        raise ExecutorError("--cluster-option goes with --cluster.")
-
-
 def parsed_options(system: str, options: Options, allowed: Sequence[str]) -> dict[str, Any]:
     """Options by name, with values of the types that dask-jobqueue wants.
 
     Raises:
         ExecutorError: an unknown name, or no value.
     """
-    pairs = list(options.items()) if isinstance(options, Mapping) else [_pair(text) for text in options]
     found: dict[str, Any] = {}
-    for given, value in pairs:
+    for given, value in options.items() if isinstance(options, Mapping) else map(_pair, options):
         key = given.replace("-", "_")
         if key not in allowed:
             near = did_you_mean(key, allowed)
@@ -155,34 +143,27 @@ def parsed_options(system: str, options: Options, allowed: Sequence[str]) -> dic
             found.setdefault(key, []).extend([value] if isinstance(value, str) else value)
         elif key in found:
             raise ExecutorError(f"--cluster-option {key} is given twice; only {', '.join(LISTS)} may be repeated.")
+        elif key not in WHOLE:
+            found[key] = value
+        elif str(value).isdecimal() and int(value) > 0:
+            found[key] = int(value)
         else:
-            found[key] = _whole(key, value) if key in WHOLE else value
+            raise ExecutorError(f"--cluster-option {key}={value}: must be a whole number, at least 1.")
     return found
 
 
 def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals or not value:
+    key, _, value = text.partition("=")
+    if not key or not value:
         raise ExecutorError(f"--cluster-option {quoted(text)} must be KEY=VALUE, such as cores=4 or memory=8GB.")
     return key, value
 
 
-def _whole(key: str, value: Any) -> int:
-    try:
-        number = int(value)
-    except (TypeError, ValueError):
-        number = 0
-    if number < 1:
-        raise ExecutorError(f"--cluster-option {key}={value}: must be a whole number, at least 1.")
-    return number
-
-
 def _kind(system: str) -> Any:
     """The class of dask-jobqueue for a system; its import takes Ctrl-C over, which is given back here."""
-    module, name = SYSTEMS[system]
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        return getattr(import_module(module), name)
+        return getattr(import_module(f"dask_jobqueue.{system.removeprefix('jobqueue-')}"), SYSTEMS[system])
     except ModuleNotFoundError:
         raise ExecutorError(NO_JOBQUEUE.format(system)) from None
     finally:
@@ -194,12 +175,11 @@ def _kind(system: str) -> Any:
 def _allowed(kind: Any) -> list[str]:
     """The options of the jobs of a system, as its classes declare them, and `OWN`."""
     declared = [name for one in kind.job_cls.__mro__ for name in inspect.signature(one.__init__).parameters]
-    left_out = (*_INTERNAL, *_RENAMED, "args")
-    return sorted({name for name in (*declared, *OWN) if name not in left_out})
+    return sorted({*declared, *OWN}.difference(_NOT_FOR_USERS))
 
 
-def _divided(system: str, kind: Any, given: dict[str, Any]) -> tuple[int, dict[str, Any], dict[str, Any]]:
-    """How many jobs; the options of the scheduler; the options of a job.
+def _of_a_job(system: str, kind: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The options of a job.
 
     Raises:
         ExecutorError: cores or memory are said nowhere.
@@ -225,8 +205,7 @@ def _divided(system: str, kind: Any, given: dict[str, Any]) -> tuple[int, dict[s
     job["worker_extra_args"] = [*extra, *PRELOAD]
     if system == "htcondor" and "job_extra_directives" in job:
         job["job_extra_directives"] = dict(_pair(text) for text in job["job_extra_directives"])
-    scheduler: dict[str, Any] = {key: given[key] for key in SCHEDULER if key in given}
-    return given.get("jobs", 1), scheduler, job
+    return job
 
 
 def _started(system: str, kind: Any, scheduler: dict[str, Any], job: dict[str, Any], jobs: int) -> Any:
