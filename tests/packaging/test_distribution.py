@@ -279,6 +279,7 @@ def main():
     for problem in (given, coband.Problem.from_function(reward, arms)):
         run = coband.run(scenario, problem=problem, workers=2)
         print(run.status, len(run.results), len(list(run.path.glob("arrays-*.npz"))))
+    print(run.results.to_latex()[:16])
     print(coband.sweep(scenario, problem=problem, workers=2).status)
     print(*(name for name in ("pyarrow", "dask") if find_spec(name)), sep=", ")
 
@@ -318,7 +319,7 @@ def required(name: str) -> set[str]:
 def test_a_script_runs_its_own_arrays(bare_python: Path, tmp_path: Path, guard: str) -> None:
     """Far from the checkout, without the libraries of extras; worker processes do not import the script."""
     (tmp_path / "script.py").write_text(SCRIPT.replace("GUARD", guard))
-    assert run(bare_python, "script.py", where=tmp_path) == "finished 2 1\nfinished 2 1\nfinished\n\n"
+    assert run(bare_python, "script.py", where=tmp_path) == "finished 2 1\nfinished 2 1\n\\begin{tabular}{\nfinished\n\n"
 
 
 def test_the_wheel_says_what_it_is(wheel: Path) -> None:

@@ -120,7 +120,7 @@ def _show_changes(comparison: RunComparison, before: Path, found: list[Change]) 
     rows = [
         [
             change.now.own,
-            one.measure.heading,
+            f"{one.measure.heading}{one.footing.where}",
             *map(tables.number, change.means(one)),
             "+" * (one.mean > 0) + tables.between(one.mean, one.student),
             f"{one.count} pair{'s' * (one.count != 1)}" if one.paired else f"{one.count}, unpaired",

@@ -87,7 +87,8 @@ def of_run(found: Results, metrics: Mapping[str, Metric], directory: Path) -> It
     entries = [entry for entry in found["results"] if entry["replications"]]
     if entries:
         columns = WITH_SERVER if entries[0]["mean"].get("deliveries") is None else ON_A_GRAPH
-        columns = columns | _declared(metrics, entries)
+        made = {"turns": "turns"} if len({entry["mean"]["turns"] for entry in entries}) > 1 else {}
+        columns = made | columns | _declared(metrics, entries)
         rows = [[entry["label"], *_cells(entry, columns)] for entry in entries]
         yield TextTable(["label", "n", *columns.values(), "wall seconds"], rows)
     if any(len(entry["replications"]) > 1 for entry in entries):

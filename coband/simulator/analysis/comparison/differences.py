@@ -274,7 +274,7 @@ def ranking(comparison: RunComparison, measure: Metric, found: Sequence[Differen
     if late:
         few = _few(sorted(late))
         sentence = "" if len(order) == 1 else f"{sentence} "
-        sentence += f"Not ranked, as others make more than twice the pulls: {few}."
+        sentence += f"Not ranked, as they make less than half of the pulls of others: {few}."
     return Ranking(measure, order, tuple(leaders), undecided, sentence)
 
 

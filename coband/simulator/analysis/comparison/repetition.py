@@ -25,8 +25,8 @@ class Change:
     differences: tuple[Difference, ...]
 
     def means(self, difference: Difference) -> tuple[float, float]:
-        """Before and now, over the replications that are compared."""
-        before, now = (one.values(difference.measure.name) for one in (self.before, self.now))
+        """Before and now, over the replications and at the pulls that are compared."""
+        now, before = difference.footing.values
         common = before.keys() & now.keys() if difference.paired else None
         return tuple(mean([one[key] for key in sorted(common or one)]) for one in (before, now))  # type: ignore[return-value]
 
@@ -38,7 +38,8 @@ def changes(comparison: RunComparison) -> Iterator[Change]:
     for now in comparison.contenders:
         if now.run is second and now.own in before:
             pair = now, before[now.own]
-            found = measures(replace(comparison, contenders=pair))
+            both = replace(comparison, contenders=pair)
+            found = measures(both, [both])
             yield Change(pair[1], now, tuple(Difference(one, comparison, pair, LEVEL) for one in found))
 
 

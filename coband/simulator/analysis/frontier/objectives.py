@@ -35,7 +35,7 @@ def objectives(
     mark = Mark("--objectives")
     for name in wanted:
         if name not in allowed:
-            near = did_you_mean(name, allowed)
+            near = "; regret ranks labels as reward does;" if name == "reward" else did_you_mean(name, allowed)
             message = f"{quoted(name)} is not a number that is better when it is low or high{near or ';'} "
             raise mark.error(f"{message}there is {', '.join(allowed)}")
     if len(set(wanted)) < len(wanted) or not LEAST <= len(wanted) <= MOST:

@@ -77,7 +77,7 @@ def points(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
 def differences(axis: Axes, frame: pd.DataFrame, styles: Styles) -> None:
     """A difference with its interval in a row per pair, in the style of the better label; a grey cross is undecided."""
     for row, one in enumerate(items(frame)):
-        look = styles.get(one.better, {"color": MUTED, "marker": "x"})
+        look = styles[one.better] if one.better else {"color": MUTED, "marker": "x"}
         axis.plot([one.low, one.high], [row] * 2, color=look["color"], linewidth=2.2, solid_capstyle="butt")
         axis.plot(one.mean, row, color=look["color"], marker=look["marker"], gid=f"tip:{one.label}: {one.verdict}")
     axis.axvline(0, color=MUTED, linewidth=0.9)

@@ -27,7 +27,7 @@ def winner(analysis: Analysis) -> str:
     if len(ranking.leaders) > 1 or not both.mean:
         return ranking.sentence
     gap = both if both.first == first else replace(both, turned=not both.turned)
-    share = f"{abs(100 * gap.relative):.0f} % " if gap.relative else ""
+    share = f"{abs(100 * gap.relative):.0f} % " if gap.relative and abs(gap.relative) >= 0.005 else ""
     relative = f"{share}{'less' if gap.mean < 0 else 'more'} than that of {second}"
     interval = f" (95 % interval {bounds(gap.student)})" if gap.student else ""
     difference = f"{like(gap.mean, gap.student)}{interval}".replace("-", "−")

@@ -190,7 +190,8 @@ class _Driver:
         if self._listener is not None:
             self._listener.changed(status)
         missing = status.total - status.ended
-        remarks = [*place.remarks, *self._tally.remarks(self._study.until)]
+        idle = dict.fromkeys(one.scenario.idle for one in self._study.variants)
+        remarks = [*filter(None, idle), *place.remarks, *self._tally.remarks(self._study.until)]
         return Report(summary, status, self._failures, missing, place.path, remarks)
 
     @contextmanager

@@ -105,6 +105,7 @@ def _refusals(
             texts.append(f"{entry}: {absent}")
         if (privacy := scenario.messages.privacy) is not None and (seen := privacy.unprotected(algorithm.algorithm)):
             texts.append(f"{entry}: leak: allow, so that epsilon does not cover {'; '.join(seen)}")
+        texts += filter(None, [scenario.idle])
         if (population := scenario.agents.population) is not None and population.dropped:
             texts.append(f"agents.population: {population.dropped}")
         found.warnings += [text for text in texts if text not in found.warnings]

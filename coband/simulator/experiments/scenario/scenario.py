@@ -11,10 +11,11 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.clock.schedule import AnySchedule
+from coband.simulator.core.clock.schedule import AnySchedule, Phases
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.plan import Ties
+from coband.simulator.core.randomness.distributions import is_zero
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
@@ -75,6 +76,15 @@ class Scenario:
         ]
         document["expect"] = [expectation.model_dump(mode="json", by_alias=True) for expectation in self.expect]
         return document
+
+    @property
+    def idle(self) -> str:
+        """What it says that has no effect, in words."""
+        agents = self.agents
+        still = agents.population is None and is_zero(agents.compute) and is_zero(agents.handling)
+        if agents.stragglers is None or not still or isinstance(self.schedule, Phases):  # in phases, pulls take time
+            return ""
+        return "agents.stragglers: nobody is slow, as agents.compute and agents.handling are 0; give agents.compute"
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
