@@ -319,7 +319,9 @@ def required(name: str) -> set[str]:
 def test_a_script_runs_its_own_arrays(bare_python: Path, tmp_path: Path, guard: str) -> None:
     """Far from the checkout, without the libraries of extras; worker processes do not import the script."""
     (tmp_path / "script.py").write_text(SCRIPT.replace("GUARD", guard))
-    assert run(bare_python, "script.py", where=tmp_path) == "finished 2 1\nfinished 2 1\n\\begin{tabular}{\nfinished\n\n"
+    assert (
+        run(bare_python, "script.py", where=tmp_path) == "finished 2 1\nfinished 2 1\n\\begin{tabular}{\nfinished\n\n"
+    )
 
 
 def test_the_wheel_says_what_it_is(wheel: Path) -> None:

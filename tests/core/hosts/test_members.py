@@ -75,7 +75,7 @@ def test_moves_that_cannot_be(tmp_path: Path) -> None:
         ("joins: {kind: times, times: [[3, 1]]}", "joins names agent 3: must be < 3, the agents.count"),
         ("leaves: {kind: times, times: [[1, 1], [1, 2]]}", "an agent moves once; give one time for each"),
         ("leaves: {kind: times}", "give either times or file"),
-        ("joins: {kind: poisson, rate: 0}", "agents.joins.rate: 0 is not allowed: must be > 0"),
+        ("joins: {kind: poisson, rate: 0}", "agents.joins.rate: 0 is not allowed: must be a number > 0"),
         ("joins: {kind: sometimes}", "'sometimes' is not a known kind; did you mean times? known: poisson, times"),
         (f"leaves: {{kind: times, file: {tmp_path}/moves.csv}}", "moves.csv:3: '1,-1' must have a whole agent >= 0"),
     ):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coband.extensions.evidence.claims import pages, reading, results, verification
-from coband.simulator.cli import options as command
+from coband.simulator.experiments.runs import executor
 from coband.simulator.experiments.runs.executor import InProcess
 from coband.simulator.problems.problem import DataError
 from tests.cli.fake_cli import Program
@@ -32,7 +32,7 @@ def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
         f"title: A small paper\ncites: coband\nfigures:\n  - {{title: Curves, where: Figure 1, panels: [{panel}]}}\n"
     )
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
+    monkeypatch.setattr(executor, "Local", lambda workers: InProcess())
     monkeypatch.setattr(reading, "folder", lambda: tmp_path / "claims")
     return Program(capsys)
 
