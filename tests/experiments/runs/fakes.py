@@ -190,6 +190,7 @@ class FakeScenario:
     messages: MessagesConfig = field(default_factory=MessagesConfig)
     adversaries: tuple[Adversary, ...] = ()
     base: Path = Path()
+    idle: str = ""
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
