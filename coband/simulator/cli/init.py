@@ -119,7 +119,7 @@ def _files(template: str) -> dict[str, str]:
         for file in sorted(place.rglob("*"), key=lambda file: (file.name == "README.md", file))
         if file.is_file() and file.suffix != ".pyc"
     }
-    first = ["pip install -e .", "python -m pytest"] if template in PLUGINS else []
+    first = ["pip install -e . pytest", "python -m pytest"] if template in PLUGINS else []
     steps = [
         f"      - run: {one}\n" for one in (*first, "coband validate scenario.yaml", "coband check counts.lock.json")
     ]

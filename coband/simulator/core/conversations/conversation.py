@@ -19,6 +19,7 @@ from coband.simulator.core.nodes.outbox import (
     Resend,
     Silence,
 )
+from coband.simulator.plugins.entry_points import kind_of
 
 Recipients = Recipient | list[Address]
 FOREIGN = "await only what `ask`, `gather`, `hear` and `enter` return, and each once; a new message asks again"
@@ -213,6 +214,8 @@ class Conversations:
 
         Without ``answers`` it is what ``to`` has asked in the current conversation, or the last question to all.
         """
+        if not isinstance(message, Message):
+            raise NodeMistake(f"{kind_of(message)} was given where a coband.Message is sent")
         if "talk" in (fields := message.__dict__):
             raise NodeMistake(f"this {message.kind!r} has been sent before; make a new message each time")
         if answers is None and (current := self.current) is not None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.classes import AnyAgent, algorithm_of
+from coband.simulator.core.classes import AnyAgent, Parameters, algorithm_of, parameters_of
 from coband.simulator.core.clock.schedule import SCHEDULES
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.hosts.availability import AVAILABILITIES
@@ -142,6 +142,12 @@ def checked_algorithm(name: str, given: object) -> Algorithm:
         raise PluginError("config must be a pydantic model; derive it from coband.Config")
     if clash := [key for key in RESERVED if key in found.config.model_fields]:
         raise PluginError(f"config must not have a field {clash[0]!r}, which scenarios use for every algorithm")
+    own = {} if issubclass(found.config, Parameters) else parameters_of(found.agent)
+    if twice := sorted(own.keys() & found.config.model_fields):
+        raise PluginError(
+            f"{found.agent.__name__} has an attribute {twice[0]!r}, which would hide the parameter of its config: read "
+            f"self.context.config.{twice[0]}, and leave it out of the class"
+        )
     formulas = [*found.where.values()]
     for part in (*found.messages, *found.counts):
         if not isinstance(part, (MessageSize, ClosedForm)):

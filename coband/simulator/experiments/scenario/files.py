@@ -101,6 +101,8 @@ def _read_text(file: Path, path: Path) -> str:
     except FileNotFoundError:
         raise here.error(f"there is no such file{_similar(path)}") from None
     except IsADirectoryError:
+        if (file / "run.sqlite").is_file():
+            raise here.error(f"is the directory of a run; give its scenario, {path / 'scenario.yaml'}") from None
         raise here.error(
             "is a directory without a run.sqlite; give a scenario file, or the directory of a run"
         ) from None
