@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from coband import load
 from coband.simulator.analysis.traces.reading import spelled
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.trace import parse_interval
@@ -276,3 +277,11 @@ def test_a_closed_pager_is_no_error(run: Path, arguments: list[str]) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+def test_why_names_a_message_of_which_earlier_copies_were_sent(coband: Program, tmp_path: Path) -> None:
+    run = runs.perform(runs.STAR, tmp_path / "run", "network.loss=0.4", "replications=1", only=("Async",))
+    events = load(run).events()
+    seqs = events[(events["event"] == "deliver") & (events["value"] > 1)]["seq"].tolist()
+    said = [coband("trace", "why", run, seq, "--label", "Async", "--replication", 0)[1] for seq in seqs[:10]]
+    assert any("(its copy 2; coband trace show --message " in text for text in said)
