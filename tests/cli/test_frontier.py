@@ -102,3 +102,17 @@ def test_without_optuna_small_spaces_are_searched(coband: Program, monkeypatch: 
     status, _, errors = coband("frontier", "small.yaml", *FEW, "--vary", "algorithms.Async.threshold=0.1..9")
     assert status == 2
     assert "pip install 'coband[frontier]'" in errors
+
+
+def test_an_algorithm_that_waits_while_others_pull_is_named(coband: Program) -> None:
+    Path("waits.yaml").write_text(
+        "name: waits\n"
+        "agents: {count: 4, compute: 0.2, stragglers: {fraction: 0.25, slowdown: 60}}\n"
+        "schedule: {kind: renewal, think: 0.1, duration: 20}\n"
+        "problem: {kind: contextual, arms: {kind: ball, dimension: 3, count: 5}, reward: {kind: linear}, noise: 0.1}\n"
+        "algorithms: [{algorithm: fed_lin_ucb, label: Fed}, {algorithm: dis_lin_ucb, label: Sync}]\n"
+        "grid: {algorithms.Fed.threshold: [0.5, 2], algorithms.Sync.threshold: [0.01, 0.02]}\n"
+    )
+    status, output, _ = coband("frontier", "waits.yaml", *FEW)
+    assert status == 0
+    assert "not ranked, as they broke off or make less than half of the pulls of others: Sync\n" in output

@@ -170,6 +170,8 @@ def _points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> Iterator[P
     yield f"mean ± half the width of the 95 % confidence interval on {count} fresh replications of each"
     yield from results.judged(found.get("judged", ()))
     yield f"{tried} candidates were tried on other replications"
+    if absent := found["searched"].keys() - {point["entry"] for point in points.values()}:
+        yield f"not ranked, as they broke off or make less than half of the pulls of others: {', '.join(sorted(absent))}"
     yield "under this network choose"
     for choice in found["choices"]:
         what = "for a compromise" if choice["on"] == COMPROMISE else f"for the best {choice['on']}"
