@@ -171,7 +171,8 @@ def _points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> Iterator[P
     yield from results.judged(found.get("judged", ()))
     yield f"{tried} candidates were tried on other replications"
     if absent := found["searched"].keys() - {point["entry"] for point in points.values()}:
-        yield f"not ranked, as they broke off or make less than half of the pulls of others: {', '.join(sorted(absent))}"
+        why = "as they broke off or make less than half of the pulls of others"
+        yield f"not ranked, {why}: {', '.join(sorted(absent))}"
     yield "under this network choose"
     for choice in found["choices"]:
         what = "for a compromise" if choice["on"] == COMPROMISE else f"for the best {choice['on']}"
