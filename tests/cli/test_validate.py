@@ -169,6 +169,27 @@ def test_what_lies_between_world_and_agents_is_tried(monkeypatch: pytest.MonkeyP
     assert (result.exit_code, "this problem is pulled in batches" in result.stderr) == (2, True)
 
 
+def test_an_epsilon_that_nobody_can_promise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    file = Path(__file__).parents[2] / "coband/scenarios/adversity/privacy_quick.yaml"
+    result = run(file, "--set", "schedule={kind: renewal, think: 1, duration: 5}")
+    assert (result.exit_code, "nobody knows how many turns there will be" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("compute", "said"), [(0, True), (1, False)])
+def test_stragglers_that_nothing_slows_are_worth_a_warning(quick: Path, compute: int, said: bool) -> None:
+    slow = "agents.stragglers={fraction: 0.5, slowdown: 9}"
+    result = run(quick, "--set", slow, "--set", f"agents.compute={compute}")
+    assert (result.exit_code, "nobody is slow, as agents.compute" in result.stderr) == (0, said)
+
+
+def test_the_directory_of_a_run_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "run.sqlite").touch()
+    result = run(tmp_path)
+    assert result.exit_code == 2
+    assert f"is the directory of a run; give its scenario, {tmp_path / 'scenario.yaml'}" in result.stderr
+
+
 @pytest.mark.parametrize(("count", "key"), [("ran_out", "agents.energy"), ("honest_regret", "adversaries")])
 def test_a_number_that_needs_a_section_is_refused_without_it(quick: Path, count: str, key: str) -> None:
     result = run(quick, "--set", f"expect=[{{label: Bold, count: {count}, equals: 0}}]")

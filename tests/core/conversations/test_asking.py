@@ -5,6 +5,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coband.simulator.core.conversations import Line, late, on
@@ -252,9 +253,14 @@ async def _sends_twice(node: Talker) -> None:
     node.tell(SERVER, message)
 
 
+async def _sends_an_array(node: Talker) -> None:
+    node.tell(SERVER, np.zeros(3))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
+        (_sends_an_array, "an object of type ndarray was given where a coband.Message is sent"),
         (_forgets, "Talker asks for Reply and does not wait: write `await` before it"),
         (_forgets_one, "Talker asks for Reply and does not wait: write `await` before it"),
         (_sends_twice, "this 'news' has been sent before; make a new message each time"),

@@ -78,6 +78,10 @@ def test_our_own_are_loaded_when_they_are_asked_for() -> None:
     assert set(registry.broken) == {"ghost", "x"}
 
 
+class Hiding(ASYNC.agent):  # type: ignore[misc,name-defined]
+    alpha = 3.0
+
+
 class Labelled(BaseModel):
     label: int = 0
 
@@ -95,6 +99,7 @@ class Labelled(BaseModel):
         ),
         (replace(ASYNC, config=dict), "config must be a pydantic model"),  # type: ignore[arg-type]
         (replace(ASYNC, config=Labelled), "config must not have a field 'label'"),
+        (replace(ASYNC, agent=Hiding), "Hiding has an attribute 'alpha', which would hide the parameter of its config"),
     ],
 )
 def test_algorithms_are_checked(found: object, message: str) -> None:
