@@ -12,9 +12,9 @@ from coband.simulator.analysis.traces.columns import (
 from coband.simulator.analysis.traces.reading import address_name as address_name
 from coband.simulator.arrays import IntArray as IntArray, TooLarge as TooLarge
 from coband.simulator.cli import options as options
+from coband.simulator.cli.options import extra as extra
 from coband.simulator.cli.lazy import Group as Group
 from coband.simulator.cli.run import show_results as show_results
-from coband.simulator.cli.options import extra as extra
 from coband.simulator.core import formulas as formulas
 from coband.simulator.core.algorithm import attributes as attributes
 from coband.simulator.core.clock import clock as clock
@@ -93,11 +93,12 @@ from coband.simulator.experiments.sweep.study import load_study as load_study
 from coband.simulator.maths.linalg import gram as gram
 from coband.simulator.metrics import by_name as by_name
 from coband.simulator.plugins.entry_points import (
+    Command as Command,
+    Extension as Extension,
     OWN_DISTRIBUTION as OWN_DISTRIBUTION,
     distribution as distribution,
     installed as installed,
 )
-from coband.simulator.plugins.entry_points import Command as Command, Extension as Extension
 from coband.simulator.problems import datasets as datasets
 from coband.simulator.problems.network import NetworkProblem as NetworkProblem
 from coband.simulator.problems.ratings import RATINGS as RATINGS

@@ -42,8 +42,8 @@ def draw_messages(axis: Axes, frame: pd.DataFrame, styles: style.Styles) -> None
     """Draw a line per copy of a message, from its sender to its receiver."""
     names = sorted({*frame["node"], *frame["receiver"]}, key=lambda one: (one != "server", len(one), one))
     for number, (kind, own) in enumerate(draw.groups(frame, "kind")):
-        rows = draw.items(own)
-        lines = [((one.time, names.index(one.node)), (one.arrived, names.index(one.receiver))) for one in rows]
+        copies = draw.items(own)
+        lines = [((one.time, names.index(one.node)), (one.arrived, names.index(one.receiver))) for one in copies]
         look = {"colors": styles.filling(kind)["facecolor"], "linestyles": palette.DASHES[number % len(palette.DASHES)]}
         axis.add_collection(LineCollection(lines, linewidths=0.8, label=kind, **look))
     axis.autoscale_view()
@@ -51,9 +51,6 @@ def draw_messages(axis: Axes, frame: pd.DataFrame, styles: style.Styles) -> None
     axis.set_yticks(range(0, len(names), every), names[::every])
     axis.invert_yaxis()
     axis.set_xlabel("simulated time")
-
-
-OTHERS = "<code>coband report RUN --replication R</code> puts replication R into it"
 
 
 def html(analysis: Analysis, replications: Sequence[int]) -> str:
@@ -66,8 +63,8 @@ def html(analysis: Analysis, replications: Sequence[int]) -> str:
     ]
     options += [f"<option disabled>{escape(key[0])}, replication {key[1]} (left out)</option>" for key in absent]
     data = "\n".join(f'<script type="application/json" class="diagram-data">{data}</script>' for data in jobs.values())
-    held = f"{len(jobs)} of {len(jobs) + len(absent)} jobs; {OTHERS}" if absent else "all jobs"
-    text = static(PACKAGE, "diagram.html").format(held=held, options="".join(options), data=data)
+    numbers = {"held": len(jobs), "all": len(jobs) + len(absent)}
+    text = static(PACKAGE, "diagram.html").format(**numbers, options="".join(options), data=data)
     style, script = static(PACKAGE, "diagram.css"), static(PACKAGE, "diagram.js")
     return f'<style>\n{style}</style>\n{text}\n<script type="module">\n{script}</script>'
 

@@ -178,9 +178,18 @@ def frontier(
         except ModuleNotFoundError as error:
             text = "proposing candidates needs optuna, which is not installed: pip install 'coband[frontier]'."
             raise ImportError(text, name="optuna") from error
-        how: dict[str, Any] = {"workers": workers, "cluster": cluster, "cluster_options": cluster_options, "out": out}
-        how |= {"resume": resume, "progress": progress}
-        report = running.swept("frontier", asked, study, _words(request, replications), **how)
+        report = running.swept(
+            "frontier",
+            asked,
+            study,
+            _words(request, replications),
+            workers=workers,
+            cluster=cluster,
+            cluster_options=cluster_options,
+            resume=resume,
+            out=out,
+            progress=progress,
+        )
     return Frontier(report.directory)
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import coband
 from coband.simulator.api.callbacks import Callback, checked
@@ -25,9 +25,6 @@ from coband.simulator.experiments.store.files import SCENARIO
 from coband.simulator.experiments.sweep.job_queue import cluster_of
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.terminal.progress import Bar, View
-
-if TYPE_CHECKING:
-    pass
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
 Entry: TypeAlias = coband.Algorithm | type[coband.Client] | str | Mapping[str, Any]
@@ -149,9 +146,20 @@ def sweep(
     with asked.errors():
         labels, callbacks = several("only", only), checked(callbacks)
         study = load_study(asked.source, asked.settings, trace=trace).selected(labels)
-        how: dict[str, Any] = {"workers": workers, "cluster": cluster, "cluster_options": cluster_options, "out": out}
-        how |= {"resume": resume, "again": again, "progress": progress, "callbacks": callbacks}
-        report = swept("sweep", asked, study, _only(labels), **how)
+        report = swept(
+            "sweep",
+            asked,
+            study,
+            _only(labels),
+            workers=workers,
+            cluster=cluster,
+            cluster_options=cluster_options,
+            resume=resume,
+            out=out,
+            again=again,
+            progress=progress,
+            callbacks=callbacks,
+        )
     return Sweep(report.directory)
 
 

@@ -18,6 +18,7 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.experiments.store.store import open_run
 from coband.simulator.scenario_errors import ScenarioError
 from tests.agents.test_conformance import CASES
 from tests.analysis.traces.runs import perform
@@ -236,4 +237,8 @@ def test_pulls_of_an_agent_that_leaves_after_the_server_are_no_mistake(tmp_path:
     schedule = f"{{kind: trace, file: {tmp_path / 'turns.csv'}}}"
     agents = "handling: 0.2, leaves: {kind: times, times: [[0, 3.1], [1, 5.1]]}"
     text = SCENARIO.format(agents=agents, algorithm="one_kernel_ucb", problem=BALL, schedule=schedule) + faults
-    perform(text, tmp_path / "run", "agents.count=2")
+    with open_run(perform(text, tmp_path / "run", "agents.count=2")) as run:
+        (job,) = run.jobs
+        assert job.record is not None
+        assert 0 < job.record["turns"] < 40
+        assert job.record["messages"] == 0

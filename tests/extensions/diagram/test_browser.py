@@ -134,8 +134,8 @@ def test_a_click_shows_the_event_and_its_causes(driver: Any, plot: Any, made: Pa
     seq, sent, arrived, agent = first_upload(made)
     start, end, _ = shown(driver)
     lane = plot.size["height"] / 6
-    # A quarter of the way from the agent's lane to the server's.
-    time, level = sent + 0.25 * (arrived - sent), lane * (0.5 + 0.75 * (agent + 1))
+    # Half a lane from the agent's lane towards the server's, where no lane is.
+    time, level = sent + 0.5 / (agent + 1) * (arrived - sent), lane * (agent + 1)
     across = LEFT + (time - start) / (end - start) * (plot.size["width"] - LEFT - RIGHT)
     pointed(driver, plot, across, level).click().perform()
     details = text(driver, "details")

@@ -120,12 +120,12 @@ class Chain:
         said = f"event {event.seq} goes back to {began}: {messages} and {self.delay:.6g} time units before"
         steps = [(one.time - cause.time, one) for one, cause in pairwise(self.events)]
         gap, end = max(steps, key=lambda step: step[0], default=(0.0, event))
-        copy = ""
+        if not gap:
+            return f"{said}."
+        until = f"{gap:.6g} of them until event {end.seq}, {end.event} at {end.node}"
         if end.event == "deliver" and end.node != "everyone" and (end.value or 0) > 1:
-            copy = f" (its copy {end.value:g}; coband trace show --message {end.message} has those before)"
-        return (
-            f"{said}; {gap:.6g} of them until event {end.seq}, {end.event} at {end.node}{copy}." if gap else f"{said}."
-        )
+            until += f" (its copy {end.value:g}; coband trace show --message {end.message} has those before)"
+        return f"{said}; {until}."
 
     def further(self, how: str) -> str:
         """A sentence on the causes of the turn at the end of the chain, if it has any.

@@ -137,7 +137,7 @@ class Transport:
         return reached
 
     def _unsent(self, packet: Packet) -> None:
-        self._audit.unsent = True
+        self._audit.refused()
         self._handler.give_up(packet, packet.send)
 
     def take_number(self) -> int:

@@ -43,12 +43,7 @@ class Audit:
     Args:
         ordered: deliveries of one pair must come in order, each once (reliable transport).
         down: the nodes that are down now.
-
-    Attributes:
-        unsent: whether a node wrote to one that does not take part any more.
     """
-
-    unsent = False
 
     def __init__(self, ordered: bool, down: Set[int] = frozenset()) -> None:
         self._ordered, self._down = ordered, down
@@ -57,6 +52,7 @@ class Audit:
         self._open: dict[tuple[int, int], int] = {}  # copies on the way, by (message, receiver)
         self._skipped: set[tuple[int, int, int]] = set()
         self._heard: set[tuple[int, int]] = set()
+        self._refused = False
 
     def sent(self, packet: Packet) -> None:
         """A copy was put on a link; its sender must be up."""
@@ -103,6 +99,10 @@ class Audit:
     def duplicate(self, packet: Packet) -> None:
         """A copy arrived that the receiver already had, and was suppressed."""
         self.copies[packet.message.kind].duplicates += 1
+
+    def refused(self) -> None:
+        """A node wrote to one that has left for good, so that no copy was sent."""
+        self._refused = True
 
     def gave_up(self, packet: Packet) -> None:
         """The transport has given up a message."""
@@ -167,7 +167,7 @@ class Audit:
     def lost_for_good(self) -> bool:
         """True when some message never reached its receiver."""
         return (
-            self.unsent
+            self._refused
             or self.given_up > 0
             or (not self._ordered and any(copies.dropped for copies in self.copies.values()))
         )

@@ -332,7 +332,7 @@ class _Driver:
     def _pulled(self, pulls: int) -> None:
         """A job in this process goes on."""
         self._under_way.advances(self._current, pulls)
-        with suppress(StorageError):  # which is no fault of the job: the next tick meets it too
+        with suppress(StorageError):  # not the job's fault; the next tick reports it
             self._look()
 
     def _look(self, *, at_once: bool = False) -> None:

@@ -180,7 +180,7 @@ class UnderWay:
 
 
 LOOK_SECONDS = 0.1
-"""Longer than somebody who asks whether a lock is held has it."""
+"""Seconds to wait for a lock: longer than `is_held` holds it."""
 
 
 class LockedError(RequestError):

@@ -154,8 +154,8 @@ class Study:
     def summary(self, tally: Tally, failures: Sequence[Failure]) -> Results:
         """The object that ``--json`` prints and results.json holds.
 
-        In a sweep, variants stand for labels; each has its ``parameters`` and ``phase`` beside. With tuning, ``best``
-        has a line for each algorithm in each context.
+        In a sweep the entries are variants, each with its ``parameters`` and ``phase``. With tuning, ``best`` has a
+        line for each algorithm in each context.
         """
         if self.points is None:
             return results.report(self.name, [tally.summary(one, FRESH) for one in self.variants], failures)

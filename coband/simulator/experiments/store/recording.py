@@ -267,18 +267,18 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 BESIDE = ("", "-wal", "-shm")
-"""Ends of the names of a store and of what SQLite keeps beside it."""
+"""Suffixes of a store and of SQLite's files beside it."""
 
 
 def move(file: Path, to: Path) -> None:
-    """Move a store, with what SQLite keeps beside it as long as somebody reads it."""
+    """Move a store, and SQLite's files beside it, which are there while somebody reads it."""
     for suffix in BESIDE:
         with suppress(FileNotFoundError):
             file.with_name(file.name + suffix).rename(to.with_name(to.name + suffix))
 
 
 def remove(file: Path) -> None:
-    """Delete a store, with what SQLite keeps beside it."""
+    """Delete a store, and SQLite's files beside it."""
     for suffix in BESIDE:
         file.with_name(file.name + suffix).unlink(missing_ok=True)
 
