@@ -12,7 +12,6 @@ from coband.simulator.analysis.traces.columns import (
 from coband.simulator.analysis.traces.reading import address_name as address_name
 from coband.simulator.arrays import IntArray as IntArray, TooLarge as TooLarge
 from coband.simulator.cli import options as options
-from coband.simulator.cli.options import extra as extra
 from coband.simulator.cli.lazy import Group as Group
 from coband.simulator.cli.run import show_results as show_results
 from coband.simulator.core import formulas as formulas

@@ -68,7 +68,7 @@ def test_a_sweep_is_that_of_the_command_line(tmp_path: Path) -> None:
     assert regret[["mean", "n"]].to_numpy().tolist() == [[asynchronous["regret"].iloc[0], 1]]
     with pytest.raises(coband.RunError, match="nothing was tuned"):
         assert sweep.best
-    with pytest.raises(coband.RunError, match=r"holds a sweep already; go on with it by resume=True, or .* out=DIR"):
+    with pytest.raises(coband.RunError, match=r"holds results already; go on with resume=True, or .* out=DIR"):
         coband.sweep(scenario, workers=1, out=tmp_path / "one")
     again = coband.sweep(scenario, workers=1, out=tmp_path / "one", resume=True)
     assert same(sweep, again)

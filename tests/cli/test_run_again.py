@@ -118,7 +118,9 @@ def test_what_is_no_run_is_a_scenario_or_refused(first: Path, capsys: pytest.Cap
     assert again("s") == 2
     assert capsys.readouterr().err == "coband: s is a sweep; `coband sweep s/scenario.yaml` runs it again.\n"
     with closing(sqlite3.connect("s/run.sqlite")) as store, store:
-        store.execute("UPDATE meta SET value = json_set(value, '$.objectives', 1) WHERE key = 'manifest'")
+        store.execute(
+            "UPDATE meta SET value = json_set(json_remove(value, '$.points'), '$.objectives', 1) WHERE key = 'manifest'"
+        )
     assert again("s") == 2
     assert "`coband frontier s/scenario.yaml` runs it again" in capsys.readouterr().err
     shutil.rmtree("runs")

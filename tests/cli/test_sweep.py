@@ -108,9 +108,9 @@ def test_kept_traces_can_be_asked(coband: Program) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["small.yaml", "--out", "old"], "old holds a sweep already; go on with it by --resume, or choose another"),
+        (["small.yaml", "--out", "old"], "old holds results already; go on with --resume, or choose another"),
         (["small.yaml", "--resume", "--out", "full"], "full is not empty, and a run overwrites nothing."),
-        (["small.yaml", "--resume"], "there is no sweep runs/small-... to go on with; name its directory with --out"),
+        (["small.yaml", "--resume"], "there is no runs/small-... to go on with; name the directory with --out"),
         (["--status", "full"], "full holds no run: there is no full/status.json."),
         ([], "give a scenario FILE, or --status DIR."),
         (["small.yaml", "--workers", "2", "--cluster", "tcp://x:1"], "give --workers or --cluster, not both."),

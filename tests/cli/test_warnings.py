@@ -51,3 +51,11 @@ def test_a_run_says_it_once_and_results_have_it(file: Path, tmp_path: Path) -> N
 
 def test_without_delays_there_is_nothing_to_say(file: Path) -> None:
     assert coband("validate", file, "--set", "agents.compute=0").stderr == ""
+
+
+def test_a_sweep_says_what_a_run_says(file: Path) -> None:
+    """Of labels that have a warning in common a few are named."""
+    values = "grid={algorithms.Serial.threshold: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}"
+    found = coband("sweep", file, "--set", values, "--workers", 1, "--out", file.parent / "out").stderr
+    assert found.count("server.exchanges: serial finishes one exchange") == 1
+    assert " and 1 more: server.exchanges" in found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.extending import Group, extra, options, progress, show_results
+from coband.extending import Group, options, progress, show_results
 
 if TYPE_CHECKING:
     from coband.extending import Report, Study
@@ -20,6 +22,16 @@ EXPOSED = (
     "it can take over the run. Unless you trust the network, leave --host out and let stations come through ssh "
     "(ssh -L) or a VPN"
 )
+
+
+@contextmanager
+def _needs_msgpack() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "msgpack":
+            raise
+        raise options.BadInput("this needs msgpack, which is not installed: pip install 'coband[live]'.") from error
 
 
 @click.group(cls=Group)
@@ -76,7 +88,7 @@ def run(
     machine alone, unless --host says otherwise.
     """
     request = options.Request(**selected)
-    with extra("live", "msgpack"):
+    with _needs_msgpack():
         from coband.extensions.live import deployment  # noqa: F401, needs the extra
     from coband.extending import executor
     from coband.extensions.live.config import Terms, refuse
@@ -132,7 +144,7 @@ def agent(address: str, token: str, agents: int | None, patience: float, base: P
     """Take agents of the live run at tcp://HOST:PORT into this process, until the run has ended."""
     import asyncio
 
-    with extra("live", "msgpack"):
+    with _needs_msgpack():
         from coband.extensions.live.station import Invitation, Station
     host, port = _parsed(address)
     asyncio.run(Station(Invitation(host, port, token, agents, patience, base)).run())

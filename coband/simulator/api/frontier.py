@@ -163,8 +163,8 @@ def frontier(
 
     Raises:
         ScenarioError: the scenario, a range or an objective is wrong, with the lines that the command line prints.
-        RunError: the budget is too small, or as for `coband.sweep`.
-        ImportError: Optuna is not installed, and the space is too large to try everything.
+        RunError: the budget is too small; Optuna is not installed, and the space is too large to try everything; or as
+            for `coband.sweep`.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
     """
     one_of("sampler", sampler, Sampler)
@@ -173,11 +173,7 @@ def frontier(
     with asked.errors():
         labels = several("only", only)
         request = Request(tuple(objectives or ()), varied, labels, int(budget), int(trials), sampler)
-        try:
-            study = load_search(asked.source, asked.settings, request, replications=replications)
-        except ModuleNotFoundError as error:
-            text = "proposing candidates needs optuna, which is not installed: pip install 'coband[frontier]'."
-            raise ImportError(text, name="optuna") from error
+        study = load_search(asked.source, asked.settings, request, replications=replications)
         report = running.swept(
             "frontier",
             asked,

@@ -13,7 +13,7 @@ import coband
 from coband.simulator.api.callbacks import Callback, checked
 from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import RunWarning, one_of, several, translated
-from coband.simulator.api.scenario import Scenario, Settings
+from coband.simulator.api.scenario import Scenario, Settings, is_text
 from coband.simulator.api.stored import Run, Sweep
 from coband.simulator.experiments.runs import repeating
 from coband.simulator.experiments.runs.executor import cores
@@ -192,8 +192,7 @@ def swept(
 def _stored(given: Given | Run) -> repeating.Repeated | None:
     """The stored run that is meant; None for a scenario."""
     place = given.path if isinstance(given, Run) else given
-    text = isinstance(place, str) and ("\n" in place or place.lstrip().startswith("{"))
-    if text or not isinstance(place, (str, PathLike)):
+    if is_text(place) or not isinstance(place, (str, PathLike)):
         return None
     with translated():
         return repeating.repeated(Path(place))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from pydantic import BaseModel
 
@@ -82,7 +82,7 @@ class Scenario:
             raise TypeError(
                 f"a scenario is a file, a name, YAML text, a mapping or a Scenario, not {type(source).__name__}"
             )
-        if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
+        if is_text(source):
             return cls(ScenarioText(source, FROM_TEXT, _folder(base)))._readable()
         return cls(Path(source))._readable()
 
@@ -231,6 +231,11 @@ def settings_of(given: Settings | None) -> tuple[str, ...]:
     if not all(isinstance(one, str) for one in found):
         raise _mistake("", f"changes are a mapping or texts key.path=value, not {given!r}")
     return tuple(found)
+
+
+def is_text(source: object) -> TypeGuard[str]:
+    """Whether this is the text of a scenario, and not the name of a file."""
+    return isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{"))
 
 
 def simple(value: Any, key: str) -> Any:

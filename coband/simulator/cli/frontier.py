@@ -93,15 +93,7 @@ def frontier(
     names = tuple(name.strip() for name in objectives.split(",")) if objectives else ()
     bounds = _limits(limits)
     asked = Asked(names, vary, only, jobs, trials, sampler, tuple(bounds))
-    try:
-        study = load_search(file, request.overrides(), asked, replications=replications)
-    except ModuleNotFoundError as error:
-        if error.name != "optuna":
-            raise
-        raise BadInput(
-            "proposing candidates needs optuna, which is not installed: pip install 'coband[frontier]'. Without it, "
-            "spaces are searched that are small enough to try everything: list values, or give a larger --budget."
-        ) from error
+    study = load_search(file, request.overrides(), asked, replications=replications)
     with options.pool(**place) as found:
         report = driven(request, study, found, resume, out)
     if as_json:
@@ -109,7 +101,7 @@ def frontier(
         click.echo(f"search directory: {report.directory}", err=True)
     else:
         results.show(of_search(report.object["frontier"], report.directory, bounds))
-    progress.warn_of_end(report)
+    progress.warn(report)
     context.exit(progress.exit_code(report))
 
 

@@ -341,21 +341,3 @@ def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysi
     with ExitStack() as stack:
         runs = [stack.enter_context(opened(path)) for path in paths]
         yield analysis.Analysis(data.load(runs), reference)
-
-
-@contextmanager
-def extra(name: str, *libraries: str) -> Iterator[None]:
-    """End the command with a message if a library of an optional extra is not installed.
-
-    Args:
-        name: of the extra.
-        libraries: the modules that it brings.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] not in libraries:
-            raise
-        raise BadInput(
-            f"this command needs {error.name}, which is not installed: pip install 'coband[{name}]'."
-        ) from error

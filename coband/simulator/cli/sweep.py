@@ -83,7 +83,7 @@ def sweep(
     else:
         sizes = {variant.scenario.agents.count for variant in study.variants}
         results.show(results.of_sweep(report.object, report.directory, several_sizes=len(sizes) > 1))
-    progress.warn_of_end(report)
+    progress.warn(report)
     if report.status.state == "failed":
         failed, total = report.status.failed, report.status.total
         click.echo(f"{failed:,} of {total:,} jobs broke off; --resume tries them again", err=True)
@@ -103,10 +103,7 @@ def driven(
         click.echo(f"warning: {other}", err=True)
     commands = Commands(request.replay(), sys.argv, _resume(place.path))
     with progress.View(study.name) as view:
-        report = drive(study, place, workers=pool, commands=commands, listener=view)
-    for sentence in report.remarks:
-        click.echo(f"warning: {sentence}", err=True)
-    return report
+        return drive(study, place, workers=pool, commands=commands, listener=view)
 
 
 def _resume(where: Path) -> str:

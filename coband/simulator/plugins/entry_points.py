@@ -1,4 +1,4 @@
-"""What installed packages offer by entry points, and whose code something is.
+"""What installed packages offer by entry points, whose code something is, and how messages name it.
 
 An extension, a folder of coband or another package, is found by the entry-point group `GROUP`. It declares what it adds
 by name, which is imported when somebody asks for it. One that is not there, or cannot be imported, is left out.
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class PluginError(Exception):
-    """An entry point whose object is not what its group asks for."""
+    """What a plugin offers cannot be imported, or is not what is asked for."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Extension:
         name: that of its entry point.
         commands: by name.
         panels: of the report, by name.
-        kinds: list, such as ``kernels`` or ``metrics`` -> members by name; what a package offers by other entry points.
+        kinds: list, such as ``kernels`` -> name -> ``module:attribute``, as entry points ``coband.<list>`` have it.
     """
 
     name: str
@@ -206,5 +206,5 @@ def summary_of(found: object) -> str:
 
 
 def first_paragraph(text: str) -> str:
-    """It, on one line."""
+    """The first paragraph of a text, on one line."""
     return " ".join(text.strip().split("\n\n")[0].split()).replace("``", "")

@@ -174,25 +174,28 @@ def warnings(report: Report) -> Iterator[str]:
     yield from report.remarks
     said: dict[str, list[str]] = {}
     for entry in report.object["results"]:
-        for sentence in dict.fromkeys(text for record in entry["replications"] for text in record.get("warnings", ())):
+        noted = (text for record in entry["replications"] for text in record.get("warnings", ()))
+        for sentence in dict.fromkeys([*noted, *_guarantees(entry)]):
             said.setdefault(sentence, []).append(entry["label"])
     for sentence, labels in said.items():
         several = len(labels) > 1 and len(labels) == len(report.object["results"])
-        yield sentence if several else f"{', '.join(labels)}: {sentence}"
-    yield from _guarantees(report)
+        more = f" and {len(labels) - MOST_LABELS} more" if len(labels) > MOST_LABELS else ""
+        yield sentence if several else f"{', '.join(labels[:MOST_LABELS])}{more}: {sentence}"
 
 
-def _guarantees(report: Report) -> Iterator[str]:
-    """Name the theorems whose conditions do not hold, and other reasons for caution, as metrics say."""
+MOST_LABELS = 5
+"""So many labels are named of those that have a warning in common."""
+
+
+def _guarantees(entry: Mapping[str, Any]) -> Iterator[str]:
+    """The theorems whose conditions do not hold, and other reasons for caution, as metrics say."""
     from coband.simulator.experiments.registry.registry import Registry
 
     algorithms = Registry.installed().algorithms
-    for entry in report.object["results"]:
-        declared = algorithms[entry["algorithm"]].metrics if entry["algorithm"] in algorithms else ()
-        for metric in (metric for metric in declared if metric.guarantee or metric.caution):
-            broken = sum(record.get(metric.name) == 0 for record in entry["replications"])
-            if broken:
-                yield f"{entry['label']}: {_broken(metric, broken, entry)}"
+    declared = algorithms[entry["algorithm"]].metrics if entry["algorithm"] in algorithms else ()
+    for metric in (metric for metric in declared if metric.guarantee or metric.caution):
+        if broken := sum(record.get(metric.name) == 0 for record in entry["replications"]):
+            yield _broken(metric, broken, entry)
 
 
 def _broken(metric: Metric, broken: int, entry: Mapping[str, Any]) -> str:

@@ -125,11 +125,11 @@ def _closest(entry: Entry) -> Iterator[Part]:
 
 def _timeline(directory: Path, labels: list[str]) -> Iterator[Part]:
     """What each algorithm has reached at the same simulated times."""
-    from coband.simulator.experiments.runs.footing import timeline
+    from coband.simulator.experiments.runs.footing import snapshots
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(directory) as stored:
-        yield from of_snapshots(list(timeline(stored, labels)))
+        yield from of_snapshots(list(snapshots({label: stored.series(label) for label in labels})))
 
 
 def of_snapshots(found: Sequence[Snapshot]) -> Iterator[Part]:

@@ -17,7 +17,7 @@ from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.wire import accounting
 from coband.simulator.experiments.runs import attempt as attempts
 from coband.simulator.experiments.runs import driver, executor, results
-from coband.simulator.experiments.runs import status as lock
+from coband.simulator.experiments.runs import status as statuses
 from coband.simulator.experiments.runs.attempt import Outcome, attempt
 from coband.simulator.experiments.runs.executor import WORKER_DIED, Dispatcher, Local
 from coband.simulator.experiments.runs.job import DriverGone, Job, check_driver
@@ -167,7 +167,7 @@ def test_a_status_is_written_now_and_then_and_results_at_the_end(
         def write(self, status: Status) -> None:
             super().write(status)
             assert not (self.path / "results.json").exists()
-            assert lock.read(self.path).done == status.done
+            assert statuses.read(self.path).done == status.done
             written.append(results_of(self.path))
 
     monkeypatch.setattr(directory, "RunDirectory", Watched)
@@ -197,7 +197,7 @@ def test_a_killed_run_loses_nothing_finished_and_keeps_partial_traces(tmp_path: 
         assert [job.status for job in run.jobs] == ["finished", "running"]
         assert [event.seq for event in run.events(replication=1)] == list(range(stored_events(out, 1)))
         assert [len(entry["replications"]) for entry in run.results()["results"]] == [1]
-    assert lock.read(out).state == "killed"
+    assert statuses.read(out).state == "killed"
 
 
 def stored_events(out: Path, replication: int) -> int:

@@ -235,3 +235,21 @@ def test_a_label_of_which_nothing_has_finished_leaves_others_at_equal_pulls() ->
     ground = footing("regret", [Label([]), WORKS, Fake("Fewer", 300)])
     assert (ground.at, ground.pulls) == (300, (0, 400, 300))
     assert not ground.behind(0, 1)
+
+
+def test_labels_are_compared_at_the_times_of_the_fastest() -> None:
+    """One takes a turn every time unit, one every four."""
+
+    def series(pace: float) -> list[Series]:
+        turns = np.arange(1, 9)
+        return [Series(r, turns, pace * turns + 10 * r, 0.5 * turns, 3 * turns) for r in (0, 1)]
+
+    rows = list(snapshots({"slow": series(4.0), "fast": series(1.0), "none": []}))
+    assert [(row.time, row.label) for row in rows] == [
+        (time, label) for time in (7.0, 9.0, 11.0, 13.0) for label in ("slow", "fast")
+    ]
+    last = {row.label: row for row in rows[-2:]}
+    # at time 13: fast has taken 8 turns and 3, slow 3 and none
+    assert (last["fast"].turns, last["fast"].regret, last["fast"].scalars) == (5.5, 2.75, 16.5)
+    assert (last["slow"].turns, last["slow"].scalars) == (1.5, 4.5)
+    assert last["slow"].regret_per_turn == pytest.approx(0.5)

@@ -202,7 +202,7 @@ class Suite:
         numbered = tuple(replace(one, number=number) for number, one in enumerate(variants))
         shown = [one for one in listed if str(one["label"]).partition("#")[0] != CENTRAL]
         text = to_yaml({**document, "algorithms": shown}) if shown else text
-        return Study(f"{self.name}-{scenario}", text, numbered, tuple(range(first, last)), points=1, gridded=False)
+        return Study(f"{self.name}-{scenario}", text, numbered, tuple(range(first, last)), points=1)
 
     def why_not(self, scenario: str, algorithm: Algorithm, size: Size) -> str:
         """Why an algorithm does not fit a scenario; empty where it does, also where a mistake in its code is found."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from coband.simulator.analysis.frontier.ranges import Between, Range
 from coband.simulator.analysis.frontier.space import Labels, Point, Space, labels
+from coband.simulator.scenario_errors import RequestError
 
 Sampler = Literal["tpe", "nsga2"]
 LEAST_GENERATION, MOST_GENERATION = 4, 24
@@ -29,7 +30,7 @@ def explorer(space: Space, most: int, objectives: int, sampler: Sampler, seed: i
         sampler: what proposes points where there are more than ``most``.
 
     Raises:
-        ModuleNotFoundError: there is something to propose, and Optuna is not installed.
+        RequestError: there is something to propose, and Optuna is not installed.
     """
     if space.size is not None and space.size <= most:
         return Everything(space)
@@ -119,7 +120,13 @@ Explorer = Everything | Proposed
 
 def _study(sampler: Sampler, generation: int, objectives: int, seed: int) -> Any:
     """A study of Optuna's, which keeps everything in memory."""
-    import optuna
+    try:
+        import optuna
+    except ModuleNotFoundError as error:
+        raise RequestError(
+            "proposing candidates needs optuna, which is not installed: pip install 'coband[frontier]'. Without it, "
+            "spaces are searched that are small enough to try everything: list values, or give a larger budget."
+        ) from error
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""A figure as inline SVG: its colours are variables of the page, its texts are in the reader's font."""
+"""A figure as inline SVG, with colours that are variables of the page and the reader's font; files of a package."""
 
 from __future__ import annotations
 

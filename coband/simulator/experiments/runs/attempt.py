@@ -1,4 +1,4 @@
-"""One attempt at a job, wherever a worker is: what it gives back, and what is said if it breaks off."""
+"""One attempt at a job, wherever a worker is: what it is given and gives back, and what is said if it breaks off."""
 
 from __future__ import annotations
 

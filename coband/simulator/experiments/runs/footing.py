@@ -11,7 +11,7 @@ Who makes few pulls has little regret and sends little, and has not done better 
 Where an algorithm itself decides when to stop, as in pure exploration, pulls are what it is judged by, and totals are
 compared. Where pulls are equal, the rule changes nothing.
 
-Also what labels have reached at the same simulated times (`timeline`).
+Also what labels have reached at the same simulated times (`snapshots`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.statistics.estimates import LEVEL, interval, paired_difference
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.store.store import Series, StoredRun
+    from coband.simulator.experiments.store.store import Series
 
 CURVES: Mapping[str, str] = {
     "turns": "turns",
@@ -236,15 +236,11 @@ class Snapshot:
     verdict: str = ""
 
 
-def timeline(run: StoredRun, labels: Sequence[str]) -> Iterator[Snapshot]:
-    """Every label at the times when the first has taken a quarter, a half, three quarters and all of the most turns."""
-    return snapshots({label: run.series(label) for label in labels})
-
-
 def snapshots(series: Mapping[str, Sequence[Series]]) -> Iterator[Snapshot]:
-    """The same of the curves of some labels, whose replications of one number have the same arms and noise.
+    """Every label at the times when the first has taken a quarter, a half, three quarters and all of the most turns.
 
-    Between two stored points of a series its earlier one counts, so nothing is said to have happened too early.
+    Replications of one number have the same arms and noise. Between two stored points of a series its earlier one
+    counts, so nothing is said to have happened too early.
     """
     series = {label: found for label, found in series.items() if found and all(len(one.times) for one in found)}
     if not series:

@@ -21,7 +21,7 @@ from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.job import Job, built
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import plain, read
-from coband.simulator.experiments.store.files import DATABASE, LATEST, RUN, SCENARIO, StoreError, called
+from coband.simulator.experiments.store.files import COMMANDS, DATABASE, RUN, SCENARIO, StoreError, called
 from coband.simulator.experiments.store.store import open_run
 
 
@@ -51,13 +51,12 @@ def repeated(path: Path) -> Repeated | None:
     Raises:
         StoreError: it cannot be read, or it is a sweep.
     """
-    place = called(path) if str(path) == LATEST else path
+    place = called(path)
     if not (place / DATABASE).is_file():
         return None
     with open_run(place) as run:
         if run.kind != RUN:
-            command = "frontier" if "objectives" in run.manifest else "sweep"
-            raise StoreError(f"{place} is {run.kind}; `coband {command} {place / SCENARIO}` runs it again.")
+            raise StoreError(f"{place} is {run.kind}; `coband {COMMANDS[run.kind]} {place / SCENARIO}` runs it again.")
         document: Any = plain(read(run.scenario, SCENARIO)[0])
         every = {entry["label"] for entry in document["algorithms"]}
         numbers = tuple(sorted({job.replication for job in run.jobs}))

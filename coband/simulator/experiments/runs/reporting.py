@@ -1,4 +1,4 @@
-"""What a driver is told before it begins (how much there is to run), and what it tells while it runs and at its end."""
+"""What is said of a study: how large it is, events for listeners and callbacks, and the report at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a run or a sweep is, and who drives it; both can be asked after the driver's death."""
+"""How far a run or a sweep is, and the lock that keeps a second driver out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from coband.simulator.experiments.runs.results import Failure
-from coband.simulator.experiments.store.files import LOCK, OWNER, STATUS, OutputError, writing
+from coband.simulator.experiments.store.files import LOCK, OWNER, STATUS, OutputError, again, writing
 from coband.simulator.scenario_errors import RequestError
 
 FAILURES_KEPT = 50
@@ -180,7 +180,7 @@ class UnderWay:
 
 
 LOOK_SECONDS = 0.1
-"""Seconds to wait for a lock: longer than `is_held` holds it."""
+"""How long a driver waits for the lock, in seconds: longer than `is_held` keeps it."""
 
 
 class LockedError(RequestError):
@@ -244,9 +244,7 @@ def read(directory: Path) -> Status:
         found["entries"] = {name: EntryStatus(**entry) for name, entry in found["entries"].items()}
         status = Status(**found)
     except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise OutputError(
-            f"{file} is damaged ({error}); `coband sweep FILE --resume --out {directory}` writes it again."
-        ) from error
+        raise OutputError(f"{file} is damaged ({error}); {again(directory)}.") from error
     if status.state == "running" and not is_held(directory):
         status.state = "killed"
     return status

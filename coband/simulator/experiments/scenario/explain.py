@@ -249,7 +249,7 @@ class Explainer:
             if "number" in allowed and isinstance(resolve(value), (int, float)):
                 return "; remove the quotes"
             return did_you_mean(value, self._wording.choices(path, self._data))
-        if value is False and "one of off, " in allowed:
+        if value is False and "off" in self._wording.choices(path, self._data):
             return "; write off"  # which other programs read as false, and write so
         return "; put it in quotes" if value is not None and _PLAIN["string"] in allowed else ""
 

@@ -144,10 +144,10 @@ class Point:
     root: Node
 
 
-def mistakes_in(root: Node, registry: Registry, keys: Sequence[str]) -> list[InputProblem]:
-    """The mistakes in single sections, where there are any."""
+def mistakes_in_grid(root: Node, registry: Registry) -> list[InputProblem]:
+    """The mistakes in ``grid`` and ``zip``, where there are any."""
     sections = _Sections(root, registry)
-    for key in keys:
+    for key in ("grid", "zip"):
         if descend(root, key) is not None:
             sections.read(key)
     return sections.problems

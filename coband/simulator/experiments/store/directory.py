@@ -324,7 +324,7 @@ def create(
     begun = out is not None and _begun(out, swept)
     if not (resume or again):
         if begun and swept:
-            raise OutputError(f"{out} holds a sweep already; go on with it by --resume, or choose another --out DIR.")
+            raise OutputError(f"{out} holds results already; go on with --resume, or choose another --out DIR.")
         return RunDirectory(files.new_place(name, out))
     if out is not None:
         return RunDirectory(out if begun else files.new_place(name, out), resume=True, again=again)
@@ -332,10 +332,7 @@ def create(
     numbers = {path: path.name[len(start) + 1 :] for path in files.RUNS.glob(f"{start}-*") if _begun(path, swept)}
     found = {path: int(number) for path, number in numbers.items() if number.isdecimal()}
     if not found:
-        what = "sweep" if swept else "run"
-        raise OutputError(
-            f"there is no {what} {files.RUNS / start}-... to go on with; name its directory with --out DIR."
-        )
+        raise OutputError(f"there is no {files.RUNS / start}-... to go on with; name the directory with --out DIR.")
     return RunDirectory(max(found, key=lambda path: found[path]), resume=True, again=again)
 
 

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -246,6 +247,20 @@ def content_of(file: Path) -> bytes:
 
 KINDS, RUN = {"points": "a sweep", "objectives": "the search of a frontier"}, "a run"
 """Key that the manifest of one kind of study has -> what to call it; others are runs."""
+
+
+COMMANDS = {RUN: "run", **dict(zip(KINDS.values(), ("sweep", "frontier"), strict=True))}
+"""What a kind of study is called -> its command."""
+
+
+def again(folder: Path) -> str:
+    """How to make once more what a folder holds of a study, as a part of a sentence."""
+    kind, scenario = kind_of(manifest_of(folder)), folder / SCENARIO
+    if kind != RUN:
+        return f"`coband {COMMANDS[kind]} FILE --resume --out {shlex.quote(str(folder))}` writes it again"
+    if scenario.is_file():
+        return f"`coband run {shlex.quote(str(scenario))}` does all of it again"
+    return "run the scenario again, or take another copy"
 
 
 def kind_of(manifest: Mapping[str, object]) -> str:

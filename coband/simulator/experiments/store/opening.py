@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sqlite3
 import struct
 from contextlib import closing
@@ -113,13 +112,7 @@ def complaint(file: Path, check: str = "integrity_check") -> str | None:
 
 def damaged(file: Path, what: object) -> StoreError:
     """The error for a damaged store; ``what`` shows it."""
-    folder = file.parent
-    again = "run the scenario again, or take another copy"
-    if files.kind_of(files.manifest_of(folder)) != files.RUN:
-        again = f"`coband sweep FILE --resume --out {shlex.quote(str(folder))}` writes it again"
-    elif (folder / "scenario.yaml").is_file():
-        again = f"`coband run {shlex.quote(str(folder / 'scenario.yaml'))}` does all of it again"
-    return StoreError(f"{file} is damaged ({what}); {again}.")
+    return StoreError(f"{file} is damaged ({what}); {files.again(file.parent)}.")
 
 
 def explained(file: Path, error: Exception) -> Exception:

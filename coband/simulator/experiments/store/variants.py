@@ -11,7 +11,7 @@ from coband.simulator.core.config import JsonObject
 from coband.simulator.experiments.runs.planner import Parameter
 from coband.simulator.experiments.runs.results import Results
 from coband.simulator.experiments.scenario.yaml_nodes import plain, read
-from coband.simulator.experiments.store.files import RESULTS, RUN, StoreError, content_of
+from coband.simulator.experiments.store.files import RESULTS, RUN, StoreError, again, content_of
 from coband.simulator.experiments.store.store import StoredRun
 
 CHOICES = "algorithms."
@@ -90,8 +90,7 @@ def summary(run: StoredRun) -> Results:
             "how far it is, and how to go on."
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        again = f"`coband sweep FILE --resume --out {file.parent}` writes it again."
-        raise StoreError(f"{file} cannot be read ({error}); {again}") from error
+        raise StoreError(f"{file} cannot be read ({error}); {again(file.parent)}.") from error
     return found
 
 

@@ -15,7 +15,7 @@ from coband.simulator.experiments.runs.planner import Parameter, Variant
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
-from coband.simulator.experiments.scenario.loading import Point, mistakes_in, read_document, validated
+from coband.simulator.experiments.scenario.loading import Point, mistakes_in_grid, read_document, validated
 from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import Node, descend, resolve
@@ -82,7 +82,7 @@ def divided(
     """
     root, problems = read_document(text, file, overrides, registry)
     rest, grid, more = split(root, overrides, registry.takes)
-    return root, rest, grid, problems + mistakes_in(root, registry, ("grid", "zip")) + more
+    return root, rest, grid, problems + mistakes_in_grid(root, registry) + more
 
 
 def _at_all(

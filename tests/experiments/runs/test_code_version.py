@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import exit_status
-from coband.simulator.experiments.runs import code_version as hardware
+from coband.simulator.experiments.runs import code_version
 from coband.simulator.experiments.runs.code_version import arithmetic, numpy_simd
 from coband.simulator.experiments.runs.expectations import in_words
 
@@ -56,12 +56,12 @@ def edit_manifest(run: Path, **parts: str) -> None:
 
 
 def test_differences() -> None:
-    here = hardware.hardware()
+    here = code_version.hardware()
     other = {**here, "processor": "another", "C library": "glibc 2.36 without FMA"}
-    assert hardware.differences(here, here) == hardware.differences(here, None) == []
-    assert hardware.differences(here, other) == [f"C library: {here['C library']} and glibc 2.36 without FMA"]
-    assert hardware.explained(here, here, ("A", "B")) is None
-    assert "A and B were computed by different hardware" in str(hardware.explained(here, other, ("A", "B")))
+    assert code_version.differences(here, here) == code_version.differences(here, None) == []
+    assert code_version.differences(here, other) == [f"C library: {here['C library']} and glibc 2.36 without FMA"]
+    assert code_version.explained(here, here, ("A", "B")) is None
+    assert "A and B were computed by different hardware" in str(code_version.explained(here, other, ("A", "B")))
 
 
 def test_a_manifest_has_core_type_and_features(folder: Path) -> None:
@@ -97,7 +97,7 @@ def test_trace_diff_names_hardware_first(folder: Path, capsys: pytest.CaptureFix
 def test_counts_name_hardware_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_status(["counts", "one.yaml"]) == 0
     locked = json.loads(Path("counts.lock.json").read_text())
-    assert locked["$hardware"]["one.yaml"] == hardware.hardware()
+    assert locked["$hardware"]["one.yaml"] == code_version.hardware()
     locked["one.yaml"]["K"]["turns"] += 1
     Path("counts.lock.json").write_text(json.dumps(locked))
     capsys.readouterr()
@@ -109,7 +109,7 @@ def test_counts_name_hardware_first(folder: Path, capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert "numpy's SIMD features: SSE9 and" in lines[1]
     assert exit_status(["counts", "one.yaml", "--update"]) == 0
-    assert json.loads(Path("counts.lock.json").read_text())["$hardware"]["one.yaml"] == hardware.hardware()
+    assert json.loads(Path("counts.lock.json").read_text())["$hardware"]["one.yaml"] == code_version.hardware()
 
 
 def test_a_check_that_fails_says_what_it_was_computed_with(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
