@@ -90,7 +90,7 @@ def test_a_part_of_a_scenario_is_run_again_as_that_part(first: Path, capsys: pyt
     assert again("part", "--replications", "2", "--only", "Async") == 0
     shown = capsys.readouterr().out
     new = "Async, replication 0; Async, replication 1"
-    assert f"2 jobs that part has not finished were not compared: {new}" in shown
+    assert f"2 jobs that part does not have, or has not finished, were not compared: {new}" in shown
     assert "fingerprints are those" not in shown
     assert len(regrets(Path("runs/small-0002"), "Async")) == 2
 
@@ -122,7 +122,7 @@ def test_what_is_no_run_is_a_scenario_or_refused(first: Path, capsys: pytest.Cap
             "UPDATE meta SET value = json_set(json_remove(value, '$.points'), '$.objectives', 1) WHERE key = 'manifest'"
         )
     assert again("s") == 2
-    assert "`coband frontier s/scenario.yaml` runs it again" in capsys.readouterr().err
+    assert "s is the search of a frontier; it was made by `" in capsys.readouterr().err
     shutil.rmtree("runs")
     shutil.rmtree("s")
     assert again("latest") == 2

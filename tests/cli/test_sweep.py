@@ -193,7 +193,7 @@ def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     status.under_way = 0.0
     progress.show_status(status)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "s was killed, or had no room to write how it ended: 7 of 14 jobs, 0.5/s, 1 failed"
+    assert lines[0] == "s was killed, or had no room to write how it ended: at least 7 of 14 jobs, 0.5/s, 1 failed"
     expected = ["A, replication 3, failed: y", "  to see it again: coband run", "to go on: coband sweep x --resume"]
     assert lines[-3:] == expected
 

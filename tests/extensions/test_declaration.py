@@ -2,12 +2,14 @@
 
 import math
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import pytest
 
 from coband.extending import Command, Extension
 from coband.simulator.analysis.report import catalogue
 from coband.simulator.cli.main import exit_status
+from coband.simulator.experiments.registry import registry
 from coband.simulator.plugins import entry_points
 from coband.simulator.plugins.kinds import LISTS, Kinds
 
@@ -36,6 +38,35 @@ def test_what_is_not_an_extension_is_left_out(monkeypatch: pytest.MonkeyPatch) -
     }
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"commands": None}, "commands must be name -> Command"),
+        ({"commands": {"a": "x"}}, "commands must be name -> Command"),
+        ({"commands": {3: Command("json:dumps", "h")}}, "the name of a command, and all that is said of it"),
+        ({"commands": {"a": Command("json:dumps", 3)}}, "the name of a command, and all that is said of it"),  # type: ignore[arg-type]
+        ({"panels": ["a"]}, "panels must be name -> 'module:attribute'"),
+        ({"kinds": "x"}, "kinds must be list -> name -> 'module:attribute'"),
+        ({"kinds": {"kernels": "x"}}, "kinds must be list -> name -> 'module:attribute'"),
+    ],
+)
+def test_a_declaration_of_a_wrong_form_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], said: str
+) -> None:
+    monkeypatch.setattr(math, "EXTENSION", Extension("mine", **wrong), raising=False)
+    offer(monkeypatch, EntryPoint("mine", "math:EXTENSION", entry_points.GROUP))
+    assert entry_points.extensions() == {}
+    assert entry_points.absent()["mine"].startswith(said)
+    assert entry_points.commands() == {}
+
+
+def test_a_list_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = Extension("mine", kinds={"kernel": {"circle": "math:pi"}})
+    monkeypatch.setattr(registry, "extensions", lambda: {"mine": mine})
+    (said,) = [text for text in registry._installed.__wrapped__(0).warnings if "coband.kernel," in text]
+    assert said == "coband.kernel, to which mine adds, is no list of coband's; did you mean coband.kernels?"
+
+
 def test_of_two_commands_of_one_name_the_first_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {name: Extension(name, {"go": Command(f"{name}:go", name)}) for name in ("first", "second")}
     monkeypatch.setattr(entry_points, "_extensions", lambda: (found, {}))
@@ -57,3 +88,5 @@ def test_a_command_that_does_not_work_is_one_sentence(
     assert "did you mean run? Or it may be of an extension that cannot be imported: other" in capsys.readouterr().err
     assert catalogue.broken() == {"own": "math:pi: an object of type Panel is expected, not an object of type float"}
     assert "regret" in catalogue.panels()
+    assert exit_status(["plot", "own"]) == 2
+    assert "the panel 'own' of an extension does not work: math:pi" in capsys.readouterr().err

@@ -145,11 +145,13 @@ def events(run: StoredRun, where: str, values: Sequence[object]) -> pd.DataFrame
     Raises:
         StoreError: no trace was kept, or the condition is wrong.
     """
-    statement = f"{TRACE} SELECT {', '.join(Event._fields)} FROM trace WHERE job = ? AND ({where}) ORDER BY seq"
+    columns, rows = ", ".join(Event._fields), list[Event]()
     try:
-        return of_events(
-            Event._make(row) for job in traced(run.select()) for row in job.part.execute(statement, (job.id, *values))
-        )
+        for job in traced(run.select()):
+            own = f"(SELECT * FROM trace WHERE job = {job.id})"  # all that the condition can see
+            found = job.part.execute(f"{TRACE} SELECT {columns} FROM {own} WHERE {where} ORDER BY seq", values)
+            rows += map(Event._make, found)
+        return of_events(rows)
     except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
         raise QueryError(
             f"the condition {where!r} is wrong: {error}; columns are {', '.join(Event._fields)}."

@@ -169,6 +169,8 @@ def frontier(
     """
     one_of("sampler", sampler, Sampler)
     asked = Scenario.of(scenario).with_(set).with_(running.given(problem=problem, seed=seed))
+    if not isinstance(vary or {}, Mapping):
+        raise RunError(f"vary is a mapping, such as {{'algorithms.Async.threshold': '0.01..100'}}, not {vary!r}.")
     varied = tuple(f"{key}={_spelled(found)}" for key, found in (vary or {}).items())
     with asked.errors():
         labels = several("only", only)

@@ -103,7 +103,10 @@ class Scenario:
             raise _mistake(
                 "", f"a mapping is needed, not {type(document).__name__}; Scenario.of takes files, names and text"
             )
-        text = to_yaml({str(key): simple(value, str(key)) for key, value in document.items()})
+        try:
+            text = to_yaml({str(key): simple(value, str(key)) for key, value in document.items()})
+        except RecursionError:
+            raise _mistake("", "lists and mappings are too deep in each other, or within themselves") from None
         return cls(ScenarioText(text, FROM_DICT, _folder(base)))._readable()
 
     def with_(self, settings: Settings | None = None, /, **sections: Any) -> Scenario:
@@ -235,7 +238,7 @@ def settings_of(given: Settings | None) -> tuple[str, ...]:
 
 def is_text(source: object) -> TypeGuard[str]:
     """Whether this is the text of a scenario, and not the name of a file."""
-    return isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{"))
+    return isinstance(source, str) and (not source.strip() or "\n" in source or source.lstrip().startswith("{"))
 
 
 def simple(value: Any, key: str) -> Any:

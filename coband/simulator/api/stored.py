@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
+from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -220,11 +221,16 @@ class Run:
         from coband.simulator.analysis.traces.causes import why
         from coband.simulator.analysis.traces.reading import TraceReader, one_job
 
+        given: Any = event
         if hasattr(event, "get"):
             row = cast(Mapping[str, Any], event)
-            label, replication, event = row.get("label", label), row.get("replication", replication), row["seq"]
+            label, replication, given = row.get("label", label), row.get("replication", replication), row.get("seq")
+        try:
+            seq = index(given)
+        except TypeError:
+            raise RunError("event is the number of one (seq), or a row of `events`.") from None
         with self._opened() as run:
-            return Causes(why(TraceReader(one_job(run, label, replication)), int(cast(int, event)), whole=whole))
+            return Causes(why(TraceReader(one_job(run, label, replication)), seq, whole=whole))
 
     def compare(
         self,

@@ -21,7 +21,7 @@ def describe(name: str, as_json: bool) -> None:
     word names several things, they are listed with the names to ask for.
     """
     from coband.simulator.experiments.registry.registry import Registry
-    from coband.simulator.reference.items import PLACE, look_up
+    from coband.simulator.reference.items import IN_BRIEF, look_up
     from coband.simulator.reference.text import lines
 
     warn_of_plugins()
@@ -29,10 +29,10 @@ def describe(name: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found if len(found) > 1 else found[0], indent=2, ensure_ascii=False))
         return
-    places = [item for item in found if item["kind"].endswith(PLACE)]
+    places = [item for item in found if item.keys() == IN_BRIEF]
     texts = ["\n".join(lines(item)) for item in found if item not in places]
     if places:
-        rows = [["", item["name"], item["kind"].removesuffix(PLACE), item["summary"]] for item in places]
+        rows = [["", item["name"], item["kind"], item["summary"]] for item in places]
         title = f"{name} {'also ' if texts else ''}names, and `coband describe` explains:"
         texts.append("\n".join([title, *tables.plain([""] * 4, rows, left=4).splitlines()[1:]]))
     click.echo("\n\n".join(texts))

@@ -76,7 +76,7 @@ def plot(
 
     NAME is a panel, such as regret or trade_off; by default all that these runs have.
     """
-    from coband.simulator.analysis.report.catalogue import panels
+    from coband.simulator.analysis.report.catalogue import broken, panel, panels
     from coband.simulator.analysis.report.drawing import file_figure, rendered
     from coband.simulator.analysis.report.style import Styles
     from coband.simulator.experiments.store.files import keep_file
@@ -84,6 +84,8 @@ def plot(
     known = panels()
     names = [word for word in words if word in known and not Path(word).exists()]
     for word in words:
+        if word in broken() and not Path(word).exists():
+            panel(word)  # says why it does not work
         if word not in names and word != "latest" and not Path(word).exists():
             raise BadInput(f"{word} is neither a run nor a panel; panels are {', '.join(known)}.")
     place = RunPath()

@@ -88,7 +88,9 @@ def _against(before: Path, report: Report, *, quietly: bool, unchanged: bool) ->
         if not quietly and (unchanged or not others):
             _show_fingerprints(comparison, before, count, others)
         if new and not quietly:
-            click.echo(f"{len(new)} jobs that {before} has not finished were not compared: {_named(new)}")
+            click.echo(
+                f"{len(new)} jobs that {before} does not have, or has not finished, were not compared: {_named(new)}"
+            )
         if not quietly and others:
             _show_changes(comparison, before, found)
         differences = [{"label": one.now.own, **listing.difference(each)} for one in found for each in one.differences]

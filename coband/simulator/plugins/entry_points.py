@@ -95,11 +95,31 @@ def _extensions() -> tuple[dict[str, Extension], dict[str, str]]:
             extension = loaded(point, Extension)
             if extension.name != point.name:
                 raise PluginError(f"its entry point has another name than {extension.name!r}, which it declares")
+            if wrong := _misdeclared(extension):
+                raise PluginError(wrong)
             if there.setdefault(point.name, extension) is not extension:
                 reasons[f"{point.name} of {distribution(point)}"] = "another extension has this name"
         except PluginError as error:  # coband goes on without it
             reasons[point.name] = str(error)
     return there, reasons
+
+
+def _misdeclared(extension: Extension) -> str:
+    """What is wrong with the fields of a declaration; empty if nothing."""
+    given = extension.commands
+    if not isinstance(given, Mapping) or not all(isinstance(one, Command) for one in given.values()):
+        return "commands must be name -> Command('module:attribute', 'its help')"
+    if not all(map(_of_texts, [dict.fromkeys(given, ""), *map(vars, given.values())])):
+        return "the name of a command, and all that is said of it, must be texts"
+    if not _of_texts(extension.panels):
+        return "panels must be name -> 'module:attribute'"
+    if not isinstance(extension.kinds, Mapping) or not all(map(_of_texts, extension.kinds.values())):
+        return "kinds must be list -> name -> 'module:attribute'"
+    return ""
+
+
+def _of_texts(found: object) -> bool:
+    return isinstance(found, Mapping) and all(isinstance(one, str) for item in found.items() for one in item)
 
 
 def commands() -> dict[str, Command]:

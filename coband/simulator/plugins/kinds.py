@@ -5,6 +5,7 @@ A list such as the topologies is one `Kinds`. Its members come from three places
 A field of a scenario looks a kind up when it is validated, so that a class registered later counts at once.
 
 The docstrings below the fields of a class say what each field is; they are read from the source when somebody asks.
+Strict validation of JSON, which scenarios and plugins share, is here too.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ Item = dict[str, Any]
 """A mapping in JSON types with a ``kind``, a ``name`` and a ``text``; ``coband describe --json`` prints it."""
 METRIC = "metric."
 """How metrics are asked for where something else has their name."""
-PLACE = " place"
-"""What the kind of an item ends with that is a mere place of a name."""
+IN_BRIEF = {"kind", "name", "summary"}
+"""The keys of an item of which `look_up` says no more."""
 
 
 def _on_graphs(one: Algorithm) -> bool:
@@ -266,8 +266,7 @@ def look_up(word: str, registry: Registry) -> list[Item]:
 
     Returns:
         The item in full if it names one thing; a full path of keys is one thing, whatever else its last word is.
-        Otherwise and after it, of all others the name by which they are asked for, and a summary; their ``kind`` ends
-        with "place".
+        Otherwise and after it, of all others the name by which they are asked for, and a summary (`IN_BRIEF`).
 
     Raises:
         UnknownNameError: it names nothing; the text suggests names.
@@ -292,8 +291,7 @@ def look_up(word: str, registry: Registry) -> list[Item]:
         lines.append({"kind": "metric", "name": f"{METRIC}{metric.name}", "summary": metric.meaning})
     if exact is None and not lines:
         raise _unknown(word, found, registry)
-    others = [{**line, "kind": f"{line['kind']}{PLACE}"} for line in lines]
-    return [*([items.item(exact)] if exact is not None else []), *others]
+    return [*([items.item(exact)] if exact is not None else []), *lines]
 
 
 def _unknown(word: str, found: Index, registry: Registry) -> UnknownNameError:

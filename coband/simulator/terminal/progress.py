@@ -296,7 +296,8 @@ def show_status(status: Status) -> None:
     """What ``--status`` prints."""
     from coband.simulator.experiments.runs.results import Failure
 
-    click.echo(f"{status.name} {STATES[status.state]}: {line(status)}")
+    least = "at least " * (status.state == "killed")  # the last ones were not written down here
+    click.echo(f"{status.name} {STATES[status.state]}: {least}{line(status)}")
     click.echo(f"driver: process {status.process} on {status.host}, since {status.started}; {status.workers}")
     if status.dashboard and status.state == "running":
         click.echo(f"dashboard: {status.dashboard}")

@@ -113,7 +113,7 @@ class TraceReader:
             StoreError: there is no such event.
         """
         query = f"SELECT {COLUMNS} FROM events WHERE {self._at}"
-        row = self.job.part.execute(query, (self.job.id, seq)).fetchone()
+        row = None if seq.bit_length() > 63 else self.job.part.execute(query, (self.job.id, seq)).fetchone()
         if row is None:
             (last,) = self.job.part.execute("SELECT max(seq) FROM events WHERE job = ?", (self.job.id,)).fetchone()
             have = f"they go from 0 to {last}" if last is not None else "there is none at all"

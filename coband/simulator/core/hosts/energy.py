@@ -254,7 +254,3 @@ class Battery:
             flat = self.when(charged, max(level, self.target), self.floor, above=False)
             level = min(level, self.floor)
         return time
-
-    def charged_at(self, time: float) -> float:
-        """When it holds enough to be used again, from a time on."""
-        return self.when(time, self.at(time), self.target, above=True)

@@ -35,12 +35,21 @@ from coband.simulator.core.wire.encodings import ENCODINGS
 from coband.simulator.core.wire.privacy import MECHANISMS, Privacy
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
-from coband.simulator.plugins.entry_points import PluginError, is_subclass, kind_of
+from coband.simulator.plugins.entry_points import (
+    GROUP,
+    PluginError,
+    distribution,
+    extensions,
+    is_subclass,
+    kind_of,
+    offered,
+)
 from coband.simulator.plugins.kinds import Kinds, checked_class, kind_name, registrations
 from coband.simulator.problems.drift import DRIFTS
 from coband.simulator.problems.problem import DataError
 from coband.simulator.problems.rewards import NOISES, REWARDS
 from coband.simulator.problems.world import Problem, ProblemEntry
+from coband.simulator.scenario_errors import did_you_mean
 
 T = TypeVar("T")
 RESERVED = ("algorithm", "label", "ties")
@@ -104,8 +113,14 @@ class Registry:
 @lru_cache(maxsize=1)
 def _installed(after: int) -> Registry:
     """The registry after so many registrations."""
-    said = tuple(text for one in OPEN_LISTS for text in one.warnings)
-    return Registry(ALGORITHMS, PROBLEMS, ChainMap(*[one.broken for one in OPEN_LISTS]), said)
+    said = [text for one in OPEN_LISTS for text in one.warnings]
+    lists = [one.group for one in OPEN_LISTS]
+    asked = {point.group: distribution(point) for point in offered() if point.group != GROUP}
+    asked |= {f"coband.{kind}": name for name, one in extensions().items() for kind in one.kinds}
+    for group, package in asked.items():
+        if group not in lists:
+            said.append(f"{group}, to which {package} adds, is no list of coband's{did_you_mean(group, lists)}")
+    return Registry(ALGORITHMS, PROBLEMS, ChainMap(*[one.broken for one in OPEN_LISTS]), tuple(said))
 
 
 @lru_cache(maxsize=32)

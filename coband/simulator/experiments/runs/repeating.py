@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.job import Job, built
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import plain, read
-from coband.simulator.experiments.store.files import COMMANDS, DATABASE, RUN, SCENARIO, StoreError, called
+from coband.simulator.experiments.store.files import DATABASE, RUN, SCENARIO, StoreError, called
 from coband.simulator.experiments.store.store import open_run
 
 
@@ -56,7 +57,10 @@ def repeated(path: Path) -> Repeated | None:
         return None
     with open_run(place) as run:
         if run.kind != RUN:
-            raise StoreError(f"{place} is {run.kind}; `coband {COMMANDS[run.kind]} {place / SCENARIO}` runs it again.")
+            again = f"`coband sweep {place / SCENARIO}` runs it again"
+            if "objectives" in run.manifest:  # what was searched is not in the file
+                again = f"it was made by `{shlex.join(map(str, run.manifest.get('command') or []))}`"
+            raise StoreError(f"{place} is {run.kind}; {again}.")
         document: Any = plain(read(run.scenario, SCENARIO)[0])
         every = {entry["label"] for entry in document["algorithms"]}
         numbers = tuple(sorted({job.replication for job in run.jobs}))
