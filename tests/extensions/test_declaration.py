@@ -41,7 +41,6 @@ def test_what_is_not_an_extension_is_left_out(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"commands": None}, "commands must be name -> Command"),
         ({"commands": {"a": "x"}}, "commands must be name -> Command"),
         ({"commands": {3: Command("json:dumps", "h")}}, "the name of a command, and all that is said of it"),
         ({"commands": {"a": Command("json:dumps", 3)}}, "the name of a command, and all that is said of it"),  # type: ignore[arg-type]
@@ -57,7 +56,6 @@ def test_a_declaration_of_a_wrong_form_is_left_out(
     offer(monkeypatch, EntryPoint("mine", "math:EXTENSION", entry_points.GROUP))
     assert entry_points.extensions() == {}
     assert entry_points.absent()["mine"].startswith(said)
-    assert entry_points.commands() == {}
 
 
 def test_a_list_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def test_every_public_name_can_be_imported() -> None:
 def test_the_reference_lists_the_public_names() -> None:
     pages = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     listed = [name for line in re.findall(r":members: (.+)", pages) for name in line.split(", ")]
-    listed += re.findall(r"autoclass:: coband\.(\w+)", pages)
+    listed += re.findall(r"autoclass:: coband\.(\w+)\n", pages)
     assert sorted(listed) == sorted(coband.__all__)
     constants, classes = [n for n in listed if n.isupper()], [n for n in listed if n[0].isupper() and not n.isupper()]
     assert coband.__all__ == [*sorted(constants), *sorted(classes), *sorted(n for n in listed if n[0].islower())]
