@@ -62,7 +62,7 @@ def test_a_list_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     mine = Extension("mine", kinds={"kernel": {"circle": "math:pi"}})
     monkeypatch.setattr(registry, "extensions", lambda: {"mine": mine})
     (said,) = [text for text in registry._installed.__wrapped__(0).warnings if "coband.kernel," in text]
-    assert said == "coband.kernel, to which mine adds, is no list of coband's; did you mean coband.kernels?"
+    assert said == "mine adds to coband.kernel, which is not a list of coband's; did you mean coband.kernels?"
 
 
 def test_of_two_commands_of_one_name_the_first_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,7 +119,7 @@ def _installed(after: int) -> Registry:
     asked |= {f"coband.{kind}": name for name, one in extensions().items() for kind in one.kinds}
     for group, package in asked.items():
         if group not in lists:
-            said.append(f"{group}, to which {package} adds, is no list of coband's{did_you_mean(group, lists)}")
+            said.append(f"{package} adds to {group}, which is not a list of coband's{did_you_mean(group, lists)}")
     return Registry(ALGORITHMS, PROBLEMS, ChainMap(*[one.broken for one in OPEN_LISTS]), tuple(said))
 
 
