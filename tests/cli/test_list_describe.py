@@ -79,7 +79,7 @@ def test_describe_an_algorithm() -> None:
     text = CliRunner().invoke(describe, ["async_kernel_ucb"]).output
     start = text.index("  alpha")
     assert text.startswith(
-        "async_kernel_ucb (algorithm)\n  Talks.\n  Li et al. 2023, Algorithm 1\n"
+        "async_kernel_ucb (algorithm)\n  Talks.\n  Li et al. 2023, Algorithm 1\n  scenario: quickstart\n"
         "  liars: server.aggregate is refused: nothing that agents of async_kernel_ucb send says that it adds up over "
         "agents (payload(adds=...))\n  server: yes\n\nParameters:\n"
         "  kernel: {kind: gaussian | linear | matern | polynomial | product | sum, ...} (default: {gamma:\n"
@@ -92,11 +92,6 @@ def test_describe_an_algorithm() -> None:
         "  blocking: true or false (default: false)\n"
         "  dims: a list of at most 3 (each a whole number) (default: [])\n\n"
         "Messages:\n  kind    direction  scalars  to\n  upload  up         m + 1    at each exchange\n\n"
-        "Fields (packed: scalars with messages.counting: packed):\n"
-        "  field           holds   packed\n  upload.numbers  number  its size\n\n"
-        "Privacy:\n  what            from    private_under  otherwise\n"
-        "  upload.numbers  server  laplace_local  what one pull changes in it has no declared bound\n"
-        "  time of upload  server  laplace_local  it depends on pulls, as does how many it brings\n\n"
         "Communication:\n  count           formula         when          each\n"
         "  uplink_scalars  rounds*(m + 1)  not blocking  run\n\n"
         "Where:\n  d: arm dimension\n  m: = 2*d\n  rounds: communication rounds completed\n\n"
