@@ -1,19 +1,18 @@
-"""A pytest plugin: scenario files with an ``expect:`` section, and counts locks, as tests.
+"""A pytest plugin: scenario files with an ``expect:`` section as tests.
 
 It does nothing until the option ``coband_scenarios`` names files. In pyproject.toml:
 
     [tool.pytest.ini_options]
-    coband_scenarios = ["scenarios/*.yaml", "counts.lock.json"]
+    coband_scenarios = ["scenarios/*.yaml"]
 
-A scenario gives one test for each of its expectations (it runs once), a lock file (*.json) one for each of its
-scenarios.
+A scenario gives one test for each of its expectations; it runs once.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from collections.abc import Iterable
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that names the files; without it nothing is collected."""
     parser.addini(
         OPTION,
-        "glob patterns, from the root directory, of coband scenarios and counts locks that are tests",
+        "glob patterns, from the root directory, of coband scenarios that are tests",
         type="linelist",
         default=[],
     )
@@ -57,8 +56,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         return None
     if not any(file_path.relative_to(root).match(pattern) for pattern in patterns):
         return None
-    kind = LockFile if file_path.suffix == ".json" else ScenarioFile
-    collector: pytest.Collector = kind.from_parent(parent, path=file_path)
+    collector: pytest.Collector = ScenarioFile.from_parent(parent, path=file_path)
     return collector
 
 
@@ -78,16 +76,21 @@ class _Readable:
         return self.path, None, self.name
 
 
-class Counts(_Readable, pytest.Item):
-    """Counts that should be what they were; ``differences`` says what of them is not."""
+class Count(_Readable, pytest.Item):
+    """A count of a label."""
 
-    def __init__(self, *, differences: Callable[[], list[str]], **keywords: Any) -> None:
-        super().__init__(**keywords)
-        self._differences = differences
+    def __init__(self, *, label: str, count: str, **keywords: Any) -> None:
+        super().__init__(name=f"{label}: {count}", **keywords)
+        self._label, self._count = label, count
 
     def runtest(self) -> None:
-        if wrong := self._differences():
-            raise Differs("\n".join(wrong))
+        wrong = [
+            f"replication {item.replication}: {item.expected} expected, got {item.got}"
+            for item in self.parent.comparisons  # type: ignore[union-attr]
+            if (item.label, item.count) == (self._label, self._count) and not item.holds
+        ]
+        if wrong:
+            raise Differs("\n".join([self.name, *wrong]))
 
 
 class ScenarioFile(_Readable, pytest.File):
@@ -96,8 +99,7 @@ class ScenarioFile(_Readable, pytest.File):
     def collect(self) -> Iterable[pytest.Item]:
         """One test for each label and count of ``expect:``; none without such a section."""
         for label, count in dict.fromkeys((item.label, item.count) for item in self.scenario.expect):
-            differences = partial(self._differences, label, count)
-            yield Counts.from_parent(self, name=f"{label}: {count}", differences=differences)
+            yield Count.from_parent(self, label=label, count=count)
 
     @cached_property
     def study(self) -> Any:
@@ -130,35 +132,3 @@ class ScenarioFile(_Readable, pytest.File):
                 raise Differs(f"{failure.label}, replication {failure.replication}: {failure.kind}\n{failure.error}")
             with open_run(report.directory) as run:
                 return expectations.compare(self.scenario, report.object, self.study.until is not None, run.series)
-
-    def _differences(self, label: str, count: str) -> list[str]:
-        wrong = [
-            f"replication {item.replication}: {item.expected} expected, got {item.got}"
-            for item in self.comparisons
-            if (item.label, item.count) == (label, count) and not item.holds
-        ]
-        return [f"{label}: {count}", *wrong] if wrong else []
-
-
-class LockFile(_Readable, pytest.File):
-    """A counts lock."""
-
-    def collect(self) -> Iterable[pytest.Item]:
-        """One test for each scenario."""
-        from coband.simulator.analysis.counts.counting import LockFile as Locked
-
-        lock = Locked(self.path)
-        for name in lock.locked(()):
-            yield Counts.from_parent(self, name=name, differences=partial(_differences, lock, name))
-
-
-def _differences(lock: Any, name: str) -> list[str]:
-    from coband.simulator.analysis.counts import counting
-
-    file = lock.scenario(name)
-    wrong = [
-        f"{change.label}: {change.count or 'the label'}: {change.locked} on file, now {change.found}"
-        for change in counting.changes(lock.counts[name], counting.count(file))
-    ]
-    other = [lock.other_hardware(name) or ""]
-    return [*filter(None, other), *wrong, f"if that is meant: {lock.update([file])}"] if wrong else []

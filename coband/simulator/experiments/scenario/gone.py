@@ -21,9 +21,8 @@ KEYS: Mapping[str, str] = {
 COMMANDS: Mapping[str, str] = {
     "audit": "`coband check FILE --privacy` attacks the privacy that a scenario promises",
     "cite": "`coband show RUN --bibtex` prints the same",
-    "counts check": "`coband check counts.lock.json` does the same",
-    "counts lock": "`coband counts FILE...` adds the counts of scenarios to the lock file",
-    "counts update": "`coband counts FILE... --update` shows what changes and rewrites it",
+    "counts": "write what you expect in the scenario, as in expect: [{label: A, count: scalars, equals: 400}], and run "
+    "`coband check FILE`",
     "export": "read coband.load(RUN).results and .series, and log them with the tracker's own calls",
     "figures": "run a paper's scenario (`coband sweep duets/h1 --out DIR`), and draw it (`coband report DIR`)",
     "fit": "give measured delays as {kind: empirical, file: ...}, or fit a family with scipy.stats, as "
