@@ -105,6 +105,4 @@ def test_validation() -> None:
 
 
 def test_how_it_is_shown() -> None:
-    scenario = coband.Scenario.from_dict({**STUDY, "description": "<b>"})
-    assert repr(scenario) == "Scenario('study', Async, Alone)"
-    assert "description: &lt;b&gt;" in scenario._repr_html_()
+    assert repr(coband.Scenario.from_dict(STUDY)) == "Scenario('study', Async, Alone)"

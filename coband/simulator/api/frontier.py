@@ -123,9 +123,6 @@ class Frontier:
     def __repr__(self) -> str:
         return f"Frontier({str(self.path)!r}: {', '.join(self.objectives)})\n{self.points.to_string()}"
 
-    def _repr_html_(self) -> str:
-        return str(self.points.to_html())
-
 
 def frontier(
     scenario: Given,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -213,9 +212,6 @@ class Scenario:
     def __repr__(self) -> str:
         changes = f", {len(self.settings)} settings" if self.settings else ""
         return f"Scenario({self.name!r}, {', '.join(self.labels)}{changes})"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.to_yaml())}</pre>"
 
 
 def settings_of(given: Settings | None) -> tuple[str, ...]:

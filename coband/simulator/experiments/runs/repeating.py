@@ -7,12 +7,10 @@ neither arms nor rewards without a trace. The fingerprint shows that the repeate
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +69,7 @@ def repeated(path: Path) -> Repeated | None:
 PULL = ("agent", "turn", "time", "arm", "pulls", "reward", "regret")
 """Columns of a pull: the agent's turn, from 1, or its phase where it pulls in batches; the arm's index in the arms of
 that turn; how often it is pulled at once; the (mean) reward, and the regret of all of its pulls."""
-Pull = tuple[int, int, float, int, int, float, float | None]
+Pull = tuple[int, int, float, int, int, float, float]
 
 
 class NotRepeatableError(UnsupportedScenario):
@@ -132,19 +130,16 @@ def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
 
 
 def _with_regret(noted: Sequence[_Noted], engine: Engine) -> Iterator[Pull]:
-    """Pulls with the regret that the engine has noted; of a batch it has the sum alone, and the world knows parts."""
+    """Pulls with the regret that the engine has noted; of a batch, of which it has the sum alone, the world's."""
     progress, turns, regrets = engine.progress, Counter[int](), dict[tuple[int, int], float]()
     for agent, regret in zip(progress.agents, progress.regrets, strict=True):
         turns[agent] += 1
         regrets[agent, turns[agent]] = regret
-    for (agent, turn, _), group in groupby(noted, key=lambda one: one[:3]):
-        batch = list(group)
-        total = regrets[agent, turn]
-        if len(batch) == 1 and batch[0][4] == 1:
-            shares: Sequence[float | None] = [total]
+    batches = Counter(one[:2] for one in noted)
+    for one in noted:
+        agent, turn, _, arm, count, _ = one
+        if count == 1 and batches[agent, turn] == 1:
+            yield (*one, regrets[agent, turn])
         else:
             means = engine.world.means(agent, turn)
-            gaps = [float(count * (means.max() - means[arm])) for *_, arm, count, _ in batch]
-            shares = gaps if math.isclose(sum(gaps), total, rel_tol=1e-9, abs_tol=1e-9) else [None] * len(batch)
-        for one, share in zip(batch, shares, strict=True):
-            yield (*one, share)
+            yield (*one, float(count * (means.max() - means[arm])))
