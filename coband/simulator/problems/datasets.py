@@ -42,7 +42,7 @@ class PublicDataset:
     packed: bool = False
     """Whether the files are published in an archive that the user has to unpack."""
     cites: tuple[str, ...] = ()
-    """What ``coband show --bibtex`` prints; see `ProblemEntry`."""
+    """What ``coband describe`` prints; see `ProblemEntry`."""
 
     @property
     def columns(self) -> str:
@@ -266,9 +266,3 @@ GRAPH_DATASETS: Mapping[str, GraphDataset] = published(GraphDataset, "graphs")
 def graph_of(file: str) -> GraphDataset | None:
     """The known graph whose file has this name."""
     return next((graph for graph in GRAPH_DATASETS.values() if graph.file == file), None)
-
-
-def source_of(file: str) -> GraphDataset | None:
-    """A known graph from the same source as the file of this name."""
-    found = (graph for graph in GRAPH_DATASETS.values() if any(fnmatch(file, pattern) for pattern in graph.alike))
-    return next(found, None)

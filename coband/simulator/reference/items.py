@@ -14,8 +14,7 @@ from coband.simulator.core.algorithm import COMMON_QUANTITIES, RUN_QUANTITIES, A
 from coband.simulator.core.formulas import names_in
 from coband.simulator.core.metrics import CORE
 from coband.simulator.core.wire.rules import stand
-from coband.simulator.experiments.registry import bibliography
-from coband.simulator.experiments.registry.bibliography import SOURCES
+from coband.simulator.experiments.registry.bibliography import SOURCES, bibtex
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry, UnknownNameError
 from coband.simulator.experiments.scenario.explain import TAG_KEYS, Wording
 from coband.simulator.experiments.scenario.files import paths, shipped_scenario, shipped_scenarios
@@ -97,7 +96,7 @@ def algorithm_item(algorithm: Algorithm) -> Item:
         "needs": {key: list(value) if isinstance(value, tuple) else value for key, value in needs.items()},
         "knows": sorted(algorithm.facts),
         "server": algorithm.server is not None,
-        "paper": "\n\n".join(filter(None, map(bibliography.entry, algorithm.cites))),
+        "paper": bibtex(algorithm.cites),
     }
 
 
@@ -155,11 +154,11 @@ class Items:
         kind = path[-1] if path[-1] in ("kernel", "reward", "problem") else "kind"
         sources = [{key: one[key] for key in ("of", "numbers", "unit", "source")} for one in schema.get("sources", ())]
         item = {**self.line(entry), "kind": kind, "text": schema["description"].partition("\n\nRaises:")[0]}
-        found = {"parameters": list(parameters(self._index.wording, schema)), "sources": sources}
+        found: Item = {"parameters": list(parameters(self._index.wording, schema)), "sources": sources}
         if kind == "problem":
             problem = self._registry.problems[entry.word]
             item |= {"text": problem.summary, "reference": problem.reference}
-            found["metrics"] = [metric_item(metric) for metric in problem.metrics]
+            found |= {"metrics": [metric_item(one) for one in problem.metrics], "paper": bibtex(problem.cites)}
         return {**item, **found}
 
     def _key(self, entry: Entry) -> Item:
@@ -197,7 +196,9 @@ def look_up(word: str, registry: Registry) -> list[Item]:
     if name in registry.algorithms:
         return [algorithm_item(registry.algorithms[name])]
     if name in SOURCES:
-        return [{"kind": "dataset", **_dataset(name), "url": SOURCES[name].url, "licence": SOURCES[name].licence}]
+        source = SOURCES[name]
+        about = {"url": source.url, "licence": source.licence, "paper": bibtex(source.cites)}
+        return [{"kind": "dataset", **_dataset(name), **about}]
     if name in paths():
         one = shipped_scenario(name)
         text = {"summary": one.summary, "text": "\n".join(one.header), "data": one.data, "file": str(one.path)}

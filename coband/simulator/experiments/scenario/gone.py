@@ -20,7 +20,7 @@ KEYS: Mapping[str, str] = {
 
 COMMANDS: Mapping[str, str] = {
     "audit": "`coband check FILE --privacy` attacks the privacy that a scenario promises",
-    "cite": "`coband show RUN --bibtex` prints the same",
+    "cite": "`coband describe NAME` prints the BibTeX of an algorithm, a problem or a dataset",
     "counts": "write what you expect in the scenario, as in expect: [{label: A, count: scalars, equals: 400}], and run "
     "`coband check FILE`",
     "export": "read coband.load(RUN).results and .series, and log them with the tracker's own calls",
