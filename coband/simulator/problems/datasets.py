@@ -10,7 +10,6 @@ import io
 import os
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
