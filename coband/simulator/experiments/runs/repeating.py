@@ -1,22 +1,20 @@
 """A stored run as something to run again, with changes: on the same arms and noise, with the same draws of links.
 
-`pulls` runs a stored job again to get every arm and reward: a store keeps the regret after at most 1000 turns, and
-neither arms nor rewards without a trace. The fingerprint shows that the repeated run equals the stored one bit by bit.
+`pulls` runs a stored job again and looks at the world: a store keeps the regret after at most 1000 turns, and neither
+arms nor rewards without a trace. The fingerprint shows that the repeated run equals the stored one bit by bit.
 """
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.core.engine import Engine
+import numpy as np
+
+from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.nodes.node import UnsupportedScenario
-from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.job import Job, built
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import plain, read
@@ -76,38 +74,8 @@ class NotRepeatableError(UnsupportedScenario):
     """A stored run gives something else here; the text says what to do."""
 
 
-_Noted = tuple[int, int, float, int, int, float]
-"""A pull as the trace has it: all but its regret."""
-
-
-class _Notes:
-    """Takes the trace of a job and keeps its pulls."""
-
-    def __init__(self) -> None:
-        self.pulls: list[_Noted] = []
-        self._turns: dict[int, int] = {}
-        self._chosen: dict[int, tuple[int, int, float, int]] = {}
-
-    def __call__(self, rows: Sequence[tr.PlainRow], names: Sequence[str]) -> None:
-        for seq, time, event, node, _, _, cause, *_, value, _, detail in rows:
-            if event == tr.TURN:
-                self._turns[seq] = int(value)
-            elif event == tr.CHOOSE:
-                self._chosen[seq] = node, self._turns.pop(cause), time, int(value)
-            elif event == tr.REWARD:
-                agent, turn, _, arm = self._chosen.pop(cause)
-                count = 1 if detail is None else int(json.loads(detail)["pulls"])
-                self.pulls.append((agent, turn, time, arm, count, value))
-                if detail is not None:
-                    self._turns[seq] = turn  # of the next arm of the batch
-
-    def never_rewarded(self, rewards: Mapping[int, float]) -> list[_Noted]:
-        """Pulls whose rewards have not come until the end, at the time of their choices."""
-        return [(*chosen, 1, rewards[seq]) for seq, chosen in self._chosen.items()]
-
-
 def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
-    """The pulls of a job, in the order of their events, as rows of `PULL`.
+    """The pulls of a job, in their order, as rows of `PULL`.
 
     Args:
         job: what ran.
@@ -117,8 +85,27 @@ def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
     Raises:
         NotRepeatableError: it is another run here.
     """
-    notes = _Notes()
-    engine = built(job, replace(scenario, trace="protocol"), notes)
+    engine = built(job, replace(scenario, trace="protocol"), lambda rows, names: None)
+    world: Any = engine.world
+    found: list[Pull] = []
+    pull, pull_batch = world.pull, getattr(world, "pull_batch", None)
+
+    def pulled(agent: int, turn: int, arm: int) -> tuple[float, float]:
+        reward, regret = answer = pull(agent, turn, arm)
+        found.append((agent, turn, engine.clock.now, int(arm), 1, float(reward), float(regret)))
+        return answer
+
+    def pulled_batch(agent: int, phase: int, counts: IntArray) -> tuple[FloatArray, float]:
+        rewards, _ = answer = pull_batch(agent, phase, counts)
+        means = world.means(agent, phase)
+        for arm in np.flatnonzero(counts).tolist():
+            regret = float(counts[arm] * (means.max() - means[arm]))
+            found.append((agent, phase, engine.clock.now, arm, int(counts[arm]), float(rewards[arm]), regret))
+        return answer
+
+    world.pull = pulled
+    if pull_batch is not None:
+        world.pull_batch = pulled_batch
     result = engine.run()
     if result.fingerprint != fingerprint:
         raise NotRepeatableError(
@@ -126,20 +113,4 @@ def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
             f"{fingerprint[:12]}…, and now it is {result.fingerprint[:12]}…. Its manifest.json names the versions and "
             "the hardware that it was made with: use those, or run the scenario again with this coband."
         )
-    return list(_with_regret([*notes.pulls, *notes.never_rewarded(engine.progress.unrewarded)], engine))
-
-
-def _with_regret(noted: Sequence[_Noted], engine: Engine) -> Iterator[Pull]:
-    """Pulls with the regret that the engine has noted; of a batch, of which it has the sum alone, the world's."""
-    progress, turns, regrets = engine.progress, Counter[int](), dict[tuple[int, int], float]()
-    for agent, regret in zip(progress.agents, progress.regrets, strict=True):
-        turns[agent] += 1
-        regrets[agent, turns[agent]] = regret
-    batches = Counter(one[:2] for one in noted)
-    for one in noted:
-        agent, turn, _, arm, count, _ = one
-        if count == 1 and batches[agent, turn] == 1:
-            yield (*one, regrets[agent, turn])
-        else:
-            means = engine.world.means(agent, turn)
-            yield (*one, float(count * (means.max() - means[arm])))
+    return found
