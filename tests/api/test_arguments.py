@@ -46,7 +46,7 @@ def test_what_is_no_scenario() -> None:
         with pytest.raises(coband.ScenarioError, match=r"^scenario: changes are a mapping or texts key\.path=value"):
             coband.run(STUDY, set=changes)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^a scenario is a file, a name, YAML text, a mapping or a Scenario, not int"):
-        coband.Scenario.from_yaml(3)  # type: ignore[arg-type]
+        coband.Scenario.of(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^callbacks: 3 is not a coband\.Callback"):
         coband.run(STUDY, callbacks=3)  # type: ignore[arg-type]
 

@@ -50,12 +50,15 @@ class Scenario:
     settings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, given: Scenario | Mapping[str, Any] | str | PathLike[str]) -> Scenario:
+    def of(
+        cls, given: Scenario | Mapping[str, Any] | str | PathLike[str], *, base: str | PathLike[str] | None = None
+    ) -> Scenario:
         """Whatever describes a scenario.
 
         Args:
             given: a scenario; a mapping; the path of a file, or the name of a scenario that comes with coband; or YAML
                 text, which has several lines or begins with a brace.
+            base: for text and mappings, the directory of relative file names in them; None for the working directory.
 
         Raises:
             ScenarioError: there is no such file, or it cannot be read as YAML.
@@ -63,27 +66,13 @@ class Scenario:
         if isinstance(given, Scenario):
             return given
         if isinstance(given, Mapping):
-            return cls.from_dict(given)
-        return cls.from_yaml(given)
-
-    @classmethod
-    def from_yaml(cls, source: str | PathLike[str], *, base: str | PathLike[str] | None = None) -> Scenario:
-        """A scenario from a file, by the name of one that comes with coband, or from YAML text.
-
-        Args:
-            source: path, name or text; text has several lines or begins with a brace.
-            base: for text, the directory of relative file names in it; None for the working directory.
-
-        Raises:
-            ScenarioError: there is no such file, or it cannot be read as YAML.
-        """
-        if not isinstance(source, (str, PathLike)):
+            return cls.from_dict(given, base=base)
+        if not isinstance(given, (str, PathLike)):
             raise TypeError(
-                f"a scenario is a file, a name, YAML text, a mapping or a Scenario, not {type(source).__name__}"
+                f"a scenario is a file, a name, YAML text, a mapping or a Scenario, not {type(given).__name__}"
             )
-        if is_text(source):
-            return cls(ScenarioText(source, FROM_TEXT, _folder(base)))._readable()
-        return cls(Path(source))._readable()
+        text = is_text(given)
+        return cls(ScenarioText(str(given), FROM_TEXT, _folder(base)) if text else Path(given))._readable()
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], *, base: str | PathLike[str] | None = None) -> Scenario:

@@ -103,9 +103,9 @@ class Run:
 
         file = self.path / SCENARIO
         if file.is_file():
-            return Scenario.from_yaml(file)
+            return Scenario.of(file)
         with self._opened() as run:
-            return Scenario.from_yaml(run.scenario, base=self.path.parent)
+            return Scenario.of(run.scenario, base=self.path.parent)
 
     @cached_property
     def summary(self) -> pd.DataFrame:

@@ -65,7 +65,7 @@ def _section(value: Any) -> Iterator[str]:
             yield from (f"  {line}".rstrip() for line in value.strip().splitlines())
         case dict():
             for key, one in value.items():
-                yield from _wrapped(TITLES.get(key, key) if one is True else f"{key}: {_cell(one)}")
+                yield from _wrapped(str(TITLES.get(key, key)) if one is True else f"{key}: {_cell(one)}")
         case [{"description": _}, *_]:
             for entry in value:
                 yield from _wrapped(": ".join(filter(None, [entry["name"], _typed(entry)])))

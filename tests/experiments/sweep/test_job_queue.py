@@ -92,7 +92,7 @@ def test_a_queue_gives_what_this_machine_gives(tmp_path: Path, slurm: Path) -> N
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # dask-jobqueue leaves a pipe open
 def test_python_says_where_a_sweep_ran(tmp_path: Path) -> None:
     options = {"cores": 1, "memory": "1GB", "host": "127.0.0.1", "dashboard_address": ":0"}
-    scenario = coband.Scenario.from_yaml(TEXT).with_(replications=1)
+    scenario = coband.Scenario.of(TEXT).with_(replications=1)
     sweep = coband.sweep(scenario, cluster="jobqueue-local", cluster_options=options, out=tmp_path / "sweep")
     shown = "jobqueue-local (cores=1, memory=1GB, host=127.0.0.1, dashboard_address=:0)"
     assert (sweep.manifest["cluster"], sweep.status, len(sweep.results)) == (shown, "finished", 1)

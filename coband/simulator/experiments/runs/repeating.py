@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.arrays import IntArray
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs.job import Job, built
 from coband.simulator.experiments.scenario.scenario import Scenario
@@ -88,14 +88,15 @@ def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
     engine = built(job, replace(scenario, trace="protocol"), lambda rows, names: None)
     world: Any = engine.world
     found: list[Pull] = []
-    pull, pull_batch = world.pull, getattr(world, "pull_batch", None)
+    pull: Any = world.pull
+    pull_batch: Any = getattr(world, "pull_batch", None)
 
-    def pulled(agent: int, turn: int, arm: int) -> tuple[float, float]:
+    def pulled(agent: int, turn: int, arm: int) -> Any:
         reward, regret = answer = pull(agent, turn, arm)
         found.append((agent, turn, engine.clock.now, int(arm), 1, float(reward), float(regret)))
         return answer
 
-    def pulled_batch(agent: int, phase: int, counts: IntArray) -> tuple[FloatArray, float]:
+    def pulled_batch(agent: int, phase: int, counts: IntArray) -> Any:
         rewards, _ = answer = pull_batch(agent, phase, counts)
         means = world.means(agent, phase)
         for arm in np.flatnonzero(counts).tolist():
