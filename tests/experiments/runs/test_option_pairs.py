@@ -143,5 +143,4 @@ def test_what_does_not_go_together_is_refused(case: str, tmp_path: Path) -> None
 def test_what_is_not_refused_runs(case: str, tmp_path: Path) -> None:
     file = written(tmp_path, *RUNS[case])
     assert preflight(file, (), load_study(file, ())).problems == []
-    counted = golden.counted(load(file), RUNS[case][1]["algorithm"])
-    assert counted["turns"] > 0
+    assert golden.counted(load(file), RUNS[case][1]["algorithm"])["turns"] > 0
