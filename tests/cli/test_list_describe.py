@@ -27,13 +27,17 @@ def test_list() -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "where"), [("movielens", "grouplens.org"), ("yelp", "open-dataset")])
-def test_describe_ratings(name: str, where: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("movielens", ("grouplens.org", "user, item, rating", "@article{harper2015movielens,")),
+        ("magic", ("licence: CC BY 4.0", "19,020 rows", "Paper:\n  @")),
+    ],
+)
+def test_describe_a_dataset(name: str, said: tuple[str, ...]) -> None:
     output = CliRunner().invoke(describe, [name]).output
     assert f"{name} (dataset)" in output
-    assert where in output
-    assert "licence: " in output
-    assert "user, item, rating" in output
+    assert [one for one in said if one not in output] == []
 
 
 def test_list_one_kind() -> None:
@@ -110,11 +114,10 @@ def test_describe_an_algorithm_as_json() -> None:
     assert "\n  one arm set for all turns of all agents\n  problems: clusters\n" in said
 
 
-def test_describe_a_problem_and_a_dataset() -> None:
+def test_describe_a_problem() -> None:
     assert "Parameters:\n  arms: {kind: ball | sphere | box | normalised_cube | pool, ...} (required)\n" in (
         CliRunner().invoke(describe, ["contextual"]).output
     )
-    assert "licence: CC BY 4.0" in CliRunner().invoke(describe, ["magic"]).output
 
 
 def test_list_and_describe_kernels_and_rewards() -> None:
@@ -124,11 +127,6 @@ def test_list_and_describe_kernels_and_rewards() -> None:
     assert kernel.startswith("matern (kernel)\n  Matern kernel of order nu in {0.5, 1.5, 2.5}")
     assert "\n  length_scale: a number > 0 (default: 1.0)\n" in kernel
     assert "\n  norm: a number > 0 (default: 1.0)\n" in CliRunner().invoke(describe, ["rkhs"]).output
-
-
-def test_a_kernel_that_is_nearly_right_is_suggested() -> None:
-    with pytest.raises(UnknownNameError, match="nothing is called 'matren'; did you mean matern"):
-        look_up("matren", REGISTRY)
 
 
 def test_list_and_describe_metrics() -> None:
