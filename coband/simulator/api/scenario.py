@@ -24,7 +24,7 @@ from coband.simulator.experiments.store.files import replace_text, writing_to
 from coband.simulator.experiments.sweep.grid import split
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.plugins.entry_points import PluginError
-from coband.simulator.plugins.functions import named
+from coband.simulator.plugins.functions import name_in_scenarios
 from coband.simulator.scenario_errors import InputProblem, ScenarioError
 
 Settings = Mapping[str, Any] | Iterable[str] | str
@@ -265,7 +265,7 @@ def simple(value: Any, key: str) -> Any:
     if hasattr(value, "adjacency") and hasattr(value, "is_directed"):
         return _links_of(value, key)
     if callable(value) and not isinstance(value, type):
-        return {"kind": "python" if key.endswith("reward") else "sampler", "function": named(value)}
+        return {"kind": "python" if key.endswith("reward") else "sampler", "function": name_in_scenarios(value)}
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Set)):  # a set has no order
         return [simple(item, f"{key}[{number}]") for number, item in enumerate(value)]
     what = f"the class {value.__name__}" if isinstance(value, type) else f"an object of type {type(value).__name__}"

@@ -85,7 +85,7 @@ class LazyGroup(Group):
         if cmd_name not in (offered := entry_points.commands()):
             return None
         try:
-            return entry_points.named(offered[cmd_name].where, click.Command)
+            return entry_points.imported(offered[cmd_name].where, click.Command)
         except entry_points.PluginError as error:
             raise click.UsageError(f"the command {cmd_name!r} of an extension does not work: {error}.") from error
 
