@@ -251,8 +251,6 @@ class GraphDataset(PublicDataset):
     """Links between different nodes, each counted once; ``rows`` counts the lines."""
     member: str | None = None
     """Path of the file in an archive of several files; None where the archive holds this file alone."""
-    alike: tuple[str, ...]
-    """Patterns of the names of files that have the same source."""
 
     @property
     def columns(self) -> str:
