@@ -3,7 +3,7 @@
 from coband.simulator.api.callbacks import Callback as Callback
 from coband.simulator.api.stored import Causes as Causes
 from coband.simulator.api.errors import RunError as RunError, RunWarning as RunWarning
-from coband.simulator.api.folders import Runs as Runs, load as load, runs as runs
+from coband.simulator.api.folders import load as load, runs as runs
 from coband.simulator.api.frontier import Frontier as Frontier, frontier as frontier
 from coband.simulator.api.plots import Plots as Plots
 from coband.simulator.api.running import run as run, sweep as sweep

@@ -82,8 +82,6 @@ COMMANDS = (
     "trace why runs/small-0001 100 --label Async --replication 0",
     "check small.yaml",
     "check small.yaml --set algorithms.Async.threshold=0.1",
-    "counts small.yaml",
-    "check counts.lock.json",
     "sweep grid.yaml",
     "compare runs/grid-0001",
     "validate small.yaml",
@@ -111,13 +109,12 @@ MOST_NAMED = 4
 
 def scenario_jobs(name: str) -> Iterator[tuple[str, Facts]]:
     """Each algorithm's first replication in a small quick scenario; of a grid its first and last variant."""
-    from coband.simulator.analysis.counts.counting import ends
     from coband.simulator.experiments.sweep.study import load_study
 
     with TemporaryDirectory() as place:
         settings = [*golden.settings(name, Path(place)), *golden.SMALLER.get(name, ())]
         study = load_study(golden.PACKAGE / name, settings)
-        for variant in ends(study):
+        for variant in golden.ends(study):
             for entry in variant.scenario.algorithms:
                 yield f"{name} {variant.label}", job_facts(replace(variant.scenario, algorithms=(entry,)))
 

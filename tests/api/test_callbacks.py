@@ -43,7 +43,7 @@ def test_callbacks_hear_of_jobs_and_points_and_may_stop(tmp_path: Path) -> None:
 def test_pulls_are_those_of_the_run_with_and_without_a_trace(tmp_path: Path) -> None:
     study = {**STUDY, "replications": 2}
     runs = {level: coband.run(study, trace=level, workers=1, out=tmp_path / level) for level in ("off", "protocol")}
-    tables = {level: run.pulls_of(workers=1) for level, run in runs.items()}
+    tables = {level: run.pulls for level, run in runs.items()}
     pulls = tables["off"]
     assert pulls.equals(tables["protocol"])
     assert list(pulls) == ["label", "replication", "agent", "turn", "time", "arm", "pulls", "reward", "regret"]
@@ -53,8 +53,6 @@ def test_pulls_are_those_of_the_run_with_and_without_a_trace(tmp_path: Path) -> 
     assert sums.to_numpy() == pytest.approx(told[["turns", "regret", "reward"]].to_numpy())
     chosen = runs["protocol"].events("label = 'Async' AND replication = 1 AND event = 'choose'")["value"]
     assert pulls.query("label == 'Async' and replication == 1")["arm"].tolist() == chosen.tolist()
-    with pytest.raises(coband.RunError, match="no label"):
-        runs["off"].pulls_of("Asynch")
 
 
 @pytest.mark.parametrize("delay", [1, {"kind": "exponential", "rate": 0.5}])
@@ -63,7 +61,7 @@ def test_pulls_whose_rewards_come_late_or_never_are_those_of_the_run(delay: Any,
     agents = {"count": 3, "reward_delay": delay, "leaves": {"kind": "times", "times": [[0, 3.5]]}}
     study = {**STUDY, "agents": agents, "schedule": {"kind": "rounds", "turns": 6}, "replications": 1}
     run = coband.run({**study, "algorithms": [{"algorithm": "lin_ucb"}]}, workers=1, out=tmp_path / "run")
-    row, pulls = run.results.merge(run.details).iloc[0], run.pulls_of(workers=1)
+    row, pulls = run.results.merge(run.details).iloc[0], run.pulls
     assert (len(pulls), row["outstanding"] > 0) == (row["turns"], True)
     for key in ("reward", "regret"):
         assert pulls[key].sum() == pytest.approx(row[key])
@@ -75,7 +73,7 @@ def test_pulls_in_batches_have_the_regret_of_their_arms(tmp_path: Path) -> None:
     run = coband.run(
         "cope_kb/fixed_budget_same_quick", replications=1, only="CoKernelFB", workers=1, out=tmp_path / "b"
     )
-    table, row = run.pulls_of(workers=1), run.results.merge(run.details).iloc[0]
+    table, row = run.pulls, run.results.merge(run.details).iloc[0]
     assert table["pulls"].sum() == row["turns"]
     assert table["regret"].sum() == pytest.approx(row["regret"])
     assert (table["reward"] * table["pulls"]).sum() == pytest.approx(row["reward"])

@@ -92,12 +92,12 @@ def test_scenario_files_take_their_arrays_along(tmp_path: Path, monkeypatch: pyt
     (file,) = tmp_path.glob("arrays-*.npz")
     assert np.load(file)["rewards"].tolist() == REWARDS.tolist()
     monkeypatch.setattr(array_problem, "_KNOWN", {})
-    assert coband.Scenario.from_yaml(tmp_path / "study.yaml").validate().is_sweep
+    assert coband.Scenario.of(tmp_path / "study.yaml").validate().is_sweep
     file.unlink()
     with pytest.raises(coband.ScenarioError, match="this file has the arrays of the problem, and is not there"):
-        coband.Scenario.from_yaml(tmp_path / "study.yaml").validate()
+        coband.Scenario.of(tmp_path / "study.yaml").validate()
     with pytest.raises(coband.ScenarioError, match="this file has the arrays of the problem, and is not there"):
-        coband.Scenario.from_yaml(tmp_path / "study.yaml").to_yaml(tmp_path / "copy.yaml")
+        coband.Scenario.of(tmp_path / "study.yaml").to_yaml(tmp_path / "copy.yaml")
 
 
 def test_files_of_arrays_are_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_a_scenario_is_written_though_its_arrays_are_not_valid(tmp_path: Path) -
     scenario = coband.Scenario.from_dict(BASE).with_(problem={"kind": "arrays", "content": "zzz"})
     scenario.to_yaml(tmp_path / "study.yaml")
     with pytest.raises(coband.ScenarioError, match="content"):
-        coband.Scenario.from_yaml(tmp_path / "study.yaml").validate()
+        coband.Scenario.of(tmp_path / "study.yaml").validate()
 
 
 @pytest.mark.parametrize("rows", [20, 300], ids=["in the text", "in a file"])

@@ -91,11 +91,10 @@ def test_new_runs_go_where_the_command_line_puts_them(tmp_path: Path, monkeypatc
     small = coband.Scenario.from_dict(STUDY).with_(replications=1, trace="off")
     made = [coband.run(small, workers=1, only="Alone") for _ in range(2)]
     assert [run.path for run in made] == [Path("runs/study-0001"), Path("runs/study-0002")]
-    assert [run.path for run in coband.runs()] == [Path("runs/study-0002"), Path("runs/study-0001")]
+    assert coband.runs()["path"].tolist() == ["runs/study-0002", "runs/study-0001"]
     assert [coband.load("latest").path, coband.Run("latest").path] == [made[1].path] * 2
     assert made[0].compare("latest").equals(made[0].compare(made[1]))
-    assert coband.runs()[:1].table["status"].tolist() == ["finished"]
-    assert "runs/study-0002" in coband.runs()._repr_html_()
+    assert coband.runs()[["kind", "status", "labels"]].to_numpy().tolist() == [["run", "finished", 1]] * 2
     assert len(coband.runs("nowhere")) == 0
     with pytest.raises(coband.RunError, match="is not empty, and a run overwrites nothing"):
         coband.run(small, workers=1, out=made[0].path)
@@ -138,7 +137,6 @@ def test_events_and_their_causes(done: coband.Run) -> None:
     assert causes.events["event"].iloc[-1] == "turn"
     assert causes.sentence.startswith(f"event {delivered['seq'][0]} goes back to turn")
     assert causes.sentence in repr(causes)
-    assert causes._repr_html_().startswith("<table")
     event = delivered["seq"][0]
     assert done.why(event, label="Async", replication=0).events.equals(causes.events)
     with pytest.raises(coband.RunError, match=r"choose label= \(Async, Alone\) and replication= \(0, 1\)"):
@@ -224,8 +222,6 @@ def test_the_report_is_that_of_the_command_line(done: coband.Run, tmp_path: Path
     file = done.report(out=tmp_path / "a.html", force=True)
     command("report", done.path, "--out", tmp_path / "b.html")
     assert file.read_bytes() == (tmp_path / "b.html").read_bytes()
-    file.write_text('<p class="a">')
-    assert file._repr_html_().startswith('<iframe srcdoc="&lt;p class=&quot;a&quot;&gt;"')
 
 
 def test_other_runs_may_be_given_as_directories(done: coband.Run, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_values_of_other_libraries_become_plain() -> None:
 def test_texts_stay_what_they_are(text: str) -> None:
     scenario = coband.Scenario.of(STUDY).with_(description=text)
     assert scenario.to_dict()["description"] == text
-    assert coband.Scenario.from_yaml(scenario.to_yaml()).to_dict()["description"] == text
+    assert coband.Scenario.of(scenario.to_yaml()).to_dict()["description"] == text
 
 
 @pytest.mark.parametrize("value", ["\ud800", 10**5000, b"text", {1, 2}], ids=["half", "huge", "bytes", "set"])
@@ -105,6 +105,4 @@ def test_validation() -> None:
 
 
 def test_how_it_is_shown() -> None:
-    scenario = coband.Scenario.from_dict({**STUDY, "description": "<b>"})
-    assert repr(scenario) == "Scenario('study', Async, Alone)"
-    assert "description: &lt;b&gt;" in scenario._repr_html_()
+    assert repr(coband.Scenario.from_dict(STUDY)) == "Scenario('study', Async, Alone)"

@@ -1,11 +1,8 @@
 """What coband had once is answered by one sentence that says what serves instead."""
 
-from itertools import chain
-
 import pytest
 import yaml
 
-from coband.simulator.cli.main import cli, exit_status
 from coband.simulator.experiments.scenario import gone
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.scenario_errors import ScenarioError
@@ -36,10 +33,3 @@ def test_a_key_or_a_kind_that_is_gone_says_what_serves_instead() -> None:
         message = f"{value or 'this key'} is gone: {instead}"
         said = [problem for problem in refused.value.problems if problem.message == message]
         assert [problem.key.replace("[0]", "") for problem in said] == [key]
-
-
-def test_a_command_that_is_gone_says_what_serves_instead(capsys: pytest.CaptureFixture[str]) -> None:
-    for name, instead in gone.COMMANDS.items():
-        assert name not in chain(*cli.lists.values())
-        assert exit_status(name.split()) == 2
-        assert f"`coband {name}` is gone: {instead}" in capsys.readouterr().err

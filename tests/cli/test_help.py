@@ -11,7 +11,7 @@ from tests.every import every
 
 ORDER = (
     "--list --set --quick --replications --label --other-label --replication --seed --only --against --alone --trace "
-    "--check --workers --cluster --cluster-option --quiet --verbose --resume --out --force --json"
+    "--check --workers --cluster --cluster-option --quiet --resume --out --force --json"
 )
 """The order of options that several commands have; a command's own stand anywhere among them."""
 ARGUMENTS = "FILE RUN RUN|NAME NAME DIR KIND PAPER|CLAIM PAPER|FIGURE A B SEQ SQL tcp://HOST:PORT"

@@ -189,12 +189,6 @@ def test_a_full_disk_is_named_where_the_system_names_no_file(coband: Program, mo
         shutil.rmtree("x/run")
 
 
-def test_directories_that_are_made_are_said(coband: Program) -> None:
-    note = "note: the directory new/place is not there; it is made\n"
-    assert coband("run", "x.yaml", "--workers", 1, "--out", "new/place/run")[2] == f"{note}{SIZE}"
-    assert coband("run", "x.yaml", "--workers", 1, "--out", "new/place/other")[2] == SIZE
-
-
 def test_turns_that_were_never_taken_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     record = {"warnings": ["17 turns were never taken: agents were down for good"]}
     entry = {"label": "Sync", "algorithm": "dis_lin_ucb", "replications": [record]}

@@ -134,7 +134,6 @@ def test_a_directory_that_is_called_latest_has_precedence(coband: Program, tmp_p
         ["trace", "waits", "latest"],
         ["trace", "diff", "latest", "latest"],
         ["compare", "latest"],
-        ["show", "latest", "--bibtex"],
     ],
 )
 def test_latest_everywhere(words: list[str], coband: Program, tmp_path: Path) -> None:

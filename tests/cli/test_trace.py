@@ -121,18 +121,6 @@ def test_every_number_is_explained(coband: Program, run: Path) -> None:
     assert len(lines) == 60, "no event has a second line"
 
 
-def test_events_on_a_narrow_terminal(coband: Program, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "60")
-    _, output, _ = coband("trace", "show", run, "--label", "Often", "--replication", 0, "--kind", "sums", "--limit", 1)
-    assert output.splitlines() == [
-        "Often, replication 0",
-        "      19           2  send at agent 0, peer server; message",
-        "                      0, sums, 2 scalars; to 1 receiver;",
-        "                      round 2; cause 18",
-    ]
-
-
 def test_intervals() -> None:
     assert parse_interval("1e1..20") == (10.0, 20.0)
     assert parse_interval("..2") == (None, 2.0)
@@ -225,8 +213,6 @@ def test_export(coband: Program, run: Path, tmp_path: Path) -> None:
         (["show", "RUN", "--message", "9999", *ONE], "has no message 9999; they go from 0 to"),
         (["show", "RUN", "--message", "1"], "holds 4 jobs, each with events of its own; choose --label (Often,"),
         (["waits", "RUN", "--replication", "9"], "there is no replication 9 in this run; there is 0, 1."),
-        (["follow", "RUN", "1"], "`coband trace follow` is gone: `coband trace show RUN --message MESSAGE` prints"),
-        (["hash", "RUN"], "`coband trace hash` is gone: `coband show RUN --table results` has the fingerprint"),
         (["stats", "RUN", "--by", "kind,day"], "--by 'day' is not one of 'event', 'kind', 'node', 'round'."),
         (["query", "RUN", "DELETE FROM jobs"], "only reading is allowed here"),
         (["query", "RUN", "SELECT 1", "--seconds", "0"], "--seconds"),

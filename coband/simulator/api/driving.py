@@ -6,7 +6,6 @@ import multiprocessing
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from itertools import chain
 from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
 from coband.simulator.experiments.store.directory import RunDirectory
-from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
+from coband.simulator.experiments.store.store import StoredRun, StoreError
 from coband.simulator.experiments.store.variants import variants
 from coband.simulator.terminal import progress
 from coband.simulator.terminal.progress import Bar
@@ -87,36 +86,33 @@ def pool_of(workers: int | None, most: int) -> JobExecutor:
     return Local(count)
 
 
-def pulls(run: StoredRun, label: str | None, replication: int | None, workers: int | None) -> pd.DataFrame:
-    """The pulls of the finished jobs of a label and a replication; None for all."""
+def pulls(run: StoredRun) -> pd.DataFrame:
+    """The pulls of all finished jobs, which run again."""
     import pandas as pd
 
-    jobs = list(_jobs(run, label, replication))
-    count = count_of(workers, len(jobs))
+    jobs = list(_jobs(run))
+    count = count_of(None, len(jobs))
     with Local(count) if count > 1 or not coband.BLAS_IS_PINNED else InProcess() as executor:
         found = [(job, executor.submit(_pulls, job, scenario, fingerprint)) for job, scenario, fingerprint in jobs]
-        rows = chain.from_iterable(((job.label, job.replication, *pull) for pull in one.result()) for job, one in found)
-        return pd.DataFrame(rows, columns=["label", "replication", *repeating.PULL])
+        rows = [(job.label, job.replication, *pull) for job, one in found for pull in one.result()]
+    return pd.DataFrame(rows, columns=["label", "replication", *repeating.PULL])
 
 
 def _pulls(job: Job, scenario: PickledScenario, fingerprint: str) -> list[repeating.Pull]:
     return repeating.pulls(job, scenario.load(), fingerprint)
 
 
-def _jobs(run: StoredRun, label: str | None, replication: int | None) -> Iterator[tuple[Job, PickledScenario, str]]:
+def _jobs(run: StoredRun) -> Iterator[tuple[Job, PickledScenario, str]]:
     """The finished jobs, with their scenarios and fingerprints."""
-    by_label: dict[str, list[StoredJob]] = {}
-    for job in run.select(label, replication):
-        if job.record is not None:
-            by_label.setdefault(job.label, []).append(job)
-    if not by_label:
+    finished = [job for job in run.jobs if job.record is not None]
+    if not finished:
         raise StoreError(f"{run.path}: no job has finished, so there are no pulls.")
     swept, base = variants(run), run.path if run.path.is_dir() else run.path.parent
-    for name, jobs in by_label.items():
+    for name in run.labels:
         text, entry = (swept[name].text, swept[name].entry) if name in swept else (run.scenario, name)
         scenario = load_point(ScenarioText(text, str(run.path), base), ["expect=[]"]).scenario
         algorithm = next(one.algorithm.name for one in scenario.algorithms if one.label == entry)
-        for stored in sorted(jobs, key=attrgetter("replication")):
+        for stored in sorted((job for job in finished if job.label == name), key=attrgetter("replication")):
             assert stored.record is not None
             again = Job(0, name, algorithm, stored.replication, scenario.seed, "protocol", entry=entry)
             yield again, PickledScenario.of(scenario), str(stored.record["fingerprint"])

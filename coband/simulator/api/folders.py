@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from coband.simulator.api.errors import RunError, translated
 from coband.simulator.api.stored import Run, Sweep
@@ -14,41 +14,6 @@ from coband.simulator.experiments.store.opening import facts
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class Runs(Sequence[Run]):
-    """Some runs, newest first; ``runs[0]`` is the newest."""
-
-    def __init__(self, found: Iterable[Run]) -> None:
-        self._runs = list(found)
-
-    @overload
-    def __getitem__(self, index: int) -> Run: ...
-    @overload
-    def __getitem__(self, index: slice) -> Runs: ...
-    def __getitem__(self, index: int | slice) -> Run | Runs:
-        return Runs(self._runs[index]) if isinstance(index, slice) else self._runs[index]
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """A row for each: path, scenario, kind, status, times, numbers of jobs and of labels."""
-        import pandas as pd
-
-        known = ("status", "started", "finished", "jobs")
-        rows = [
-            (str(run.path), run.name, type(run).__name__.lower(), *map(run.manifest.get, known), len(run.labels))
-            for run in self
-        ]
-        return pd.DataFrame(rows, columns=["path", "scenario", "kind", *known, "labels"])
-
-    def __repr__(self) -> str:
-        return self.table.to_string()
-
-    def _repr_html_(self) -> str:
-        return str(self.table.to_html())
 
 
 def load(path: str | PathLike[str]) -> Run | Sweep:
@@ -66,21 +31,28 @@ def load(path: str | PathLike[str]) -> Run | Sweep:
     return Run(place) if kind == RUN else Sweep(place)
 
 
-def runs(folder: str | PathLike[str] = RUNS) -> Runs:
-    """The runs and sweeps in a folder, newest first; what cannot be read is left out.
+def runs(folder: str | PathLike[str] = RUNS) -> pd.DataFrame:
+    """A row for each run and sweep in a folder, newest first; what cannot be read is left out.
+
+    The columns are path, scenario, kind, status, times, and numbers of jobs and of labels; `load` reads a path.
 
     Args:
         folder: whose subfolders are run directories; one that does not exist has none.
     """
+    import pandas as pd
+
     place = Path(folder)
     found = []
     for path in sorted(place.iterdir()) if place.is_dir() else ():
         if (path / MANIFEST).is_file():
-            try:
+            with suppress(RunError):
                 found.append(load(path))
-            except RunError:
-                continue
-    return Runs(sorted(found, key=_age, reverse=True))
+    known = ("status", "started", "finished", "jobs")
+    rows = [
+        (str(run.path), run.name, type(run).__name__.lower(), *map(run.manifest.get, known), len(run.labels))
+        for run in sorted(found, key=_age, reverse=True)
+    ]
+    return pd.DataFrame(rows, columns=["path", "scenario", "kind", *known, "labels"])
 
 
 def _age(run: Run) -> tuple[str, float, str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from coband.simulator.analysis.frontier.finalists import choose
 from coband.simulator.analysis.frontier.study import Request, load_search
 from coband.simulator.api import running
-from coband.simulator.api.errors import RunError, one_of, several, translated
+from coband.simulator.api.errors import RunError, several, translated
 from coband.simulator.api.running import Given
 from coband.simulator.api.scenario import Scenario, Settings, simple
 from coband.simulator.api.stored import Sweep
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     import coband
 
-Sampler = Literal["tpe", "nsga2"]
 Range = str | tuple[float, float] | list[Any] | Mapping[str, Any]
 """What a parameter may be: ``"0.01..100"``, ``"0..1 linear"``, ``(0.01, 100)``, a list of values, or label -> value."""
 
@@ -123,9 +122,6 @@ class Frontier:
     def __repr__(self) -> str:
         return f"Frontier({str(self.path)!r}: {', '.join(self.objectives)})\n{self.points.to_string()}"
 
-    def _repr_html_(self) -> str:
-        return str(self.points.to_html())
-
 
 def frontier(
     scenario: Given,
@@ -137,7 +133,6 @@ def frontier(
     budget: int = Request.jobs,
     trials: int = Request.trials,
     replications: int | None = None,
-    sampler: Sampler = Request.sampler,
     set: Settings | None = None,
     seed: int | None = None,
     workers: int | None = None,
@@ -157,7 +152,6 @@ def frontier(
         budget: the largest number of jobs.
         trials: replications of each candidate in the search.
         replications: fresh ones of each finalist; None for the scenario's, at least 10.
-        sampler: what proposes candidates where there are too many to try them all.
         workers, cluster, cluster_options, out: see `coband.sweep`.
         resume: go on with the search in ``out``, or with the latest of this name, with the same arguments.
 
@@ -167,14 +161,13 @@ def frontier(
             for `coband.sweep`.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
     """
-    one_of("sampler", sampler, Sampler)
     asked = Scenario.of(scenario).with_(set).with_(running.given(problem=problem, seed=seed))
     if not isinstance(vary or {}, Mapping):
         raise RunError(f"vary is a mapping, such as {{'algorithms.Async.threshold': '0.01..100'}}, not {vary!r}.")
     varied = tuple(f"{key}={_spelled(found)}" for key, found in (vary or {}).items())
     with asked.errors():
         labels = several("only", only)
-        request = Request(tuple(objectives or ()), varied, labels, int(budget), int(trials), sampler)
+        request = Request(tuple(objectives or ()), varied, labels, int(budget), int(trials))
         study = load_search(asked.source, asked.settings, request, replications=replications)
         report = running.swept(
             "frontier",
@@ -196,7 +189,7 @@ def _words(request: Request, replications: int | None) -> list[str]:
     words = [word for one in request.vary for word in ("--vary", one)]
     words += [word for one in request.only for word in ("--only", one)]
     words += ["--objectives", ",".join(request.objectives)] if request.objectives else []
-    words += ["--budget", str(request.jobs), "--trials", str(request.trials), "--sampler", request.sampler]
+    words += ["--budget", str(request.jobs), "--trials", str(request.trials)]
     return words if replications is None else [*words, "--replications", str(replications)]
 
 

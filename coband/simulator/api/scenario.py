@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -25,7 +24,7 @@ from coband.simulator.experiments.store.files import replace_text, writing_to
 from coband.simulator.experiments.sweep.grid import split
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.plugins.entry_points import PluginError
-from coband.simulator.plugins.functions import named
+from coband.simulator.plugins.functions import name_in_scenarios
 from coband.simulator.scenario_errors import InputProblem, ScenarioError
 
 Settings = Mapping[str, Any] | Iterable[str] | str
@@ -51,12 +50,15 @@ class Scenario:
     settings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, given: Scenario | Mapping[str, Any] | str | PathLike[str]) -> Scenario:
+    def of(
+        cls, given: Scenario | Mapping[str, Any] | str | PathLike[str], *, base: str | PathLike[str] | None = None
+    ) -> Scenario:
         """Whatever describes a scenario.
 
         Args:
             given: a scenario; a mapping; the path of a file, or the name of a scenario that comes with coband; or YAML
                 text, which has several lines or begins with a brace.
+            base: for text and mappings, the directory of relative file names in them; None for the working directory.
 
         Raises:
             ScenarioError: there is no such file, or it cannot be read as YAML.
@@ -64,27 +66,13 @@ class Scenario:
         if isinstance(given, Scenario):
             return given
         if isinstance(given, Mapping):
-            return cls.from_dict(given)
-        return cls.from_yaml(given)
-
-    @classmethod
-    def from_yaml(cls, source: str | PathLike[str], *, base: str | PathLike[str] | None = None) -> Scenario:
-        """A scenario from a file, by the name of one that comes with coband, or from YAML text.
-
-        Args:
-            source: path, name or text; text has several lines or begins with a brace.
-            base: for text, the directory of relative file names in it; None for the working directory.
-
-        Raises:
-            ScenarioError: there is no such file, or it cannot be read as YAML.
-        """
-        if not isinstance(source, (str, PathLike)):
+            return cls.from_dict(given, base=base)
+        if not isinstance(given, (str, PathLike)):
             raise TypeError(
-                f"a scenario is a file, a name, YAML text, a mapping or a Scenario, not {type(source).__name__}"
+                f"a scenario is a file, a name, YAML text, a mapping or a Scenario, not {type(given).__name__}"
             )
-        if is_text(source):
-            return cls(ScenarioText(source, FROM_TEXT, _folder(base)))._readable()
-        return cls(Path(source))._readable()
+        text = is_text(given)
+        return cls(ScenarioText(str(given), FROM_TEXT, _folder(base)) if text else Path(given))._readable()
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], *, base: str | PathLike[str] | None = None) -> Scenario:
@@ -214,9 +202,6 @@ class Scenario:
         changes = f", {len(self.settings)} settings" if self.settings else ""
         return f"Scenario({self.name!r}, {', '.join(self.labels)}{changes})"
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.to_yaml())}</pre>"
-
 
 def settings_of(given: Settings | None) -> tuple[str, ...]:
     """Changes as ``key.path=value``.
@@ -280,7 +265,7 @@ def simple(value: Any, key: str) -> Any:
     if hasattr(value, "adjacency") and hasattr(value, "is_directed"):
         return _links_of(value, key)
     if callable(value) and not isinstance(value, type):
-        return {"kind": "python" if key.endswith("reward") else "sampler", "function": named(value)}
+        return {"kind": "python" if key.endswith("reward") else "sampler", "function": name_in_scenarios(value)}
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Set)):  # a set has no order
         return [simple(item, f"{key}[{number}]") for number, item in enumerate(value)]
     what = f"the class {value.__name__}" if isinstance(value, type) else f"an object of type {type(value).__name__}"

@@ -53,17 +53,6 @@ class Causes:
     def __repr__(self) -> str:
         return f"{self.events[list(LINK)].to_string()}\n{self.sentence}"
 
-    def _repr_html_(self) -> str:
-        return f"{self.events[list(LINK)].to_html()}<p>{html.escape(self.sentence)}</p>"
-
-
-class ReportFile(type(Path())):  # type: ignore[misc]  # the class of paths on this system
-    """The path of a report, which a notebook shows as the page."""
-
-    def _repr_html_(self) -> str:
-        page = html.escape(self.read_text(encoding="utf-8"))
-        return f'<iframe srcdoc="{page}" style="width: 100%; height: 80vh; border: 0"></iframe>'
-
 
 def _table(name: str, text: str) -> cached_property[pd.DataFrame]:
     """A table of a run that is read when it is first used, and then kept."""
@@ -114,9 +103,9 @@ class Run:
 
         file = self.path / SCENARIO
         if file.is_file():
-            return Scenario.from_yaml(file)
+            return Scenario.of(file)
         with self._opened() as run:
-            return Scenario.from_yaml(run.scenario, base=self.path.parent)
+            return Scenario.of(run.scenario, base=self.path.parent)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -150,29 +139,15 @@ class Run:
         ``turn`` counts the turns of the agent, from 1 (phases, where it pulls in batches), ``arm`` the arms of that
         turn, from 0; ``pulls`` is how often the arm is pulled at once, 1 but in batches, of which ``reward`` is the
         mean and ``regret`` the sum. A store keeps nothing of this, so all jobs run again, in one process per core,
-        with the same random draws; their fingerprints show that they are the stored ones. `pulls_of` repeats some.
+        with the same random draws; their fingerprints show that they are the stored ones.
 
         Raises:
             RunError: a job cannot be repeated here, bit by bit.
         """
-        return self.pulls_of()
-
-    def pulls_of(
-        self, label: str | None = None, replication: int | None = None, workers: int | None = None
-    ) -> pd.DataFrame:
-        """`pulls` of some jobs.
-
-        Args:
-            label, replication: those of the jobs; None for all.
-            workers: processes; None for one per job, at most one per core.
-
-        Raises:
-            RunError: there is no such job, or it cannot be repeated here.
-        """
         from coband.simulator.api.driving import pulls
 
         with self._opened() as run:
-            return pulls(run, label, replication, workers)
+            return pulls(run)
 
     def events(self, where: str = "1", *values: object) -> pd.DataFrame:
         """Events of the trace, such as ``run.events("label = 'Async' AND event = 'deliver'")``.
@@ -282,7 +257,7 @@ class Run:
         out: str | PathLike[str] | None = None,
         against: str | None = None,
         force: bool = False,
-    ) -> ReportFile:
+    ) -> Path:
         """Write the report of the run, and of others with it, as one HTML file.
 
         Args:
@@ -292,7 +267,7 @@ class Run:
             force: replace a file that differs.
 
         Returns:
-            The file; a notebook shows it.
+            The file.
 
         Raises:
             RunError: no job has finished, or another file is there.
@@ -303,7 +278,7 @@ class Run:
         file = folder / REPORT if out is None else Path(out)
         with self._analysed(*others, against=against) as analysis:
             keep_file(file, page(analysis).encode("utf-8"), force=force)
-        return ReportFile(file)
+        return file
 
     @contextmanager
     def _opened(self) -> Iterator[StoredRun]:

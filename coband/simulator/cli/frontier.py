@@ -49,12 +49,6 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
 )
 @click.option("--budget", "jobs", type=AtLeast(1), metavar="JOBS", default=400, help="Stop after this number of jobs.")
 @click.option("--trials", type=AtLeast(1), default=3, help="Replications of each candidate.")
-@click.option(
-    "--sampler",
-    type=click.Choice(["tpe", "nsga2"]),
-    default="tpe",
-    help="What proposes candidates where there are too many to try them all.",
-)
 @options.placed
 @options.RESUME
 @options.out_directory("Where it is kept; by default runs/<name>-<number>.")
@@ -73,7 +67,6 @@ def frontier(
     limits: tuple[str, ...],
     jobs: int,
     trials: int,
-    sampler: Any,
     resume: bool,
     out: Path | None,
     as_json: bool,
@@ -92,7 +85,7 @@ def frontier(
     request = Request(file, settings, seed=seed)
     names = tuple(name.strip() for name in objectives.split(",")) if objectives else ()
     bounds = _limits(limits)
-    asked = Asked(names, vary, only, jobs, trials, sampler, tuple(bounds))
+    asked = Asked(names, vary, only, jobs, trials, tuple(bounds))
     study = load_search(file, request.overrides(), asked, replications=replications)
     with options.pool(**place) as found:
         report = driven(request, study, found, resume, out)

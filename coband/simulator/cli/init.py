@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import keyword
-import re
 import shlex
 from pathlib import Path
 
@@ -16,24 +13,10 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 ABOUT = {
     "comparison": "three algorithms on a synthetic problem",
     "own-algorithm": "an algorithm of your own: a plugin with its test",
-    "own-linear": "a linear algorithm of your own, which fits most scenarios of the suite",
     "own-data": "your own table of arms and rewards",
     "paper-study": "many replications, and claims as expectations",
     "sweep": "a grid of parameters and networks",
 }
-PLUGINS = ("own-algorithm", "own-linear")
-LOCK = "counts.lock.json"
-WORKFLOW = """name: coband
-on: [push, pull_request]
-jobs:
-  check:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-      - uses: actions/setup-python@v5
-        with: {{python-version: "3.12"}}
-      - run: pip install 'coband @ git+https://github.com/coband/coband' pytest
-{steps}"""
 
 
 @click.command()
@@ -44,100 +27,28 @@ jobs:
     default="comparison",
     help=f"What it is: {'; '.join(f'{name}: {about}' for name, about in ABOUT.items())}.",
 )
-@click.option("--name", metavar="NAME", help="Name of the scenario, or of the algorithm; by default the template's.")
-def init(directory: Path, template: str, name: str | None) -> None:
-    """Write a project to DIR: a scenario, what belongs to it, its communication counts and a CI workflow.
+def init(directory: Path, template: str) -> None:
+    """Write a project to DIR: a scenario and what belongs to it.
 
     DIR is by default the current directory. Files that exist are never replaced.
     """
     from coband.simulator.experiments.store.files import writing_to
 
-    if name is not None and not (name.isidentifier() and name.isascii() and name[0].isalpha()):
-        raise BadInput(f"--name {name}: a name has letters, digits and _, and begins with a letter.")
-    files = _files(template)
-    if name is not None and template in PLUGINS and (taken := _taken(name, files)):
-        raise BadInput(f"--name {name}: {taken}; choose another name.")
-    files = _named(files, name)
-    there = [file for file in (*files, LOCK) if (directory / file).exists()]
+    files = {
+        file.name: file.read_text(encoding="utf-8")
+        for file in sorted((TEMPLATES / template).glob("*.*"), key=lambda file: (file.name == "README.md", file))
+    }
+    there = [file for file in files if (directory / file).exists()]
     if there:
         raise BadInput(
             f"{directory / there[0]} exists; name another directory, or move the file away. Nothing was written."
         )
     for file, text in files.items():
         with writing_to(directory / file, "Name another directory."):
-            (directory / file).parent.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(parents=True, exist_ok=True)
             (directory / file).write_text(text, encoding="utf-8")
-    if template not in PLUGINS:
-        _lock(directory)
-    click.echo(f"{directory}: {', '.join([*files, *([] if template in PLUGINS else [LOCK])])}")
+    click.echo(f"{directory}: {', '.join(files)}")
     click.echo("next:")
-    commands = files["README.md"].split("\n\n")[1].splitlines()
-    for command in (*([] if directory == Path(".") else [f"    cd {shlex.quote(str(directory))}"]), *commands):
-        click.echo(command)
-
-
-def _taken(name: str, files: dict[str, str]) -> str:
-    """Why no plugin of these files can have this name; empty if one can."""
-    from coband.simulator.experiments.registry.registry import ALGORITHMS
-
-    if keyword.iskeyword(name):
-        return "that is a word of Python itself"
-    if name in ALGORITHMS:
-        return "an algorithm of that name is installed"
-    if importlib.util.find_spec(name):
-        return "a module of that name is installed"
-    words = {word for file, text in files.items() if file.endswith(".py") for word in re.findall(r"\w+", text)}
-    return f"its class would be {_class(name)}, which the plugin imports" if _class(name) in words else ""
-
-
-def _class(name: str) -> str:
-    """The class of a plugin of that name."""
-    return name.title().replace("_", "")
-
-
-def _named(files: dict[str, str], name: str | None) -> dict[str, str]:
-    """The files with another name in the place of the template's, in names of files too."""
-    from coband.simulator.experiments.scenario.overrides import to_yaml
-
-    scenario = files["scenario.yaml"]
-    old = scenario.split("\nname: ", 1)[1].split("\n", 1)[0]
-    if name is None or name == old:
-        return files
-    if f"{old}.py" in files:
-        spellings = ((one, _class(one), one.replace("_", "-")) for one in (old, name))
-        pairs = list(zip(*spellings, strict=True))
-        return {_replaced(file, pairs): _replaced(text, pairs) for file, text in files.items()}
-    changed = {"scenario.yaml": scenario.replace(f"\nname: {old}\n", f"\n{to_yaml({'name': name})}", 1)}
-    return {**files, **changed, "README.md": files["README.md"].replace(f"/{old}", f"/{name}")}
-
-
-def _files(template: str) -> dict[str, str]:
-    """The files of a template by name, with what all templates have."""
-    place = TEMPLATES / template
-    found = {
-        file.relative_to(place).as_posix(): file.read_text(encoding="utf-8")
-        for file in sorted(place.rglob("*"), key=lambda file: (file.name == "README.md", file))
-        if file.is_file() and file.suffix != ".pyc"
-    }
-    first = ["pip install -e . pytest", "python -m pytest"] if template in PLUGINS else []
-    steps = [
-        f"      - run: {one}\n" for one in (*first, "coband validate scenario.yaml", "coband check counts.lock.json")
-    ]
-    workflow = {".github/workflows/coband.yml": WORKFLOW.format(steps="".join(steps))}
-    return {**found, ".gitignore": "runs/\nsweeps/\n__pycache__/\n", **workflow}
-
-
-def _replaced(text: str, pairs: list[tuple[str, str]]) -> str:
-    for old, new in pairs:
-        text = text.replace(old, new)
-    return text
-
-
-def _lock(directory: Path) -> None:
-    """Run the scenario once and keep what it sends."""
-    from coband.simulator.analysis.counts.counting import LockFile, count
-
-    file = LockFile(directory / LOCK)
-    scenario = directory / "scenario.yaml"
-    file.put(file.name(scenario), count(scenario))
-    file.write()
+    if directory != Path("."):
+        click.echo(f"    cd {shlex.quote(str(directory))}")
+    click.echo(files["README.md"].split("\n\n")[1].rstrip("\n"))

@@ -1,4 +1,4 @@
-"""Groups of commands: names that are nearly right, or gone, are answered; commands of the program and of extensions are
+"""Groups of commands: names that are nearly right are answered; commands of the program and of extensions are
 imported only when they are called, so that ``--help`` is fast.
 """
 
@@ -41,11 +41,6 @@ class Group(click.Group):
         """Find the command, or suggest the most similar name."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            from coband.simulator.experiments.scenario.gone import command  # only a mistake needs it
-
-            _, _, above = ctx.command_path.partition(" ")
-            if (gone := command(f"{above} {name}".strip())) is not None:
-                ctx.fail(gone)
             ctx.fail(f"there is no command {name!r}; {self._advice(name, self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
@@ -90,7 +85,7 @@ class LazyGroup(Group):
         if cmd_name not in (offered := entry_points.commands()):
             return None
         try:
-            return entry_points.named(offered[cmd_name].where, click.Command)
+            return entry_points.imported(offered[cmd_name].where, click.Command)
         except entry_points.PluginError as error:
             raise click.UsageError(f"the command {cmd_name!r} of an extension does not work: {error}.") from error
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.terminal.output import warn_of_plugins
-from coband.simulator.terminal.progress import VERBOSITY, verbosity
+from coband.simulator.terminal.progress import QUIET
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.comparison.analysis import Analysis
@@ -78,17 +78,6 @@ class Place(click.Path):
         return "FILE" if self.file_okay else "DIR"
 
 
-class Out(Place):
-    """A place to write to. Directories above it are made where they are not there, which is said: it may be a slip."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path: Path = super().convert(value, param, ctx)
-        own = param is not None and value == param.default
-        if not own and not path.parent.exists() and not (ctx and (ctx.resilient_parsing or verbosity() == "quiet")):
-            click.echo(f"note: the directory {path.parent} is not there; it is made", err=True)
-        return path
-
-
 FILE_PATH, FOLDER = Place(path_type=Path, dir_okay=False), Place(path_type=Path, file_okay=False)
 
 
@@ -138,12 +127,12 @@ def workers(text: str, default: int | None = None) -> Decorator:
 
 def out_file(text: str) -> Decorator:
     """The file that a command writes."""
-    return click.option("--out", type=Out(path_type=Path, dir_okay=False), help=text)
+    return click.option("--out", type=Place(path_type=Path, dir_okay=False), help=text)
 
 
 def out_directory(text: str, default: Path | None = None) -> Decorator:
     """The directory that a command writes."""
-    return click.option("--out", type=Out(path_type=Path, file_okay=False), default=default, help=text)
+    return click.option("--out", type=Place(path_type=Path, file_okay=False), default=default, help=text)
 
 
 PORT_HELP = "Port of this machine; 0 takes any that is free."
@@ -159,16 +148,16 @@ JSON_LINES = click.option("--json", "as_json", is_flag=True, help="Print JSON, o
 
 def _remember(context: click.Context, parameter: click.Parameter, given: bool) -> None:
     if given:
-        context.meta[VERBOSITY] = parameter.name
+        context.meta[QUIET] = True
 
 
-def _loudness(name: str, text: str) -> Decorator:
-    return click.option(name, is_flag=True, is_eager=True, expose_value=False, callback=_remember, help=text)
-
-
-loud = options(
-    _loudness("--quiet", "No progress and no notes: only warnings, errors and results."),
-    _loudness("--verbose", "A line for each job that ends."),
+loud = click.option(
+    "--quiet",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_remember,
+    help="No progress and no notes: only warnings, errors and results.",
 )
 """How much is said while jobs run."""
 

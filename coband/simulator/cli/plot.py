@@ -53,7 +53,7 @@ def places(output: Path, formats: tuple[str, ...], names: list[str]) -> list[lis
 @click.option("--dpi", type=click.IntRange(20, 1000), metavar="N", default=200, help="Dots per inch of PNG files.")
 @click.option(
     "--out",
-    type=options.Out(path_type=Path),
+    type=options.Place(path_type=Path),
     metavar="DIR|FILE",
     default=Path("figures"),
     help="Directory of the figures; for one also a file, whose ending is its format.",

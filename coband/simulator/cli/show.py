@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ import click
 
 from coband.simulator.cli.options import A_RUN, JSON, LATEST_HELP, BadInput, opened
 from coband.simulator.terminal import results, tables
-from coband.simulator.terminal.output import warn_of_plugins
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import StoredRun
@@ -23,7 +21,6 @@ TABLES = "summary, results, details, series, ledger, fields, agents, parameters,
 
 @click.command(epilog=LATEST_HELP)
 @A_RUN
-@click.option("--bibtex", is_flag=True, help="Print what to cite: BibTeX for its algorithms, problem and data.")
 @click.option(
     "--table",
     "name",
@@ -33,7 +30,7 @@ TABLES = "summary, results, details, series, ledger, fields, agents, parameters,
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Format of the table; Markdown without it.")
 @JSON
-def show(path: Path, bibtex: bool, name: str | None, form: str | None, as_json: bool) -> None:
+def show(path: Path, name: str | None, form: str | None, as_json: bool) -> None:
     """Print the results of a run again: what `coband run`, `sweep` or `frontier` printed at its end.
 
     If a run goes on or was ended, what is finished is shown. --table has numbers in full: of replications
@@ -43,9 +40,6 @@ def show(path: Path, bibtex: bool, name: str | None, form: str | None, as_json: 
     if as_json and (name or form):
         raise BadInput("give either --json, or --table and --format.")
     with opened(path) as run:
-        if bibtex:
-            _cite(run, as_json)
-            return
         from coband.simulator.cli.frontier import of_search
         from coband.simulator.experiments.store.variants import summary
 
@@ -89,22 +83,3 @@ def _say_state(run: StoredRun) -> None:
             f"{state}: {len(run.jobs) - len(missing):,} of {len(run.jobs):,} jobs have finished, {broken:,} broke off",
             err=True,
         )
-
-
-def _cite(run: StoredRun, as_json: bool) -> None:
-    """Print an entry for each reference, with a comment that says what it is of."""
-    from coband.simulator.experiments.registry import bibliography
-    from coband.simulator.experiments.registry.registry import Registry
-
-    warn_of_plugins()
-    used = bibliography.uses(run, Registry.installed())
-    found = bibliography.citations(used)
-    for use in used:
-        if not use.known:
-            click.echo(f"warning: {use.what} is not known here, so its reference is missing", err=True)
-        elif not use.cites:
-            click.echo(f"note: {use.what} names no reference", err=True)
-    if as_json:
-        tables.show_json([asdict(citation) for citation in found])
-    else:
-        click.echo("\n\n".join(f"% {'; '.join(citation.uses)}\n{citation.text}" for citation in found))

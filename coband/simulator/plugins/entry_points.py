@@ -127,7 +127,7 @@ def commands() -> dict[str, Command]:
     return dict(reversed([item for one in extensions().values() for item in one.commands.items()]))
 
 
-def named(where: str, kind: type[T]) -> T:
+def imported(where: str, kind: type[T]) -> T:
     """Import what an extension names as ``module:attribute``.
 
     Raises:

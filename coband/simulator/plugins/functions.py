@@ -66,7 +66,7 @@ FUNCTIONS: Kinds[Callable[..., Any]] = Kinds("functions", _checked, inspect.isfu
 """Functions that were given in this session."""
 
 
-def named(function: Callable[..., Any]) -> str:
+def name_in_scenarios(function: Callable[..., Any]) -> str:
     """How a scenario names a function; one that other processes cannot import is registered in this one."""
     try:
         return importable_name(function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from numbers import Real
 from types import CoroutineType, UnionType
 from typing import Any, TypeVar, get_origin, get_type_hints
@@ -137,81 +137,38 @@ def real(found: Any) -> FloatArray:
     return np.asarray(np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan))
 
 
-def returns(what: str, holds: Callable[..., Any], by: str = "") -> Callable[[F], F]:
+def returns(what: str, holds: Callable[..., Any]) -> Callable[[F], F]:
     """Decorate a method of a base whose type does not say all that it returns.
 
     Args:
-        what: in words; ``{name}`` is the value of a parameter, and of `gives` ``{last}`` the answer before, if any.
-        holds: whether an answer is that; it is given the answer, of `gives` the one before, what the method was given,
-            and what was given to what it returned.
-        by: the method of what is returned that gives the answers.
+        what: in words; ``{name}`` is the value of a parameter.
+        holds: whether an answer is that; it is given the answer, and what the method was given.
     """
 
     def decorated(method: F) -> F:
-        method.__dict__["promise"] = what, holds, by
+        method.__dict__["promise"] = what, holds
         return method
 
     return decorated
 
 
-gives = partial(returns, by="__next__")
-"""The same of a method that returns an iterator, or an object with a method ``by``: what comes of these."""
-VERBS = {"": "returned", "__next__": "yielded", "__call__": "returned what gave"}
-
-
-class _Watched:
-    """What a plugin's method has returned; each of its answers is compared before it is passed on."""
-
-    def __init__(self, found: Any, by: str, compared: Callable[..., Any]) -> None:
-        self._call, self._compared, self._last = getattr(found, by), compared, None
-        setattr(self, by, self._answer)
-
-    def _answer(self, *given: Any) -> Any:
-        self._last = self._compared(self._call(*given), self._last, given)
-        return self._last
-
-    __call__ = __next__ = _answer
-
-    def __iter__(self) -> _Watched:
-        return self
-
-
 def _held(method: Callable[..., Any], asked: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The method, whose answers are compared with what another one promises."""
     wanted = _promised(asked) or object
-    what, holds, by = getattr(asked, "promise", ("", lambda *_: True, ""))
-
-    def broken(answer: Any, verb: str, says: str) -> BrokenOff:
-        shown = in_words(answer, begins=True)
-        return BrokenOff(f"{written(method)}{method.__qualname__} {verb} {shown}; {name} {says}")
+    what, holds = getattr(asked, "promise", (wanted.__name__, lambda *_: True))
 
     @wraps(method)
     def held(node: Any, *given: Any, **named: Any) -> Any:
         answer = method(node, *given, **named)
-        right = isinstance(answer, WIDER.get(wanted, (wanted,)))
-        if right and not by and _kept(holds, answer, *given, **named):
+        try:
+            right = isinstance(answer, WIDER.get(wanted, (wanted,))) and bool(holds(answer, *given, **named))
+        except (TypeError, ValueError, IndexError, AttributeError):  # it cannot even be compared
+            right = False
+        if right:
             return answer
-        arguments = dict(inspect.signature(asked).bind(node, *given, **named).arguments)
-        if not right or not by or not hasattr(found := iter(answer) if by == "__next__" else answer, by):
-            says = (not by and what.format_map(arguments)) or wanted.__name__
-            raise broken(answer, "returned", f"returns {says}")
-
-        def compared(one: Any, last: Any, more: tuple[Any, ...]) -> Any:
-            if not _kept(holds, one, last, *[*arguments.values()][1:], *more):
-                further = {f"_{place}": part for place, part in enumerate(more)}
-                said = what.format_map({**arguments, "last": last, **further})
-                raise broken(one, VERBS.get(by, f"returned what gave, by {by}(),"), f"gives {said}")
-            return one
-
-        return _Watched(found, by, compared)
+        says = what.format_map(inspect.signature(asked).bind(node, *given, **named).arguments)
+        shown = in_words(answer, begins=True)
+        raise BrokenOff(f"{written(method)}{method.__qualname__} returned {shown}; {name} returns {says}")
 
     _HELD.add(held)
     return held
-
-
-def _kept(holds: Callable[..., bool], *given: Any, **named: Any) -> bool:
-    """Whether a promise is kept; an answer that cannot even be compared does not keep it."""
-    try:
-        return bool(holds(*given, **named))
-    except (TypeError, ValueError, IndexError, AttributeError):
-        return False

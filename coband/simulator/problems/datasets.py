@@ -10,7 +10,6 @@ import io
 import os
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -42,7 +41,7 @@ class PublicDataset:
     packed: bool = False
     """Whether the files are published in an archive that the user has to unpack."""
     cites: tuple[str, ...] = ()
-    """What ``coband show --bibtex`` prints; see `ProblemEntry`."""
+    """What ``coband describe`` prints; see `ProblemEntry`."""
 
     @property
     def columns(self) -> str:
@@ -252,8 +251,6 @@ class GraphDataset(PublicDataset):
     """Links between different nodes, each counted once; ``rows`` counts the lines."""
     member: str | None = None
     """Path of the file in an archive of several files; None where the archive holds this file alone."""
-    alike: tuple[str, ...]
-    """Patterns of the names of files that have the same source."""
 
     @property
     def columns(self) -> str:
@@ -266,9 +263,3 @@ GRAPH_DATASETS: Mapping[str, GraphDataset] = published(GraphDataset, "graphs")
 def graph_of(file: str) -> GraphDataset | None:
     """The known graph whose file has this name."""
     return next((graph for graph in GRAPH_DATASETS.values() if graph.file == file), None)
-
-
-def source_of(file: str) -> GraphDataset | None:
-    """A known graph from the same source as the file of this name."""
-    found = (graph for graph in GRAPH_DATASETS.values() if any(fnmatch(file, pattern) for pattern in graph.alike))
-    return next(found, None)

@@ -19,7 +19,6 @@ from pydantic import Field, model_validator
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import gives
 from coband.simulator.problems.problem import Streams
 
 Redraw = Callable[[np.random.Generator], FloatArray]
@@ -39,11 +38,6 @@ class BaseDrift(Config):
     """What all models of drift have."""
 
     @abstractmethod
-    @gives(
-        "an array of as many finite numbers as theta has",
-        lambda found, last, theta, *_: np.shape(found) == np.shape(theta) and bool(np.isfinite(found).all()),
-        by="__call__",
-    )
     def path(self, theta: FloatArray, redraw: Redraw, streams: Streams) -> Path:
         """The parameter over time.
 

@@ -1,8 +1,5 @@
 """What scenario files are made of, each with a name of its own: keys (``network.topology``) and kinds (``pareto``),
-read from the models of the JSON Schema, and an example of each, as a part of a file.
-
-Most examples are made from the models: the keys that must be there, and a value that differs from the default. The
-others are in ``examples.yaml``, by the name of what they are an example of. Plugins give ``Field(examples=[...])``.
+read from the models of the JSON Schema, and the scenarios that have them.
 """
 
 from __future__ import annotations
@@ -10,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any
 
 import yaml
 
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario import files
 from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.explain import TAG_KEYS, Wording, tags_of
 
@@ -24,14 +21,6 @@ Path = tuple[str, ...]
 """Keys without numbers of list entries and without kinds."""
 ROOT = ""
 """The name of the model of the whole file."""
-ALONE = {
-    *("bits", "content", "equals", "file", "gamma", "half_width", "less_than", "more_than", "points", "sigma", "time"),
-    "values",
-}
-"""Keys that stand in the place of those that ``beside`` has."""
-PREFERRED = "ContextualProblem"
-"""The model of which a key is shown that several have."""
-NUMBERS: Mapping[str, tuple[float, ...]] = {"integer": (10, 2, 1, 0), "number": (0.5, 1.0, 2.0, 0.0, 10.0)}
 
 
 @dataclass(frozen=True)
@@ -78,8 +67,6 @@ class Index:
                 paths = tuple(dict.fromkeys((*first.paths, *entry.paths)))
                 self.entries[entry.name] = replace(first, paths=paths, models=(*first.models, *entry.models))
         self.entries |= {kind.name: kind for kind in self._kinds()}
-        entries = [(model, entry) for entry in self.entries.values() for model in entry.models]
-        self._names = {(model, "" if entry.is_kind else entry.word): entry.name for model, entry in entries}
 
     def keys(self, model: str) -> Mapping[str, Schema]:
         """The keys of a model, without those that only name its kind."""
@@ -92,15 +79,15 @@ class Index:
 
     def inside(self, schema: Schema) -> list[str]:
         """The models that a value can be of, or the entries of a list."""
-        return list(dict.fromkeys(self._inside(schema)))
+        return list(dict.fromkeys(self._models(schema)))
 
-    def _inside(self, schema: Schema) -> Iterator[str]:
+    def _models(self, schema: Schema) -> Iterator[str]:
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
-            yield from [name] if self.schemas[name].get("properties") else self._inside(self.schemas[name])
+            yield from [name] if self.schemas[name].get("properties") else self._models(self.schemas[name])
         members = [one for union in ("anyOf", "oneOf", "allOf") for one in schema.get(union, ())]
         for member in (*members, schema.get("items")):
-            yield from self._inside(member) if isinstance(member, Mapping) else ()
+            yield from self._models(member) if isinstance(member, Mapping) else ()
 
     def _walked(self) -> dict[Path, list[str]]:
         found: dict[Path, list[str]] = {(): [ROOT]}
@@ -143,76 +130,6 @@ class Index:
         having = [model for depth, key in enumerate(keys) for model in self.at[path[:depth]] if key in self.keys(model)]
         return {*keys, *self.tags(*having, *entry.models)}
 
-    def snippet(self, entry: Entry) -> str:
-        """YAML with a key or kind, all keys above it, and those beside it that must be there."""
-        if entry.name in written()["snippets"]:
-            return str(written()["snippets"][entry.name])
-        path, model = entry.paths[0], PREFERRED if PREFERRED in entry.models else entry.models[0]
-        if entry.is_kind:
-            below: Any = self._mapping(model, {self._tag(model): entry.word})
-        else:
-            path, below = path[:-1], self._mapping(model, {entry.word: self._value(model, entry.word)})
-        for depth in reversed(range(len(path))):
-            key, above = path[depth], sorted(self.at[path[:depth]], key=PREFERRED.__ne__)
-            schemas = {one: self.keys(one).get(key, {}) for one in above}
-            model = next(one for one in above if model in self.inside(schemas[one]))
-            below = self._mapping(model, {key: [below] if self._is_list(schemas[model]) else below})
-        for place, sections in written()["sections"].items():
-            below |= sections if f"{entry.name}.".startswith(f"{place}.") else {}
-        nested = any(isinstance(value, dict | list) for value in below.values())
-        style = None if nested else False  # mappings without others inside on one line, but the sections
-        return yaml.safe_dump(below, sort_keys=False, default_flow_style=style, width=1000).rstrip()
-
-    def _tag(self, model: str) -> str:
-        return next(key for key in TAG_KEYS if key in self.schemas[model]["properties"])
-
-    def _mapping(self, model: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """A mapping of a model with what is given and what must be there; of the whole file, only what is given."""
-        if model == ROOT:
-            return dict(given)
-        tags, must = self.tags(model), self.schemas[model].get("required", ())
-        more = {} if given.keys() & ALONE else written()["beside"].get(self._names.get((model, ""), model), {})
-        found: dict[str, Any] = {self._tag(model): tags[0]} if tags else {}
-        for key in self.keys(model):
-            if key in given or key in more:
-                found[key] = given.get(key, more.get(key))
-            elif key in must:
-                found[key] = self._value(model, key)
-        return {**found, **given}
-
-    def _value(self, model: str, key: str) -> Any:
-        values = written()["values"]
-        name = next((one for one in (f"{model}.{key}", self._names.get((model, key), "")) if one in values), None)
-        return self._sample(self.keys(model)[key]) if name is None else values[name]
-
-    def _sample(self, schema: Schema) -> Any:
-        """Some value that a schema allows, if possible another one than the default."""
-        if schema.get("examples"):
-            return schema["examples"][0]
-        members, default = (
-            [one for one in self.wording.variants(schema) if one.get("type") != "object"],
-            schema.get("default"),
-        )
-        words = [word for member in members for word in _words(member) if word != default]
-        if words or isinstance(default, int | float | str):
-            return words[0] if words else default
-        if not any(member.get("type") in NUMBERS for member in members):
-            for model in self.inside(schema):
-                return [self._mapping(model, {})] if self._is_list(schema) else self._mapping(model, {})
-        return next((value for member in members for value in self._values(member)), None)
-
-    def _values(self, schema: Schema) -> Iterator[Any]:
-        """Numbers, a text or a list that a schema allows."""
-        kind = str(schema.get("type"))
-        yield from (value for value in NUMBERS.get(kind, ()) if _is_within(value, schema))
-        if kind == "array":
-            yield [self._sample(schema["items"])] if "items" in schema else []
-        elif kind == "string":
-            yield "text"
-
-    def _is_list(self, schema: Schema) -> bool:
-        return any(member.get("type") == "array" for member in self.wording.variants(schema))
-
 
 @lru_cache(maxsize=4)
 def index(registry: Registry) -> Index:
@@ -220,20 +137,24 @@ def index(registry: Registry) -> Index:
     return Index(json_schema(registry))
 
 
+def seen_in(*uses: Path) -> str | None:
+    """The first scenario that comes with coband and has one of these keys, or of these values of a key."""
+    return next((name for name, found in _uses().items() if not found.isdisjoint(uses)), None)
+
+
 @cache
-def written() -> Mapping[str, Mapping[str, Any]]:
-    """The tables of ``examples.yaml``."""
-    tables: Mapping[str, Mapping[str, Any]] = yaml.safe_load(files(__package__).joinpath("examples.yaml").read_text())
-    return tables
+def _uses() -> Mapping[str, set[Path]]:
+    """What each scenario that comes with coband has, the quickstart and the quick ones first."""
+    found = sorted(files.paths().items(), key=lambda item: ("/" in item[0], "quick" not in item[0]))
+    return {name: set(_inside(yaml.load(file.read_text(encoding="utf-8"), files.LOADER), ())) for name, file in found}
 
 
-def _words(schema: Schema) -> list[Any]:
-    if schema.get("type") == "boolean":
-        return [True, False]
-    return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
-
-
-def _is_within(value: float, schema: Schema) -> bool:
-    least, most = schema.get("minimum", value), schema.get("maximum", value)
-    above, below = schema.get("exclusiveMinimum", value - 1), schema.get("exclusiveMaximum", value + 1)
-    return bool(least <= value <= most and above < value < below)
+def _inside(part: Any, path: Path) -> Iterator[Path]:
+    """The keys of a document and, with their keys, the texts in it; a word that stands for a kind is that kind."""
+    if isinstance(part, str):
+        yield from ((*path, part), (*path, "kind", part))
+    for key, inner in part.items() if isinstance(part, dict) else ():
+        yield (*path, str(key))
+        yield from _inside(inner, (*path, str(key)))
+    for item in part if isinstance(part, list) else ():
+        yield from _inside(item, path)

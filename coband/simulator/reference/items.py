@@ -5,7 +5,7 @@ what algorithms declare.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -13,18 +13,14 @@ from typing import Any
 from coband.simulator.core.algorithm import COMMON_QUANTITIES, RUN_QUANTITIES, Algorithm, Needs
 from coband.simulator.core.formulas import names_in
 from coband.simulator.core.metrics import CORE
-from coband.simulator.core.nodes.message import EXACT, Message
-from coband.simulator.core.nodes.node import Agent
-from coband.simulator.core.wire.privacy import Privacy
-from coband.simulator.core.wire.rules import defences, stand
-from coband.simulator.experiments.registry import bibliography
-from coband.simulator.experiments.registry.bibliography import SOURCES
+from coband.simulator.core.wire.rules import stand
+from coband.simulator.experiments.registry.bibliography import SOURCES, bibtex
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry, UnknownNameError
 from coband.simulator.experiments.scenario.explain import TAG_KEYS, Wording
 from coband.simulator.experiments.scenario.files import paths, shipped_scenario, shipped_scenarios
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import first_paragraph, summary_of
-from coband.simulator.reference.entries import Entry, Index, Schema, index
+from coband.simulator.reference.entries import Entry, Index, Schema, index, seen_in
 from coband.simulator.scenario_errors import quoted
 
 Item = dict[str, Any]
@@ -33,42 +29,6 @@ METRIC = "metric."
 """How metrics are asked for where something else has their name."""
 IN_BRIEF = {"kind", "name", "summary"}
 """The keys of an item of which `look_up` says no more."""
-
-
-def _on_graphs(one: Algorithm) -> bool:
-    return "star" not in one.needs.topologies or "graph" in one.needs.topologies
-
-
-def _takes_problem(one: Algorithm, kind: str) -> bool:
-    """An algorithm without a list of problems runs on those that offer arms turn by turn."""
-    batches = one.needs.schedules == ("phases",) or kind == "pure_exploration"
-    return kind in one.needs.problems or not (one.needs.problems or batches)
-
-
-RUNS_ON: Mapping[tuple[str, ...], Callable[[Algorithm, str], bool]] = {
-    ("network", "topology"): lambda one, kind: bool({"graph", f"{{kind: {kind}}}"} & {*one.needs.topologies}),
-    ("schedule",): lambda one, kind: kind in one.needs.schedules,
-    ("problem",): _takes_problem,
-    ("server", "aggregate"): lambda one, kind: kind in defences(one),
-}
-"""Where kinds stand that algorithms run with or not; whether one runs with one of them."""
-Concerns = Mapping[str, Callable[[Algorithm], object]]
-_TOGETHER: Concerns = {
-    "refused, since they plan for the same agents from the start to the end": lambda one: one.needs.ends_together
-}
-CONCERNS: Mapping[str, Concerns] = {
-    "network.topology": {
-        "need the star": lambda one: not _on_graphs(one),
-        "need a graph": lambda one: "star" not in one.needs.topologies,
-        "run on both": lambda one: "star" in one.needs.topologies and _on_graphs(one),
-    },
-    "agents.reward_delay": {"refused, for want of rewards before the next turn": lambda one: one.needs_rewards},
-    "agents.joins": _TOGETHER,
-    "agents.leaves": _TOGETHER,
-    "server.aggregate": {"run with a defence": defences},
-}
-"""What is said of algorithms about other keys, and of which."""
-MECHANISMS_SHOWN, SEEN_BY = ("gaussian", "tree", "laplace_local"), ("server", "others")
 
 
 def catalogue(registry: Registry) -> dict[str, list[Item]]:
@@ -121,15 +81,12 @@ def algorithm_item(algorithm: Algorithm) -> Item:
         "name": algorithm.name,
         "summary": algorithm.summary,
         "reference": algorithm.reference,
+        "scenario": seen_in(("algorithms", "algorithm", algorithm.name)),
         "parameters": list(parameters(Wording(schema), schema)),
         "messages": [
             {"kind": one.message.kind, "direction": one.direction, "scalars": one.size, "to": one.to, "when": one.when}
             for one in sizes
         ],
-        "fields": [
-            _field(kind, name) for kind in dict.fromkeys(one.message for one in sizes) for name in kind.payload_fields()
-        ],
-        "privacy": list(_privacy(algorithm)),
         "liars": stand(algorithm),
         "counts": [asdict(form) for form in algorithm.counts],
         "where": _quantities(algorithm),
@@ -139,7 +96,7 @@ def algorithm_item(algorithm: Algorithm) -> Item:
         "needs": {key: list(value) if isinstance(value, tuple) else value for key, value in needs.items()},
         "knows": sorted(algorithm.facts),
         "server": algorithm.server is not None,
-        "paper": "\n\n".join(filter(None, map(bibliography.entry, algorithm.cites))),
+        "paper": bibtex(algorithm.cites),
     }
 
 
@@ -147,37 +104,6 @@ def metric_item(metric: Metric) -> Item:
     """What a metric is."""
     line = {"name": metric.name, "summary": metric.meaning, "unit": metric.unit, "better": metric.better}
     return {**line, "locked": metric.locked, "of_each_agent": metric.aggregate is None}
-
-
-def _privacy(algorithm: Algorithm) -> Iterator[Item]:
-    """What is private of an algorithm's messages, under each of coband's mechanisms, from each adversary."""
-    turns = issubclass(algorithm.agent, Agent)
-    kinds = {size.message for size in algorithm.messages}
-    own = {f"{one.kind}.{name}" for one in kinds for name in one.payload_fields() if one.declared(name)["noised"]}
-    for adversary in SEEN_BY:
-        whys = dict[str, dict[str, str]]()
-        for kind in MECHANISMS_SHOWN:
-            clip = {"points": None} if algorithm.needs.fixed_arms and kind == "laplace_local" else {}
-            given = {"mechanism": kind, "sigma": 1.0, "adversary": adversary, "clip": clip}
-            whys[kind] = dict(Privacy.model_validate(given).leaks(algorithm))
-        for what, why in whys["gaussian"].items():
-            under = [kind for kind in MECHANISMS_SHOWN if turns and not whys[kind][what]]
-            under = ["noise of its own"] if what in own else under
-            otherwise = (why if turns else "pulls come in batches") * (what not in own)
-            yield {"what": what, "from": adversary, "private_under": under, "otherwise": otherwise}
-
-
-def _field(message: type[Message], name: str) -> Item:
-    """A payload field: what it holds, and how many of its entries are sent with ``counting: packed``."""
-    declared = message.declared(name)
-    shape, packed = declared["shape"], "*".join(declared["shape"]) or "its size"
-    if declared["symmetric"]:
-        packed = f"{shape[0]}*({shape[0]} + 1)/2" if shape else "p*(p + 1)/2 of a p x p matrix"
-    if declared["code"]:
-        packed += f", in a {declared['code']} code"
-    elif declared["kind"] in EXACT:
-        packed += f", of ceil(log2 {declared['of']}) bits" if declared["of"] else ", of 1 bit"
-    return {"field": f"{message.kind}.{name}", "holds": declared["kind"], "packed": packed}
 
 
 def _quantities(algorithm: Algorithm) -> dict[str, str]:
@@ -205,16 +131,11 @@ class Items:
 
     def item(self, entry: Entry) -> Item:
         """Everything about a key or kind."""
-        said = dict(CONCERNS.get(entry.name, {}))
-        if entry.is_kind and (runs := RUNS_ON.get(entry.paths[0])):
-            said[f"run with {entry.word}"] = lambda one: runs(one, entry.word)
-        algorithms = self._registry.algorithms.items()
-        concerned = {words: [name for name, one in algorithms if holds(one)] for words, holds in said.items()}
+        uses = ((*path, *(["kind", entry.word] if entry.is_kind else [])) for path in entry.paths)
         return {
             **(self._kind(entry) if entry.is_kind else self._key(entry)),
+            "scenario": seen_in(*uses),
             "places": [".".join(path) for path in entry.paths if ".".join(path) != entry.name],
-            "example": self._index.snippet(entry),
-            "algorithms": {words: names for words, names in concerned.items() if names},
         }
 
     def line(self, entry: Entry) -> Item:
@@ -233,11 +154,11 @@ class Items:
         kind = path[-1] if path[-1] in ("kernel", "reward", "problem") else "kind"
         sources = [{key: one[key] for key in ("of", "numbers", "unit", "source")} for one in schema.get("sources", ())]
         item = {**self.line(entry), "kind": kind, "text": schema["description"].partition("\n\nRaises:")[0]}
-        found = {"parameters": list(parameters(self._index.wording, schema)), "sources": sources}
+        found: Item = {"parameters": list(parameters(self._index.wording, schema)), "sources": sources}
         if kind == "problem":
             problem = self._registry.problems[entry.word]
             item |= {"text": problem.summary, "reference": problem.reference}
-            found["metrics"] = [metric_item(metric) for metric in problem.metrics]
+            found |= {"metrics": [metric_item(one) for one in problem.metrics], "paper": bibtex(problem.cites)}
         return {**item, **found}
 
     def _key(self, entry: Entry) -> Item:
@@ -275,7 +196,9 @@ def look_up(word: str, registry: Registry) -> list[Item]:
     if name in registry.algorithms:
         return [algorithm_item(registry.algorithms[name])]
     if name in SOURCES:
-        return [{"kind": "dataset", **_dataset(name), "url": SOURCES[name].url, "licence": SOURCES[name].licence}]
+        source = SOURCES[name]
+        about = {"url": source.url, "licence": source.licence, "paper": bibtex(source.cites)}
+        return [{"kind": "dataset", **_dataset(name), **about}]
     if name in paths():
         one = shipped_scenario(name)
         text = {"summary": one.summary, "text": "\n".join(one.header), "data": one.data, "file": str(one.path)}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 EXIT_CODES = {"interrupted": 130, "stopped": 2}
-VERBOSITY = "coband.verbosity"
+QUIET = "coband.quiet"
 
 
 LOG_SECONDS = (3.0, 60.0)
@@ -51,7 +51,7 @@ class Bar:
         """Show how far it is."""
         if self.visible():
             self._draw(status)
-        elif status.state == "running" and verbosity() != "quiet" and time.monotonic() - self._logged >= self._pause:
+        elif status.state == "running" and not quiet() and time.monotonic() - self._logged >= self._pause:
             self._pause, self._logged = min(2 * self._pause, LOG_SECONDS[1]), time.monotonic()
             click.echo(f"{self._title}: {line(status)}", err=True)
 
@@ -64,16 +64,12 @@ class Bar:
         self._progress.update(self._progress.task_ids[0], total=status.total, completed=done, note=time_left(status))
 
     def ended(self, end: EndedJob) -> str | None:
-        """With --verbose, a line for each job that ends."""
-        if end.record is not None and verbosity() == "verbose":
-            jobs = f"{end.done:,} of {end.total:,}"
-            took = f"{end.record['wall_seconds']:.3g} s, regret {end.record['regret']:.5g}"
-            self._print(f"{jobs}: {end.label}, replication {end.replication}: {took}")
+        """Nothing is said of single jobs."""
         return None
 
     def visible(self) -> bool:
         """Whether there is anywhere to draw, and anybody wants to see it."""
-        return verbosity() != "quiet" and (sys.stderr.isatty() or in_notebook())
+        return not quiet() and (sys.stderr.isatty() or in_notebook())
 
     def _console(self) -> Console:
         from rich.console import Console
@@ -130,17 +126,17 @@ def in_notebook() -> bool:
     return Console().is_jupyter
 
 
-def verbosity() -> str:
-    """``quiet``, ``usual`` or ``verbose``, as the command that runs was asked."""
+def quiet() -> bool:
+    """Whether the command that runs was asked to say little."""
     context = click.get_current_context(silent=True)
-    return "usual" if context is None else str(context.meta.get(VERBOSITY, "usual"))
+    return context is not None and QUIET in context.meta
 
 
 def announce(study: Study) -> None:
     """Say on standard error what runs, and how much that is."""
     from coband.simulator.experiments.runs.reporting import workload
 
-    if verbosity() != "quiet" and (sentence := workload(study)):
+    if not quiet() and (sentence := workload(study)):
         click.echo(f"{study.name}: {sentence}", err=True)
 
 

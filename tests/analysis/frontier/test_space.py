@@ -80,13 +80,12 @@ def test_all_points_of_a_space() -> None:
     assert list(map(labels, Space(0, "A").points())) == [()]
 
 
-@pytest.mark.parametrize("sampler", ["nsga2", "tpe"])
-def test_a_sampler_proposes_each_point_once_and_the_same_ones_again(sampler: str) -> None:
+def test_a_sampler_proposes_each_point_once_and_the_same_ones_again() -> None:
     pytest.importorskip("optuna", reason="pip install 'coband[frontier]'")
     wide = space("0.01..100", "x,y,z", "0..9")
 
     def proposed(seed: int) -> list[tuple[str, ...]]:
-        found = explorer(wide, 40, 2, sampler, seed)  # type: ignore[arg-type]
+        found = explorer(wide, 40, 2, seed)
         seen, left = [], 40
         while left and (points := found.ask(left)):
             left -= len(points)
@@ -103,7 +102,7 @@ def test_a_sampler_proposes_each_point_once_and_the_same_ones_again(sampler: str
 
 def test_a_small_space_is_used_up() -> None:
     pytest.importorskip("optuna", reason="pip install 'coband[frontier]'")
-    found = explorer(space("1..5", "a,b"), 9, 2, "nsga2", 0)
+    found = explorer(space("1..5", "a,b"), 9, 2, 0)
     seen = []
     while points := found.ask(20):
         seen += map(labels, points)

@@ -94,24 +94,6 @@ def test_trace_diff_names_hardware_first(folder: Path, capsys: pytest.CaptureFix
     assert "hardware" not in capsys.readouterr().out
 
 
-def test_counts_name_hardware_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_status(["counts", "one.yaml"]) == 0
-    locked = json.loads(Path("counts.lock.json").read_text())
-    assert locked["$hardware"]["one.yaml"] == code_version.hardware()
-    locked["one.yaml"]["K"]["turns"] += 1
-    Path("counts.lock.json").write_text(json.dumps(locked))
-    capsys.readouterr()
-    assert exit_status(["check", "counts.lock.json"]) == 1
-    assert "hardware" not in capsys.readouterr().out
-    locked["$hardware"]["one.yaml"]["numpy's SIMD features"] = "SSE9"
-    Path("counts.lock.json").write_text(json.dumps(locked))
-    assert exit_status(["check", "counts.lock.json"]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert "numpy's SIMD features: SSE9 and" in lines[1]
-    assert exit_status(["counts", "one.yaml", "--update"]) == 0
-    assert json.loads(Path("counts.lock.json").read_text())["$hardware"]["one.yaml"] == code_version.hardware()
-
-
 def test_a_check_that_fails_says_what_it_was_computed_with(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_status(["check", "one.yaml", "--workers", "1"]) == 0
     assert "this computer has" not in capsys.readouterr().err

@@ -92,12 +92,17 @@ def test_a_queue_gives_what_this_machine_gives(tmp_path: Path, slurm: Path) -> N
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # dask-jobqueue leaves a pipe open
 def test_python_says_where_a_sweep_ran(tmp_path: Path) -> None:
     options = {"cores": 1, "memory": "1GB", "host": "127.0.0.1", "dashboard_address": ":0"}
-    scenario = coband.Scenario.from_yaml(TEXT).with_(replications=1)
+    scenario = coband.Scenario.of(TEXT).with_(replications=1)
     sweep = coband.sweep(scenario, cluster="jobqueue-local", cluster_options=options, out=tmp_path / "sweep")
     shown = "jobqueue-local (cores=1, memory=1GB, host=127.0.0.1, dashboard_address=:0)"
     assert (sweep.manifest["cluster"], sweep.status, len(sweep.results)) == (shown, "finished", 1)
-    with pytest.raises(coband.RunError, match=r"^cluster_options='coers' is not an option of jobqueue-local; did"):
-        coband.sweep(scenario, cluster="jobqueue-local", cluster_options={"coers": 1}, out=tmp_path / "other")
+    with pytest.raises(coband.RunError, match="jobqueue-local: .*'coers'"):
+        coband.sweep(
+            scenario,
+            cluster="jobqueue-local",
+            cluster_options={"coers": 1, "cores": 1, "memory": "1GB"},
+            out=tmp_path / "other",
+        )
     with pytest.raises(coband.RunError, match="cluster_options= goes with cluster="):
         coband.sweep(scenario, cluster_options={"cores": 1}, out=tmp_path / "other")
     assert not (tmp_path / "other").exists()
@@ -130,25 +135,19 @@ def test_ctrl_c_cancels_the_jobs(tmp_path: Path, slurm: Path) -> None:
     gate.unlink()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # dask-jobqueue leaves half a cluster
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ["coers=4"],
-            r"--cluster-option 'coers' is not an option of slurm; did you mean cores\? There is account, .*, wall",
-        ),
+        (["coers=4", "cores=1", "memory=1GB"], r"--cluster slurm: .*unexpected.* 'coers'"),
         (["cores"], r"--cluster-option 'cores' must be KEY=VALUE, such as cores=4 or memory=8GB\."),
-        (["cores=many"], r"--cluster-option cores=many: must be a whole number, at least 1\."),
-        (["jobs=0"], r"--cluster-option jobs=0: must be a whole number, at least 1\."),
+        (["cores=many", "memory=1GB"], r"--cluster slurm: "),
         (
             ["cores=1", "cores=2"],
             r"--cluster-option cores is given twice; only job_extra_directives, .* may be repeated",
         ),
-        (
-            ["cores=4"],
-            r"--cluster slurm must know memory of a job: --cluster-option cores=4 --cluster-option memory=8GB",
-        ),
-        (["cores=4", "memory=much"], r"--cluster-option memory=much: must be a size such as 8GB\."),
+        (["cores=4"], r"--cluster slurm: You must specify how much cores and memory"),
+        (["cores=4", "memory=much"], r"--cluster slurm: .*'much'"),
     ],
 )
 def test_wrong_options_are_one_clear_message(slurm: Path, options: list[str], message: str) -> None:
@@ -167,7 +166,7 @@ def test_wrong_systems_are_one_clear_message(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ExecutorError, match="is not the address of a Dask scheduler"):
         cluster_of("somewhere")
     monkeypatch.setenv("PATH", "")
-    said = r"--cluster pbs submits jobs by `qsub`, which is not here: start the sweep"
+    said = r"--cluster pbs: no job could be started: .*qsub"
     with pytest.raises(ExecutorError, match=said):
         cluster_of("pbs", ["cores=1", "memory=1GB"])
     monkeypatch.setitem(sys.modules, "dask_jobqueue.lsf", None)
@@ -189,9 +188,6 @@ def test_a_queue_that_takes_no_jobs_is_one_clear_message(slurm: Path, tmp_path: 
 @pytest.mark.parametrize("system", job_queue.SYSTEMS)
 def test_every_system_is_there(system: str) -> None:
     kind: Any = job_queue._kind(system)
-    allowed = job_queue._allowed(kind)
-    assert {"cores", "memory", "jobs", "walltime", "processes", "job_script_prologue"} - {"walltime"} <= set(allowed)
-    assert not {"scheduler", "nanny", "self", "extra", "kwargs"} & set(allowed)
     assert kind.job_cls.__name__.upper().startswith("LOCAL" if "local" in system else system.upper())
 
 

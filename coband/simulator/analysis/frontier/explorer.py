@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from coband.simulator.analysis.frontier.ranges import Between, Range
 from coband.simulator.analysis.frontier.space import Labels, Point, Space, labels
 from coband.simulator.scenario_errors import RequestError
 
-Sampler = Literal["tpe", "nsga2"]
 LEAST_GENERATION, MOST_GENERATION = 4, 24
 CONSIDERED = 64
 """Points among which the TPE chooses each proposal."""
@@ -21,20 +20,19 @@ PROPOSALS = 10
 """So many proposals are asked for, for each new point that is wanted, before points are drawn uniformly."""
 
 
-def explorer(space: Space, most: int, objectives: int, sampler: Sampler, seed: int) -> Explorer:
+def explorer(space: Space, most: int, objectives: int, seed: int) -> Explorer:
     """The explorer of a space.
 
     Args:
         most: how many points it may try.
         objectives: how many numbers a point gives.
-        sampler: what proposes points where there are more than ``most``.
 
     Raises:
         RequestError: there is something to propose, and Optuna is not installed.
     """
     if space.size is not None and space.size <= most:
         return Everything(space)
-    return Proposed(space, most, objectives, sampler, seed)
+    return Proposed(space, most, objectives, seed)
 
 
 class Everything:
@@ -52,17 +50,17 @@ class Everything:
 
 
 class Proposed:
-    """Points that one of Optuna's samplers proposes, generation by generation.
+    """Points that Optuna's TPE proposes, generation by generation.
 
     Its proposals follow from the seed and from what points have given alone, so an interrupted search that starts again
     proposes the same points again. Objectives are told on the scale of asinh, a logarithm for large numbers, which
     changes no order: samplers spread points by distances, and communication varies by factors.
     """
 
-    def __init__(self, space: Space, most: int, objectives: int, sampler: Sampler, seed: int) -> None:
+    def __init__(self, space: Space, most: int, objectives: int, seed: int) -> None:
         self._space = space
         self._generation = min(MOST_GENERATION, max(LEAST_GENERATION, round(math.sqrt(most))))
-        self._study = _study(sampler, self._generation, objectives, seed)
+        self._study = _study(self._generation, objectives, seed)
         self._distributions = {one.path: _distribution(one.range) for one in space.dimensions}
         self._rng = np.random.default_rng(seed)
         self._trials: dict[Labels, list[Any]] = {}
@@ -118,7 +116,7 @@ Explorer = Everything | Proposed
 """What to try next in a space."""
 
 
-def _study(sampler: Sampler, generation: int, objectives: int, seed: int) -> Any:
+def _study(generation: int, objectives: int, seed: int) -> Any:
     """A study of Optuna's, which keeps everything in memory."""
     try:
         import optuna
@@ -131,13 +129,9 @@ def _study(sampler: Sampler, generation: int, objectives: int, seed: int) -> Any
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a feature of a sampler is experimental
-        made: optuna.samplers.BaseSampler
-        if sampler == "nsga2":
-            made = optuna.samplers.NSGAIISampler(population_size=generation, seed=seed)
-        else:
-            made = optuna.samplers.TPESampler(
-                seed=seed, multivariate=True, n_startup_trials=generation, n_ei_candidates=CONSIDERED
-            )
+        made = optuna.samplers.TPESampler(
+            seed=seed, multivariate=True, n_startup_trials=generation, n_ei_candidates=CONSIDERED
+        )
         return optuna.create_study(directions=["minimize"] * objectives, sampler=made)
 
 

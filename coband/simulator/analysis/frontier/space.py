@@ -16,7 +16,7 @@ from coband.simulator.experiments.scenario.loading import validated
 from coband.simulator.experiments.scenario.overrides import items_named, set_value, steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import Mark, Node, descend, text_at
-from coband.simulator.experiments.sweep.grid import Grid, Key, Value, named
+from coband.simulator.experiments.sweep.grid import Grid, Key, Value, with_short_names
 from coband.simulator.scenario_errors import ScenarioError, did_you_mean, quoted
 
 
@@ -165,7 +165,7 @@ def _declared(entries: Node, registry: Registry) -> Iterator[_Given]:
 def _space(number: int, label: str, ranges: Mapping[tuple[str, ...], tuple[Range, Mark]]) -> Space:
     spelled = label if "." not in label and not label.isdecimal() else str(number)
     paths = {steps: ".".join(("algorithms", spelled, *steps)) for steps in ranges}
-    names = named([Key(path, path, ranges[steps][1], ()) for steps, path in paths.items()])
+    names = with_short_names([Key(path, path, ranges[steps][1], ()) for steps, path in paths.items()])
     dimensions = [
         Dimension(paths[steps], key.name, ("algorithms", str(number), *steps), *ranges[steps])
         for steps, key in zip(ranges, names, strict=True)

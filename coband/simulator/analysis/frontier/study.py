@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coband.simulator.analysis.frontier.explorer import Sampler, explorer
+from coband.simulator.analysis.frontier.explorer import explorer
 from coband.simulator.analysis.frontier.objectives import objectives
 from coband.simulator.analysis.frontier.planner import (
     LEAST_FRESH,
@@ -41,7 +41,6 @@ class Request:
         only: labels or names of algorithms; empty for all.
         jobs: how many may run in all.
         trials: replications of each candidate in the search.
-        sampler: what proposes candidates.
         limited: names of metrics that have a limit, and so are objectives too.
     """
 
@@ -50,7 +49,6 @@ class Request:
     only: tuple[str, ...] = ()
     jobs: int = 400
     trials: int = SEARCH_REPLICATIONS
-    sampler: Sampler = "tpe"
     limited: tuple[str, ...] = ()
 
 
@@ -135,7 +133,7 @@ def load_search(
     budget = Budget(asked.jobs, min(asked.trials, fresh), fresh)
     checked = [candidates.checked(space) for space in found]
     tracks = tuple(
-        Track(space, explorer(space, most, len(metrics), asked.sampler, scenario.seed + number), most)
+        Track(space, explorer(space, most, len(metrics), scenario.seed + number), most)
         for number, (space, most) in enumerate(zip(checked, budget.candidates(checked), strict=True))
     )
     return Search(

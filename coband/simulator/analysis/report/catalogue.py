@@ -9,7 +9,7 @@ from functools import partial
 from coband.simulator.analysis.comparison.data import ReportError
 from coband.simulator.analysis.report import draw, frames, sweeps
 from coband.simulator.analysis.report.panel import Panel
-from coband.simulator.plugins.entry_points import PluginError, extensions, kind_of, named
+from coband.simulator.plugins.entry_points import PluginError, extensions, imported, kind_of
 
 FEATURES = {
     "availability": "coband.simulator.analysis.devices:AVAILABILITY",
@@ -172,7 +172,7 @@ def _offered() -> tuple[list[Panel], dict[str, str]]:
     found, reasons = list[Panel](), dict[str, str]()
     for name, where in sorted({**offered, **FEATURES}.items()):
         try:
-            found.append(replace(named(where, Panel), name=name))
+            found.append(replace(imported(where, Panel), name=name))
         except PluginError as error:
             reasons[name] = str(error)
     return found, reasons

@@ -20,7 +20,6 @@ from coband.simulator.core.randomness.distributions import Distribution
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.reading import DataError, number, read_table
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import gives
 
 BLOCK = 1024
 COLUMNS = ["agent", "time"]
@@ -45,15 +44,6 @@ class BaseSchedule(AnySchedule):
     """A schedule whose ticks do not depend on what agents do."""
 
     @abstractmethod
-    @gives(
-        "(a finite time from that before on, an agent 0 .. {agents} - 1)",
-        lambda found, last, agents, streams: (
-            len(found) == 2
-            and (last or (0.0,))[0] <= found[0] < math.inf
-            and isinstance(found[1], (int, np.integer))
-            and 0 <= found[1] < agents
-        ),
-    )
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
         """(time, agent) of every tick, in order of time.
 

@@ -22,7 +22,6 @@ from coband.simulator.core.config import TIME, Config, read_anew
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.reading import number
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import gives
 from coband.simulator.scenario_errors import BrokenOff
 
 COLUMNS = ["agent", "up", "down"]
@@ -36,7 +35,6 @@ class BaseAvailability(Config):
     """What all models of availability have."""
 
     @abstractmethod
-    @gives("(time of going down, of coming up)", lambda found, *_: len(found) == 2 and found[0] < found[1])
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
         """The agent's times down, in order; ``rng`` is a stream of its own."""
 

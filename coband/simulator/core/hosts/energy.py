@@ -18,7 +18,6 @@ from coband.simulator.core.config import TIME, Config, Unit
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.distributions import Constant, Distribution
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import gives
 
 JOULES = Unit("joules")
 POWER = Unit("joules per unit of simulated time")
@@ -39,12 +38,6 @@ class BaseRecharge(Config):
         return math.inf
 
     @abstractmethod
-    @gives(
-        "(a finite power >= 0, a later time until when)",
-        lambda found, last, agent, now, offset: (
-            len(found) == 2 and 0 <= found[0] < math.inf and found[1] > (last[1] if last else now)
-        ),
-    )
     def charging(self, agent: Address, now: float, offset: float) -> Charging:
         """The power of an agent's charger from now on.
 

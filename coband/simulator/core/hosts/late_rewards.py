@@ -50,7 +50,6 @@ class LateRewardsHost(AgentHost):
         if self._check is not None:
             self._check.chose(node, offered, arm, seq)
         progress.outstanding += 1
-        progress.unrewarded[seq] = reward
         pull = Outstanding(arms, arm, reward, seq, kept_of(node))
         self._clock.at(now + self._delay(), DELIVERY, self.address, self._comes, pull)
         if self._after_turn is not None:
@@ -67,7 +66,6 @@ class LateRewardsHost(AgentHost):
             seq = self._trace.record(now, tr.REWARD, self.address, cause=pull.choice, value=pull.reward)
             outbox = observe_late(node, pull)
             self._progress.outstanding -= 1
-            del self._progress.unrewarded[pull.choice]
             self._progress.last_reward = now
             self._carry_out(outbox, seq, "observe")
             if self._check is not None:

@@ -15,7 +15,6 @@ from coband.simulator.core.config import RATE, SECONDS, Config, TimeUnit, Unit, 
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.reading import DataError, numbers_in
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import gives
 
 PACKET_BITS = 12_000
 """Bits of a packet of 1,500 bytes, which recorded links count."""
@@ -40,11 +39,6 @@ class BaseBandwidth(Config):
         return None
 
     @abstractmethod
-    @gives(
-        "a finite time from {_0} on, when it arrives",
-        lambda found, last, arrival, *_: arrival <= found < np.inf,
-        by="leave",
-    )
     def stage(self) -> Passage:
         """One link, or the server's capacity, at the start of a run."""
 

@@ -28,7 +28,6 @@ from coband.simulator.core.randomness.distributions import (
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.reading import numbers_in
 from coband.simulator.plugins.kinds import Kinds
-from coband.simulator.plugins.promises import gives
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 
@@ -42,7 +41,6 @@ class BaseLoss(Config):
         """Share of copies that are lost in the long run."""
 
     @abstractmethod
-    @gives("True or False", lambda found, *_: isinstance(found, (bool, np.bool_)), by="__call__")
     def process(self, rng: np.random.Generator) -> Callable[[], bool]:
         """One link: whether successive copies are lost; the stream ``rng`` belongs to what is returned alone."""
 

@@ -145,8 +145,6 @@ class Progress:
     made: int = 0
     outstanding: int = 0
     """Pulls whose rewards their agents do not have."""
-    unrewarded: dict[int, float] = field(default_factory=dict)
-    """Rewards of this process's pulls that have not come, by the events of the choices."""
     last_reward: float = 0.0
     """When a reward last came after its pull."""
     decisions: Decisions = field(default_factory=Decisions)

@@ -1,24 +1,20 @@
 """A stored run as something to run again, with changes: on the same arms and noise, with the same draws of links.
 
-`pulls` runs a stored job again to get every arm and reward: a store keeps the regret after at most 1000 turns, and
-neither arms nor rewards without a trace. The fingerprint shows that the repeated run equals the stored one bit by bit.
+`pulls` runs a stored job again and looks at the world: a store keeps the regret after at most 1000 turns, and neither
+arms nor rewards without a trace. The fingerprint shows that the repeated run equals the stored one bit by bit.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import shlex
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.core.engine import Engine
+import numpy as np
+
+from coband.simulator.arrays import IntArray
 from coband.simulator.core.nodes.node import UnsupportedScenario
-from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.job import Job, built
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import plain, read
@@ -71,45 +67,15 @@ def repeated(path: Path) -> Repeated | None:
 PULL = ("agent", "turn", "time", "arm", "pulls", "reward", "regret")
 """Columns of a pull: the agent's turn, from 1, or its phase where it pulls in batches; the arm's index in the arms of
 that turn; how often it is pulled at once; the (mean) reward, and the regret of all of its pulls."""
-Pull = tuple[int, int, float, int, int, float, float | None]
+Pull = tuple[int, int, float, int, int, float, float]
 
 
 class NotRepeatableError(UnsupportedScenario):
     """A stored run gives something else here; the text says what to do."""
 
 
-_Noted = tuple[int, int, float, int, int, float]
-"""A pull as the trace has it: all but its regret."""
-
-
-class _Notes:
-    """Takes the trace of a job and keeps its pulls."""
-
-    def __init__(self) -> None:
-        self.pulls: list[_Noted] = []
-        self._turns: dict[int, int] = {}
-        self._chosen: dict[int, tuple[int, int, float, int]] = {}
-
-    def __call__(self, rows: Sequence[tr.PlainRow], names: Sequence[str]) -> None:
-        for seq, time, event, node, _, _, cause, *_, value, _, detail in rows:
-            if event == tr.TURN:
-                self._turns[seq] = int(value)
-            elif event == tr.CHOOSE:
-                self._chosen[seq] = node, self._turns.pop(cause), time, int(value)
-            elif event == tr.REWARD:
-                agent, turn, _, arm = self._chosen.pop(cause)
-                count = 1 if detail is None else int(json.loads(detail)["pulls"])
-                self.pulls.append((agent, turn, time, arm, count, value))
-                if detail is not None:
-                    self._turns[seq] = turn  # of the next arm of the batch
-
-    def never_rewarded(self, rewards: Mapping[int, float]) -> list[_Noted]:
-        """Pulls whose rewards have not come until the end, at the time of their choices."""
-        return [(*chosen, 1, rewards[seq]) for seq, chosen in self._chosen.items()]
-
-
 def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
-    """The pulls of a job, in the order of their events, as rows of `PULL`.
+    """The pulls of a job, in their order, as rows of `PULL`.
 
     Args:
         job: what ran.
@@ -119,8 +85,28 @@ def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
     Raises:
         NotRepeatableError: it is another run here.
     """
-    notes = _Notes()
-    engine = built(job, replace(scenario, trace="protocol"), notes)
+    engine = built(job, replace(scenario, trace="protocol"), lambda rows, names: None)
+    world: Any = engine.world
+    found: list[Pull] = []
+    pull: Any = world.pull
+    pull_batch: Any = getattr(world, "pull_batch", None)
+
+    def pulled(agent: int, turn: int, arm: int) -> Any:
+        reward, regret = answer = pull(agent, turn, arm)
+        found.append((agent, turn, engine.clock.now, int(arm), 1, float(reward), float(regret)))
+        return answer
+
+    def pulled_batch(agent: int, phase: int, counts: IntArray) -> Any:
+        rewards, _ = answer = pull_batch(agent, phase, counts)
+        means = world.means(agent, phase)
+        for arm in np.flatnonzero(counts).tolist():
+            regret = float(counts[arm] * (means.max() - means[arm]))
+            found.append((agent, phase, engine.clock.now, arm, int(counts[arm]), float(rewards[arm]), regret))
+        return answer
+
+    world.pull = pulled
+    if pull_batch is not None:
+        world.pull_batch = pulled_batch
     result = engine.run()
     if result.fingerprint != fingerprint:
         raise NotRepeatableError(
@@ -128,23 +114,4 @@ def pulls(job: Job, scenario: Scenario, fingerprint: str) -> list[Pull]:
             f"{fingerprint[:12]}…, and now it is {result.fingerprint[:12]}…. Its manifest.json names the versions and "
             "the hardware that it was made with: use those, or run the scenario again with this coband."
         )
-    return list(_with_regret([*notes.pulls, *notes.never_rewarded(engine.progress.unrewarded)], engine))
-
-
-def _with_regret(noted: Sequence[_Noted], engine: Engine) -> Iterator[Pull]:
-    """Pulls with the regret that the engine has noted; of a batch it has the sum alone, and the world knows parts."""
-    progress, turns, regrets = engine.progress, Counter[int](), dict[tuple[int, int], float]()
-    for agent, regret in zip(progress.agents, progress.regrets, strict=True):
-        turns[agent] += 1
-        regrets[agent, turns[agent]] = regret
-    for (agent, turn, _), group in groupby(noted, key=lambda one: one[:3]):
-        batch = list(group)
-        total = regrets[agent, turn]
-        if len(batch) == 1 and batch[0][4] == 1:
-            shares: Sequence[float | None] = [total]
-        else:
-            means = engine.world.means(agent, turn)
-            gaps = [float(count * (means.max() - means[arm])) for *_, arm, count, _ in batch]
-            shares = gaps if math.isclose(sum(gaps), total, rel_tol=1e-9, abs_tol=1e-9) else [None] * len(batch)
-        for one, share in zip(batch, shares, strict=True):
-            yield (*one, share)
+    return found

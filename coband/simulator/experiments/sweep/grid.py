@@ -128,7 +128,7 @@ def split(root: Node, settings: Sequence[str], takes: Takes) -> tuple[Node, Grid
         return path not in where and not (found and found <= everywhere)
 
     groups = [kept for keys in _groups(root) if (kept := [key for key in keys if varies(key.path)])]
-    short = iter(named([key for keys in groups for key in keys]))
+    short = iter(with_short_names([key for keys in groups for key in keys]))
     axes = [Axis(tuple(next(short) for _ in keys)) for keys in groups]
     problems = [problem for axis in axes for problem in _problems(axis)] + list(_twice(axes))
     ordered = [(Mark(f"--set {shortened(setting)}"), path, where[path]) for setting, path in given.items()]
@@ -168,7 +168,7 @@ def _spelled(node: Node) -> str:
     return node.text or "null"
 
 
-def named(keys: Sequence[Key]) -> Iterator[Key]:
+def with_short_names(keys: Sequence[Key]) -> Iterator[Key]:
     """The keys with short names: the last steps of the path, as many as tell it apart from the others."""
     parts = [_telling(key) for key in keys]
     for key, steps in zip(keys, parts, strict=True):

@@ -5,12 +5,9 @@ dask-jobqueue writes and submits the jobs. Everything is ended with the sweep: t
 
 from __future__ import annotations
 
-import inspect
-import shlex
-import shutil
 import signal
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -26,19 +23,8 @@ SYSTEMS = {
 """The systems of queues, with their classes; the last one starts its jobs on this machine, for trying things out."""
 SCHEDULER = ("host", "port", "dashboard_address")
 """Options of the scheduler: where it listens."""
-OWN = ("jobs", *SCHEDULER)
-"""Options that are not those of a single job."""
-WHOLE = ("jobs", "port", "cores", "processes", "death_timeout", "job_cpu", "ncpus", "mem")
-"""Options that are whole numbers."""
-LISTS = (
-    *("job_extra_directives", "job_directives_skip", "job_script_prologue"),
-    *("worker_extra_args", "submit_command_extra", "cancel_command_extra"),
-)
+LISTS = ("job_extra_directives", "job_script_prologue")
 """Options that are lists, with an item for each time that they are given."""
-_NOT_FOR_USERS = (
-    *("self", "args", "scheduler", "name", "nanny", "protocol", "security", "worker_command", "base_class_kwargs"),
-    *("extra", "env_extra", "job_extra", "header_skip", "kwargs"),
-)
 PRELOAD = ("--preload-nanny", "coband")
 """Lets coband choose the kind of BLAS before the worker's process imports numpy."""
 CLOSE_SECONDS = 30.0
@@ -62,15 +48,11 @@ class JobQueue(Cluster):
     """
 
     def __init__(self, system: str, options: Options = ()) -> None:
-        kind = _kind(system)
-        given = parsed_options(system, options, _allowed(kind))
+        kind, given = _kind(system), parsed_options(options)
         self._jobs: int = given.get("jobs", 1)
         self._queue: Any = None
-        job = _of_a_job(system, kind, given)
         try:
-            self._queue = _started(
-                system, kind, {key: given[key] for key in SCHEDULER if key in given}, job, self._jobs
-            )
+            self._queue = _started(system, kind, given)
             super().__init__(self._queue.scheduler_address)
         except BaseException:
             self._end_jobs()
@@ -124,39 +106,25 @@ def cluster_of(name: str | None, options: Options = (), workers: int | None = No
     return Cluster(name)
 
 
-def parsed_options(system: str, options: Options, allowed: Sequence[str]) -> dict[str, Any]:
-    """Options by name, with values of the types that dask-jobqueue wants.
+def parsed_options(options: Options) -> dict[str, Any]:
+    """Options by name; dask-jobqueue says which there are.
 
     Raises:
-        ExecutorError: an unknown name, or no value.
+        ExecutorError: one has no value, or is given twice.
     """
     found: dict[str, Any] = {}
-    for given, value in options.items() if isinstance(options, Mapping) else map(_pair, options):
+    pairs = options.items() if isinstance(options, Mapping) else (one.partition("=")[::2] for one in options)
+    for given, value in pairs:
         key = given.replace("-", "_")
-        if key not in allowed:
-            near = did_you_mean(key, allowed)
-            raise ExecutorError(
-                f"--cluster-option {quoted(given)} is not an option of {system}{near or '.'} "
-                f"There is {', '.join(sorted(allowed))}."
-            )
+        if not key or value == "":
+            raise ExecutorError(f"--cluster-option {quoted(given)} must be KEY=VALUE, such as cores=4 or memory=8GB.")
         if key in LISTS:
             found.setdefault(key, []).extend([value] if isinstance(value, str) else value)
         elif key in found:
             raise ExecutorError(f"--cluster-option {key} is given twice; only {', '.join(LISTS)} may be repeated.")
-        elif key not in WHOLE:
-            found[key] = value
-        elif str(value).isdecimal() and int(value) > 0:
-            found[key] = int(value)
         else:
-            raise ExecutorError(f"--cluster-option {key}={value}: must be a whole number, at least 1.")
+            found[key] = int(value) if str(value).isdecimal() else value
     return found
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, _, value = text.partition("=")
-    if not key or not value:
-        raise ExecutorError(f"--cluster-option {quoted(text)} must be KEY=VALUE, such as cores=4 or memory=8GB.")
-    return key, value
 
 
 def _kind(system: str) -> Any:
@@ -172,53 +140,20 @@ def _kind(system: str) -> Any:
                 signal.signal(number, handler)
 
 
-def _allowed(kind: Any) -> list[str]:
-    """The options of the jobs of a system, as its classes declare them, and `OWN`."""
-    declared = [name for one in kind.job_cls.__mro__ for name in inspect.signature(one.__init__).parameters]
-    return sorted({*declared, *OWN}.difference(_NOT_FOR_USERS))
-
-
-def _of_a_job(system: str, kind: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """The options of a job.
-
-    Raises:
-        ExecutorError: cores or memory are said nowhere.
-    """
-    import dask
-    import dask.utils
-
-    job = {key: value for key, value in given.items() if key not in OWN}
-    section = f"jobqueue.{job.get('config_name', kind.job_cls.default_config_name())}"
-    known = {key: job.get(key, dask.config.get(f"{section}.{key}", None)) for key in ("cores", "memory", "processes")}
-    missing = [key for key in ("cores", "memory") if known[key] is None]
-    if missing:
-        raise ExecutorError(
-            f"--cluster {system} must know {' and '.join(missing)} of a job: --cluster-option cores=4 --cluster-option "
-            f"memory=8GB, or {section} in Dask's configuration."
-        )
-    try:
-        dask.utils.parse_bytes(known["memory"])
-    except (ValueError, TypeError):
-        raise ExecutorError(f"--cluster-option memory={known['memory']}: must be a size such as 8GB.") from None
-    job["processes"] = known["processes"] or known["cores"]  # as a job of coband uses one core
-    extra = job.get("worker_extra_args", dask.config.get(f"{section}.worker-extra-args", None) or [])
-    job["worker_extra_args"] = [*extra, *PRELOAD]
-    if system == "htcondor" and "job_extra_directives" in job:
-        job["job_extra_directives"] = dict(_pair(text) for text in job["job_extra_directives"])
-    return job
-
-
-def _started(system: str, kind: Any, scheduler: dict[str, Any], job: dict[str, Any], jobs: int) -> Any:
+def _started(system: str, kind: Any, given: dict[str, Any]) -> Any:
     """A scheduler in this process, and jobs that have been submitted.
 
     Raises:
         ExecutorError: the options do not fit, or the system does not take the jobs.
     """
-    command = kind.job_cls.submit_command
-    if command is not None and shutil.which(shlex.split(command)[0]) is None:
-        raise ExecutorError(
-            f"--cluster {system} submits jobs by `{command}`, which is not here: start the sweep where it is."
-        )
+    import dask
+
+    scheduler = {key: given[key] for key in SCHEDULER if key in given}
+    job = {key: value for key, value in given.items() if key not in ("jobs", *SCHEDULER)}
+    usual = dask.config.get(f"jobqueue.{kind.job_cls.default_config_name()}", {})
+    if (cores := job.get("cores", usual.get("cores"))) is not None:  # as a job of coband uses one
+        job.setdefault("processes", usual.get("processes") or cores)
+    job["worker_extra_args"] = [*job.get("worker_extra_args", usual.get("worker-extra-args") or ()), *PRELOAD]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the dashboard has another port, for one
         try:
@@ -230,7 +165,7 @@ def _started(system: str, kind: Any, scheduler: dict[str, Any], job: dict[str, A
         await queue  # which starts what its specification asks for, and raises what goes wrong, unlike its `scale`
 
     try:
-        for _ in range(jobs):
+        for _ in range(given.get("jobs", 1)):
             queue.worker_spec.update(queue.new_worker_spec())
         queue.sync(submitted)
     except BaseException as error:
@@ -256,4 +191,4 @@ def _end(queue: Any) -> None:
 
 def _first_lines(error: Exception) -> str:
     """What an error says, on one line."""
-    return " ".join(str(error).split())[:500] or type(error).__name__
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -92,7 +92,7 @@ def reproduced(folder: Path, text: str) -> tuple[Outcome, str]:
 @cache
 def numbers(label: str, threshold: float, seed: int, replications: int) -> FloatArray:
     changes = {"seed": seed, "replications": replications, f"algorithms.{label}.threshold": threshold}
-    table = coband.run(coband.Scenario.from_yaml(SCENARIO), set=changes, only=label, workers=1).results
+    table = coband.run(coband.Scenario.of(SCENARIO), set=changes, only=label, workers=1).results
     return np.array([table["regret"], table["scalars"]], dtype=float)
 
 
