@@ -1,31 +1,22 @@
-"""Communication counts of every quick scenario, in files that are rewritten on purpose by ``make golden``.
+"""Communication counts of every quick scenario: counts locks, rewritten on purpose by ``make golden``.
 
 Scenarios that take long are counted at their own sizes by ``make slow``, and at the sizes in ``SMALLER``. Every day
 only as many are counted as it takes to meet each algorithm, problem, network and wire feature of all of them.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
 
-from coband.simulator.experiments.runs.attempt import attempt
-from coband.simulator.experiments.runs.job import Job
-from coband.simulator.experiments.runs.planner import Variant
-from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.analysis.counts.counting import Counts, LockFile, count
 from tests.data_files import DATA
 from tests.problems.files import write_yelp
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "coband"
-Counts = dict[str, dict[str, Any]]
-"""By label, by name of the count."""
 FILE = ROOT / "tests" / "golden_counts.json"
 SMALL_FILE = ROOT / "tests" / "golden_counts_small.json"
 DATA_FILES = {
@@ -153,33 +144,15 @@ def data_file(name: str) -> str | None:
     return next((file for data, file in DATA_FILES.items() if f"/{data}_" in name), None)
 
 
-def locked(file: Path = FILE) -> dict[str, Counts]:
-    """What a file has, by scenario, named from the package."""
-    found: dict[str, Counts] = json.loads(file.read_text(encoding="utf-8"))
-    return found
-
-
-def ends(study: Study) -> list[Variant]:
-    """The first and the last variant of each algorithm of a grid."""
-    by_entry = [[variant for variant in study.variants if variant.entry == entry] for entry in study.entries]
-    return [variant for variants in by_entry for variant in (variants[0], *variants[1:][-1:])]
+def lock(file: Path = FILE) -> LockFile:
+    """A file of counts; its scenarios are named from the package."""
+    return LockFile(file, base=PACKAGE)
 
 
 def counts(name: str, smaller: Sequence[str] = ()) -> Counts:
     """By label: turns, rounds and communication counts of the first replication, with settings that make it smaller."""
     with TemporaryDirectory() as place:
-        study = load_study(PACKAGE / name, [*settings(name, Path(place)), *smaller])
-        return {variant.label: counted(variant.scenario, variant.entry) for variant in ends(study)}
-
-
-def counted(scenario: Scenario, label: str) -> dict[str, Any]:
-    """What an entry of a scenario counts on the first replication."""
-    entry = next(one for one in scenario.algorithms if one.label == label)
-    job = Job(0, label, entry.algorithm.name, 0, scenario.seed, "off")
-    outcome = attempt(job, replace(scenario, trace="off"), lambda result: None)
-    assert outcome.record is not None, outcome.error
-    locked = [name for name, metric in scenario.metrics.items() if metric.locked]
-    return {name: outcome.record[name] for name in locked if outcome.record.get(name) is not None}
+        return count(PACKAGE / name, [*settings(name, Path(place)), *smaller])
 
 
 def settings(name: str, place: Path) -> list[str]:
@@ -195,13 +168,12 @@ def settings(name: str, place: Path) -> list[str]:
 
 def main() -> None:
     """Write the files anew; scenarios whose data are not here keep what they have."""
-    for path, sizes in ((FILE, dict.fromkeys(scenarios(), ())), (SMALL_FILE, SMALLER)):
-        found = locked(path)
+    for kept, sizes in ((lock(), dict.fromkeys(scenarios(), ())), (lock(SMALL_FILE), SMALLER)):
         for name, smaller in sizes.items():
             file = data_file(name)
             if file is None or (DATA / file).is_file():
-                found[name] = counts(name, smaller)
-        path.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+                kept.counts[name] = counts(name, smaller)
+        kept.write()
 
 
 if __name__ == "__main__":

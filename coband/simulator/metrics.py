@@ -1,7 +1,8 @@
 """Metrics: the numbers of a result, as whoever makes them declares them.
 
-Algorithms, problems and coband itself declare their numbers with :class:`Metric`. ``expect:``, the report,
-``coband compare`` and ``coband describe`` take name, unit, meaning and direction from there and from nowhere else.
+Algorithms, problems and coband itself declare their numbers with :class:`Metric`. ``expect:``, the counts lock, the
+report, ``coband compare`` and ``coband describe`` take name, unit, meaning and direction from there and from nowhere
+else.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Metric:
         better: which end wins, so that the report and ``coband compare`` rank algorithms by it; None: nobody wins.
         aggregate: how what several nodes report becomes one number of the result; None: it is a number of each agent
             alone (``report_own``), which the result of the run does not have.
-        locked: whether it is a whole number that follows from scenario and seed, so that it never changes unnoticed.
+        locked: whether ``coband counts`` holds it; for whole numbers that follow from scenario and seed.
         proportion: 0 or 1 in every replication; its interval is Wilson's.
         title: in a heading; by default the name with blanks.
         verb: what is said of the best one; by default "has the lowest ..." or "has the highest ...".

@@ -43,7 +43,7 @@ def test_help_lists_every_command_and_imports_none() -> None:
     own += "scenario_errors terminal terminal.output"
     imported = ["coband", *declared, "coband.simulator", *(f"coband.simulator.{name}" for name in own.split())]
     assert result.stdout.endswith(f"[] {imported}\n")
-    assert (result.returncode, len(COMMANDS)) == (0, 18)
+    assert (result.returncode, len(COMMANDS)) == (0, 19)
 
 
 @every("name", COMMANDS)

@@ -15,6 +15,7 @@ from coband.simulator.cli.main import main
 from coband.simulator.cli.show import TABLES
 from coband.simulator.experiments.store.files import latest, runs_below
 from coband.simulator.experiments.store.store import StoreError
+from tests.analysis.traces import runs
 from tests.cli.fake_cli import Program
 from tests.experiments.runs.fake_runs import perform, results_of, started, wait_until
 
@@ -134,6 +135,7 @@ def test_a_directory_that_is_called_latest_has_precedence(coband: Program, tmp_p
         ["trace", "waits", "latest"],
         ["trace", "diff", "latest", "latest"],
         ["compare", "latest"],
+        ["show", "latest", "--bibtex"],
     ],
 )
 def test_latest_everywhere(words: list[str], coband: Program, tmp_path: Path) -> None:
@@ -149,3 +151,11 @@ def test_there_is_no_latest_run(coband: Program) -> None:
     assert errors == (
         "coband: there is no run below runs, so there is no latest one. Run a scenario, or give its path.\n"
     )
+
+
+def test_a_run_prints_each_entry_once(coband: Program, tmp_path: Path) -> None:
+    runs.perform(runs.STAR, tmp_path / "run", "schedule.turns=2", only=("Async", "One", "Sync"))
+    printed = coband("show", str(tmp_path / "run"), "--bibtex").stdout
+    for key in ("inproceedings{li2023asynchronous,", "inproceedings{li2022communication,", "software{coband,"):
+        assert printed.count(f"@{key}") == 1
+    assert "dubey2020kernel" not in printed

@@ -26,18 +26,18 @@ def needs_its_data(name: str) -> None:
 @every("name", [name if name in EVERYDAY and name not in golden.SMALLER else slow(name) for name in FEATURES])
 def test_counts_are_those_on_file(name: str) -> None:
     needs_its_data(name)
-    assert golden.counts(name) == golden.locked()[name]
+    assert golden.counts(name) == golden.lock().counts[name]
 
 
 @every("name", [name if name in EVERYDAY else slow(name) for name in golden.SMALLER])
 def test_counts_at_smaller_sizes_are_those_on_file(name: str) -> None:
     needs_its_data(name)
-    assert golden.counts(name, golden.SMALLER[name]) == golden.locked(golden.SMALL_FILE)[name]
+    assert golden.counts(name, golden.SMALLER[name]) == golden.lock(golden.SMALL_FILE).counts[name]
 
 
 def test_every_quick_scenario_is_on_file_and_nothing_else() -> None:
-    assert sorted(golden.locked()) == sorted(golden.scenarios())
-    assert sorted(golden.locked(golden.SMALL_FILE)) == sorted(golden.SMALLER)
+    assert sorted(golden.lock().counts) == sorted(golden.scenarios())
+    assert sorted(golden.lock(golden.SMALL_FILE).counts) == sorted(golden.SMALLER)
 
 
 def test_every_day_has_each_feature_of_any_quick_scenario_by_few_of_them() -> None:

@@ -1,10 +1,11 @@
-"""``coband check``: run a scenario and compare its counts with what it says to expect, or attack the privacy that it
-promises.
+"""``coband check``: run a scenario and compare its counts with what it says to expect, or with a lock file; or
+attack the privacy that it promises.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,8 @@ CONFIDENCE = 0.99
 def check(context: click.Context, /, privacy: bool, out: Path | None, **options: Any) -> None:
     """Run the scenario in FILE and compare its counts with its `expect:` section.
 
-    Ends with status 1 when a count differs, or replications are too few to tell.
+    FILE may be a lock file of `coband counts`, such as counts.lock.json, too: all its scenarios run again, and their
+    counts are compared. Ends with status 1 when a count differs, or replications are too few to tell.
 
     With --privacy the messages of one run are sent many times (--replications, by default 1000) with fresh noise, with
     one pull more and without it, and an attack learns to tell which; without a section messages.privacy, those of
@@ -40,6 +42,8 @@ def check(context: click.Context, /, privacy: bool, out: Path | None, **options:
     """
     if privacy:
         context.exit(int(_is_refuted(out, **options)))
+    if options["file"].suffix == ".json":
+        context.exit(int(_differ_from_lock(out, **options)))
     from coband.simulator.experiments.runs import expectations
     from coband.simulator.experiments.store.store import open_run
 
@@ -63,6 +67,16 @@ def check(context: click.Context, /, privacy: bool, out: Path | None, **options:
     context.exit(progress.exit_code(report) or int(differ))
 
 
+def _differ_from_lock(
+    out: Path | None, file: Path, settings: tuple[str, ...], workers: int | None, **others: Any
+) -> bool:
+    """Whether counts differ from those of a lock file; other options are not for that."""
+    from coband.simulator.cli import counts
+
+    _refuse({"out": out, **others}, f"{file} is a lock file of counts: with it go --set and --workers only.")
+    return counts.differ(file, settings, workers or 1)
+
+
 def _is_refuted(
     out: Path | None,
     file: Path,
@@ -76,8 +90,7 @@ def _is_refuted(
     from coband.simulator.analysis.audit import audited
     from coband.simulator.experiments.runs.study import study_of
 
-    if any(value not in (None, ()) for value in (out, *others.values())):
-        raise BadInput("with --privacy go --set, --replications, --seed and --only only.")
+    _refuse({"out": out, **others}, "with --privacy go --set, --replications, --seed and --only only.")
     if (replications or TRIALS) < FEWEST_TRIALS:
         raise BadInput(f"--replications {replications}: --privacy needs at least {FEWEST_TRIALS} trials.")
     scenario = Request(file, settings, seed=seed).load()
@@ -88,6 +101,11 @@ def _is_refuted(
         refuted = refuted or verdict.refuted
         click.echo(_of_attack(verdict))
     return refuted
+
+
+def _refuse(given: Mapping[str, Any], why: str) -> None:
+    if any(value not in (None, ()) for value in given.values()):
+        raise BadInput(why)
 
 
 def _of_attack(verdict: Verdict) -> str:

@@ -40,7 +40,8 @@ GROUPED: Mapping[str, Mapping[str, str]] = {
     "Study": {
         "sweep": "Run a scenario at every point of its grid, here or on a cluster.",
         "frontier": "Search for the Pareto front of regret and communication.",
-        "check": "Check what a scenario expects or promises.",
+        "check": "Check what a scenario expects or promises, or a lock file.",
+        "counts": "Keep communication counts in a lock file.",
         "plot": "Draw the figures of a report as PDF, SVG or PNG.",
         "list": "List algorithms, problems, datasets and scenarios.",
         "describe": "Describe an algorithm, problem, dataset or scenario.",

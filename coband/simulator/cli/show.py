@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,7 @@ TABLES = "summary, results, details, series, ledger, fields, agents, parameters,
 
 @click.command(epilog=LATEST_HELP)
 @A_RUN
+@click.option("--bibtex", is_flag=True, help="Print what to cite: BibTeX for its algorithms, problem and data.")
 @click.option(
     "--table",
     "name",
@@ -30,7 +31,7 @@ TABLES = "summary, results, details, series, ledger, fields, agents, parameters,
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Format of the table; Markdown without it.")
 @JSON
-def show(path: Path, name: str | None, form: str | None, as_json: bool) -> None:
+def show(path: Path, bibtex: bool, name: str | None, form: str | None, as_json: bool) -> None:
     """Print the results of a run again: what `coband run`, `sweep` or `frontier` printed at its end.
 
     If a run goes on or was ended, what is finished is shown. --table has numbers in full: of replications
@@ -40,6 +41,9 @@ def show(path: Path, name: str | None, form: str | None, as_json: bool) -> None:
     if as_json and (name or form):
         raise BadInput("give either --json, or --table and --format.")
     with opened(path) as run:
+        if bibtex:
+            _cite(run)
+            return
         from coband.simulator.cli.frontier import of_search
         from coband.simulator.experiments.store.variants import summary
 
@@ -83,3 +87,22 @@ def _say_state(run: StoredRun) -> None:
             f"{state}: {len(run.jobs) - len(missing):,} of {len(run.jobs):,} jobs have finished, {broken:,} broke off",
             err=True,
         )
+
+
+def _cite(run: StoredRun) -> None:
+    """Print the BibTeX of what the run used: its algorithms, its problem, its data, and coband."""
+    from coband.simulator.experiments.registry.bibliography import SOURCES, bibtex
+    from coband.simulator.experiments.registry.registry import Registry
+    from coband.simulator.experiments.scenario.yaml_nodes import plain, read
+    from coband.simulator.problems.datasets import graph_of
+
+    registry = Registry.installed()
+    document: Any = plain(read(run.scenario, "scenario.yaml")[0]) if run.scenario else {}
+    problem, topology = document.get("problem") or {}, (document.get("network") or {}).get("topology")
+    data, graph = problem.get("data"), topology.get("file") if isinstance(topology, dict) else None
+    used: list[Any] = [registry.algorithms.get(name) for name in run.labels.values()]
+    used.append(registry.problems.get(str(problem.get("kind"))))
+    used.append(SOURCES.get(str(data.get("name"))) if isinstance(data, dict) else None)
+    used.append(None if graph is None else graph_of(Path(graph).name))
+    cites = [cite for one in used if one is not None for cite in one.cites]
+    click.echo(bibtex([*dict.fromkeys(cites), "coband"]))

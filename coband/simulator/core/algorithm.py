@@ -142,7 +142,7 @@ class Algorithm:
         counts: closed forms of the communication.
         where: formulas that name a quantity of other formulas, such as the number of weights of a network.
         metrics: the numbers that its nodes report (``report``, ``report_own``).
-        cites: what ``coband describe`` prints: keys of ``references.bib``, or whole BibTeX entries.
+        cites: what ``coband show --bibtex`` prints: keys of ``references.bib``, or whole BibTeX entries.
         search: parameter -> what ``coband frontier`` tries where nothing else is said, such as ``"0.01..100"``: the
             parameters that trade communication against regret.
         rate: what its paper proves of regret and communication, up to what Õ hides, with the theorem; empty: nothing.

@@ -41,7 +41,7 @@ class PublicDataset:
     packed: bool = False
     """Whether the files are published in an archive that the user has to unpack."""
     cites: tuple[str, ...] = ()
-    """What ``coband describe`` prints; see `ProblemEntry`."""
+    """What ``coband show --bibtex`` prints; see `ProblemEntry`."""
 
     @property
     def columns(self) -> str:

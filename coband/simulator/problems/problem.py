@@ -189,7 +189,7 @@ class ProblemEntry:
     summary: str
     reference: str
     cites: tuple[str, ...] = ()
-    """What ``coband describe`` prints: keys of ``references.bib``, or whole BibTeX entries."""
+    """What ``coband show --bibtex`` prints: keys of ``references.bib``, or whole BibTeX entries."""
     metrics: tuple[Metric, ...] = ()
     """The numbers that its worlds score agents with (``score``, ``score_of``) and measure (``measures``)."""
     aim: str = "regret"

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
+from coband.simulator.analysis.counts.counting import count
 from coband.simulator.experiments.runs.preflight import preflight
-from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.scenario_errors import ScenarioError
-from tests import golden
 
 SECOND = {"kind": "sum", "terms": [{"kind": "linear"}, {"kind": "gaussian", "gamma": 1.0, "columns": [0, 2]}]}
 BALL = {"kind": "ball", "dimension": 2, "count": 3}
@@ -143,4 +142,5 @@ def test_what_does_not_go_together_is_refused(case: str, tmp_path: Path) -> None
 def test_what_is_not_refused_runs(case: str, tmp_path: Path) -> None:
     file = written(tmp_path, *RUNS[case])
     assert preflight(file, (), load_study(file, ())).problems == []
-    assert golden.counted(load(file), RUNS[case][1]["algorithm"])["turns"] > 0
+    counted = count(file)[RUNS[case][1]["algorithm"]]
+    assert counted["turns"] > 0
