@@ -104,6 +104,23 @@ def test_nodes_are_those_of_the_run(run: Path) -> None:
             spelled("7", stored.jobs)
 
 
+def test_devices_have_names_and_those_who_hold_others_up_are_ranked(coband: Program, tmp_path: Path) -> None:
+    (tmp_path / "devices.csv").write_text("who,speed\n" + "".join(f"phone{n},{n + 1}\n" for n in range(4)))
+    devices = f"{{kind: file, file: {tmp_path}/devices.csv, order: in_order, columns: {{name: who, speed: speed}}}}"
+    alike = "agents.compute=8", "agents.stragglers=null"
+    out = runs.perform(runs.STAR, tmp_path / "run", f"agents.population={devices}", *alike, only=("Sync",))
+    assert load(out).agents["name"].tolist() == ["phone0", "phone1", "phone2", "phone3"]
+    lines = coband("trace", "show", out, "--event", "turn", "--limit", 1)[1].splitlines()
+    assert "agent 0 (phone0)  .                 .  " in lines[2]
+    _, output, _ = coband("trace", "waits", out)
+    (slowest, time, count), *others = re.findall(r"^Sync +(agent .*\)|server) +([\d.]+) +(\d+)$", output, re.M)
+    assert (slowest, float(time) > max(float(one[1]) for one in others)) == ("agent 0 (phone0)", True)
+    assert int(count) > 0
+    reply = load(out).events("event = 'resume'").iloc[0]
+    assert re.search(r"at agent \d \(phone\d\)", load(out).why(reply).sentence)
+    assert "agent 0 (phone0)" not in coband("trace", "show", out, "--json")[1]
+
+
 def test_every_number_is_explained(coband: Program, run: Path) -> None:
     _, output, _ = coband("trace", "show", run, "--label", "Often", "--replication", 0, "--limit", 60)
     title, *lines = output.splitlines()[1:]

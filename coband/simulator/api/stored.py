@@ -43,11 +43,11 @@ class Causes:
         delay: simulated time from the first cause to the event.
     """
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Chain, run: StoredRun) -> None:
         from coband.simulator.analysis.frames import of_events
 
         self.events = of_events(chain.events)
-        self.sentence = chain.sentence + chain.further("whole=True")
+        self.sentence = chain.told(run, "whole=True")
         self.messages, self.delay = chain.messages, chain.delay
 
     def __repr__(self) -> str:
@@ -230,7 +230,7 @@ class Run:
         except TypeError:
             raise RunError("event is the number of one (seq), or a row of `events`.") from None
         with self._opened() as run:
-            return Causes(why(TraceReader(one_job(run, label, replication)), seq, whole=whole))
+            return Causes(why(TraceReader(one_job(run, label, replication)), seq, whole=whole), run)
 
     def compare(
         self,
