@@ -28,6 +28,9 @@ def test_compare(coband: Program, run: Path) -> None:
         [cell.strip() for cell in line if cell.strip()] for line in lines
     ]
     assert "Often − Seldom" in output
+    assert re.findall(r"^.*: Diff", coband("compare", run, "--measure", "scalars")[1], re.M) == ["scalars sent: Diff"]
+    at = json.loads(coband("compare", run, "--at", 7, "--json")[1])["at_times"]
+    assert [(one["time"], one["label"], one["turns"]) for one in at] == [(7, "Often", 35), (7, "Seldom", 35)]
 
 
 def test_what_all_differences_have_in_common_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:

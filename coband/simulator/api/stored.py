@@ -259,8 +259,8 @@ class Run:
         from coband.simulator.analysis.comparison import listing
 
         one_of("intervals", intervals, Intervals)
-        with self._analysed(*others, against=against, told=True) as analysis:
-            return listing.differences(analysis, measure, everything=intervals == "all")
+        with self._analysed(*others, against=against, told=True, measure=measure) as analysis:
+            return listing.differences(analysis, everything=intervals == "all")
 
     def words(self, *others: Run | str | PathLike[str]) -> pd.DataFrame:
         """Who wins: of each measure the labels with the best mean, and a sentence, with all pairs judged at once."""
@@ -320,7 +320,11 @@ class Run:
 
     @contextmanager
     def _analysed(
-        self, *others: Run | str | PathLike[str], against: str | None = None, told: bool = False
+        self,
+        *others: Run | str | PathLike[str],
+        against: str | None = None,
+        told: bool = False,
+        measure: str | None = None,
     ) -> Iterator[Analysis]:
         from coband.simulator.analysis.comparison import data
         from coband.simulator.analysis.comparison.analysis import Analysis
@@ -328,7 +332,8 @@ class Run:
 
         with translated(), ExitStack() as stack:
             paths = [self.path, *(one.path if isinstance(one, Run) else called(one) for one in others)]
-            analysis = Analysis(data.load([stack.enter_context(open_run(path)) for path in paths]), against)
+            loaded = data.load([stack.enter_context(open_run(path)) for path in paths])
+            analysis = Analysis(loaded, against, measure=measure)
             for remark in analysis.comparison.remarks() if told else ():
                 warnings.warn(remark, RunWarning, stacklevel=4)
             yield analysis

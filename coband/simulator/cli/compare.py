@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import JSON, LATEST_HELP, RUNS, BadInput, against, analysed
+from coband.simulator.cli.options import JSON, LATEST_HELP, RUNS, BadInput, Finite, against, analysed
 from coband.simulator.terminal import results, tables
 
 if TYPE_CHECKING:
@@ -19,15 +20,20 @@ if TYPE_CHECKING:
 @click.command(epilog=LATEST_HELP)
 @RUNS
 @against
+@click.option("--measure", metavar="NAME", help="Only this measure, such as regret or scalars.")
+@click.option("--at", type=Finite(min=0), metavar="TIME", help="What all have reached at this simulated time, instead.")
 @JSON
-def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None:
+def compare(paths: tuple[Path, ...], against: str | None, measure: str | None, at: float | None, as_json: bool) -> None:
     """Compare the algorithms of one or several runs: the best on each measure, and differences with intervals.
 
     Algorithms that had the same arms and noise are compared replication by
     replication. A live run and a simulated one are laid side by side: what was
     measured over what was predicted.
     """
-    with analysed(paths, against) as analysis:
+    with analysed(paths, against, measure) as analysis:
+        if at is not None:
+            _show_at(analysis, at, as_json)
+            return
         if (both := _measured(analysis)) is not None:
             _show_measured(both, as_json)
             return
@@ -37,6 +43,18 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
             tables.show_json(listed(analysis))
         else:
             _show(analysis)
+
+
+def _show_at(analysis: Analysis, time: float, as_json: bool) -> None:
+    """What labels have reached at a time, in a sweep in each environment."""
+    for remark in analysis.comparison.remarks():
+        click.echo(remark, err=True)
+    found = {one.environment: one.at(time) for one in analysis.within}
+    if as_json:
+        tables.show_json({"at_times": [asdict(one) for each in found.values() for one in each]})
+        return
+    for environment, each in found.items():
+        results.show([*([f"in {environment}:"] if environment else []), *results.of_snapshots(each)])
 
 
 def _measured(analysis: Analysis) -> list[Pair] | None:
