@@ -45,11 +45,11 @@ def test_a_project_runs_and_its_counts_are_locked(here: Path, template: str) -> 
 
 
 def test_another_name(here: Path) -> None:
-    assert coband("init", "study", "--template", "comparison", "--name", "my_study").output.endswith(
+    assert coband("init", "my-study", "--template", "comparison").output.endswith(
         "    coband run scenario.yaml\n    coband report runs/my_study-0001\n"
     )
-    assert yaml.safe_load(Path("study/scenario.yaml").read_text())["name"] == "my_study"
-    assert coband("check", "study/counts.lock.json").exit_code == 0
+    assert yaml.safe_load(Path("my-study/scenario.yaml").read_text())["name"] == "my_study"
+    assert coband("check", "my-study/counts.lock.json").exit_code == 0
     assert coband("init", "plugin", "--template", "own-algorithm", "--name", "share_it").exit_code == 0
     assert sorted(path.name for path in Path("plugin").glob("*.py")) == ["share_it.py", "test_share_it.py"]
     assert "class ShareIt(Agent):" in Path("plugin/share_it.py").read_text()
@@ -76,6 +76,8 @@ def test_a_name_that_no_plugin_can_have(here: Path, name: str, why: str) -> None
     assert (refused.exit_code, Path("plugin").exists()) == (2, False)
     assert f"--name {name}: {why}; choose another name." in refused.output
     assert coband("init", "study", "--name", name).exit_code == 0
+    assert coband("init", name, "--template", "own-algorithm").exit_code == 0
+    assert (here / name / "fed_ucb1.py").exists()
 
 
 @pytest.mark.parametrize("template", [PLUGINS[0], slow(PLUGINS[1])])

@@ -44,7 +44,7 @@ jobs:
     default="comparison",
     help=f"What it is: {'; '.join(f'{name}: {about}' for name, about in ABOUT.items())}.",
 )
-@click.option("--name", metavar="NAME", help="Name of the scenario, or of the algorithm; by default the template's.")
+@click.option("--name", metavar="NAME", help="Name of the scenario, or of the algorithm; by default that of DIR.")
 def init(directory: Path, template: str, name: str | None) -> None:
     """Write a project to DIR: a scenario, what belongs to it, its communication counts and a CI workflow.
 
@@ -52,12 +52,13 @@ def init(directory: Path, template: str, name: str | None) -> None:
     """
     from coband.simulator.experiments.store.files import writing_to
 
-    if name is not None and not (name.isidentifier() and name.isascii() and name[0].isalpha()):
-        raise BadInput(f"--name {name}: a name has letters, digits and _, and begins with a letter.")
     files = _files(template)
-    if name is not None and template in PLUGINS and (taken := _taken(name, files)):
-        raise BadInput(f"--name {name}: {taken}; choose another name.")
-    files = _named(files, name)
+    wanted = re.sub(r"\W+", "_", directory.resolve().name, flags=re.ASCII) if name is None else name
+    why = "" if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", wanted) else "a name has letters, digits and _, from a letter on"
+    why = why or (_taken(wanted, files) if template in PLUGINS else "")
+    if why and name is not None:
+        raise BadInput(f"--name {name}: {why}; choose another name.")
+    files = files if why else _named(files, wanted)
     there = [file for file in (*files, LOCK) if (directory / file).exists()]
     if there:
         raise BadInput(
@@ -95,13 +96,13 @@ def _class(name: str) -> str:
     return name.title().replace("_", "")
 
 
-def _named(files: dict[str, str], name: str | None) -> dict[str, str]:
+def _named(files: dict[str, str], name: str) -> dict[str, str]:
     """The files with another name in the place of the template's, in names of files too."""
     from coband.simulator.experiments.scenario.overrides import to_yaml
 
     scenario = files["scenario.yaml"]
     old = scenario.split("\nname: ", 1)[1].split("\n", 1)[0]
-    if name is None or name == old:
+    if name == old:
         return files
     if f"{old}.py" in files:
         spellings = ((one, _class(one), one.replace("_", "-")) for one in (old, name))
