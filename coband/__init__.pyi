@@ -24,6 +24,7 @@ from coband.simulator.core.classes import (
     BatchAgent as BatchAgent,
     Server as Server,
     Talks as Talks,
+    algorithm_of as algorithm_of,
     plain as plain,
 )
 from coband.simulator.core.clock.schedule import BaseSchedule as BaseSchedule

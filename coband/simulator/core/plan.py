@@ -241,5 +241,5 @@ def _with_devices(plan: Plan, streams: Streams) -> Plan:
         nothing = np.full(fleet.count, np.nan)
         up, down = (numbers.get(name, nothing) for name in ("uplink", "downlink"))
         network["bandwidth"] = DeviceBandwidth.model_construct(up=up, down=down, usual=plan.network.bandwidth)
-    agents, network = usual.model_copy(update=agents), plan.network.model_copy(update=network)
-    return replace(plan, agents=agents, network=network, names=fleet.names)
+    found = replace(plan, agents=usual.model_copy(update=agents), names=fleet.names)
+    return replace(found, network=plan.network.model_copy(update=network))

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -237,8 +237,8 @@ class Agent(Client):
         """
 
     @abstractmethod
-    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        """Learn from the pull of an arm of the turn's arm set; answer with the messages to send now."""
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Any:
+        """Learn from the pull of an arm of the turn's arm set; answer with the messages to send now, an `Outbox`."""
 
 
 class BatchAgent(Client):

@@ -176,7 +176,8 @@ class Twins:
 
         def turn(twin: Agent) -> Outbox:
             offered = choose(twin)
-            return twin.observe(offered if learnt is None else ArmSet(learnt), arm, reward)
+            found: Outbox = twin.observe(offered if learnt is None else ArmSet(learnt), arm, reward)
+            return found
 
         self._follow(node, turn, outbox, cause)
 
