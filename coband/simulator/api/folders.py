@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Runs(Sequence[Run]):
     """Some runs, newest first; ``runs[0]`` is the newest."""
 
-    def __init__(self, found: Iterable[Run]) -> None:
-        self._runs = list(found)
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self._runs = list(runs)
 
     @overload
     def __getitem__(self, index: int) -> Run: ...
@@ -67,7 +67,7 @@ def load(path: str | PathLike[str]) -> Run | Sweep:
 
 
 def runs(folder: str | PathLike[str] = RUNS) -> Runs:
-    """The runs and sweeps in a folder, newest first; what cannot be read is left out.
+    """List the runs and sweeps in a folder, newest first; what cannot be read is left out.
 
     Args:
         folder: whose subfolders are run directories; one that does not exist has none.

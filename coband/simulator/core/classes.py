@@ -252,7 +252,7 @@ SEEDS = ("seed", "random_state")
 
 
 def plain(make: Callable[..., Any], select: str = "", update: str = "", name: str = "") -> type[Agent]:
-    """A policy for a single agent, from whatever library, as agents that learn alone::
+    """Make a policy for a single agent, from whatever library, a class of agents that learn alone::
 
         coband.run("quickstart", algorithms=[coband.plain(TheirPolicy), "async_kernel_ucb"])
 

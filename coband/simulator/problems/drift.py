@@ -36,7 +36,7 @@ class Path(Protocol):
 
 
 class BaseDrift(Config):
-    """What all models of drift have."""
+    """Base of models of drift, by which rewards change with time."""
 
     @abstractmethod
     @gives(

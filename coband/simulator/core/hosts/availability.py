@@ -33,7 +33,7 @@ BLOCK = 64
 
 
 class BaseAvailability(Config):
-    """What all models of availability have."""
+    """Base of models of availability, which say when agents are up."""
 
     @abstractmethod
     @gives("(time of going down, of coming up)", lambda found, *_: len(found) == 2 and found[0] < found[1])

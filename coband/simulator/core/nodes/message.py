@@ -98,7 +98,7 @@ _SIZERS = _Sizers({int: lambda value: 1, float: lambda value: 1, type(None): lam
 
 
 def size_of(value: object) -> int:
-    """Number of scalars in a payload value: the sum of array sizes, 1 for a number, 0 for None.
+    """Count the scalars in a payload value: the sum of array sizes, 1 for a number, 0 for None.
 
     An array is whatever has a ``shape``, so that a matrix may be kept in fewer numbers than it has entries.
     """

@@ -54,7 +54,7 @@ class NoBestArm(BrokenOff):
 
 
 class Node(ABC):
-    """What agents and servers have in common.
+    """Base of agents and servers.
 
     Attributes:
         noted: what the value of a note means, by event; a class adds its own to those of its bases.
@@ -107,7 +107,7 @@ class Node(ABC):
 
 
 class Client(Node):
-    """One client, whichever way it pulls.
+    """Base of agents, whichever way they pull.
 
     Attributes:
         waiting: True while the protocol forbids a new turn.

@@ -29,7 +29,7 @@ Settable = Literal["compute", "speed", "uplink", "downlink", "latency", "battery
 
 
 class BasePopulation(Config):
-    """What all populations have."""
+    """Base of populations, which draw the devices of agents."""
 
     time_unit: TimeUnit = "seconds"
     """What a unit of the simulation's clock stands for."""

@@ -148,7 +148,7 @@ def in_period(pairs: Pairs, period: float) -> Pairs:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Rows of devices.
+    """A table of devices, one row for each.
 
     Attributes:
         numbers: columns of `NUMBERS`, shape (count,); nan where a device does not say.

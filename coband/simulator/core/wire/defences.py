@@ -33,7 +33,7 @@ ROUNDS, NUMBERS = 32, 2**23
 
 
 class BaseDefence(Config):
-    """What all defences have.
+    """Base of defences, with which a server sums what may be lies.
 
     Attributes:
         judges: it can say how much to take of what one agent says (`share`), which is all that agents of a graph can do

@@ -74,7 +74,7 @@ SCALE_BITS = 32
 
 
 class BaseEncoding(Config):
-    """What all encodings have.
+    """Base of encodings, which make messages smaller.
 
     Attributes:
         exact: it gives back what it was given, and draws nothing.

@@ -52,7 +52,7 @@ class Released:
 
 
 class BaseMechanism(Config):
-    """What all mechanisms have.
+    """Base of mechanisms, which make messages private by noise.
 
     Attributes:
         local: it noises each pull at its agent, and all that is sent is made of noised pulls.
