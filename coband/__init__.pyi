@@ -23,7 +23,6 @@ from coband.simulator.core.classes import (
     Agent as Agent,
     BatchAgent as BatchAgent,
     Server as Server,
-    Talks as Talks,
     algorithm_of as algorithm_of,
     plain as plain,
 )

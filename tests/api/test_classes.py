@@ -168,16 +168,6 @@ def test_a_cell_that_runs_again_replaces_its_class(tmp_path: Path) -> None:
         assert ran(made, place=tmp_path / str(turns)).results.scalars.tolist() == [3 * (20 // turns) * 2 * 4]
 
 
-def test_base_classes_of_before_still_serve() -> None:
-    class Old(coband.Talks, coband.Agent):
-        def __init__(self, context: coband.NodeContext) -> None:
-            super().__init__(context)
-
-        choose, observe = Telling.choose, Telling.observe
-
-    assert issubclass(Old, coband.Agent)
-
-
 class TheirUcb:
     """As somebody writes it who knows nothing of coband."""
 

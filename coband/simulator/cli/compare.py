@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,30 +30,15 @@ def compare(paths: tuple[Path, ...], against: str | None, measure: str | None, a
     measured over what was predicted.
     """
     with analysed(paths, against, measure) as analysis:
-        if at is not None:
-            _show_at(analysis, at, as_json)
-            return
-        if (both := _measured(analysis)) is not None:
+        if at is None and (both := _measured(analysis)) is not None:
             _show_measured(both, as_json)
             return
         if as_json:
-            from coband.simulator.analysis.comparison.listing import listed
+            from coband.simulator.analysis.comparison.listing import listed, places
 
-            tables.show_json(listed(analysis))
+            tables.show_json(listed(analysis) if at is None else {"at_times": places(analysis, at)})
         else:
-            _show(analysis)
-
-
-def _show_at(analysis: Analysis, time: float, as_json: bool) -> None:
-    """What labels have reached at a time, in a sweep in each environment."""
-    for remark in analysis.comparison.remarks():
-        click.echo(remark, err=True)
-    found = {one.environment: one.at(time) for one in analysis.within}
-    if as_json:
-        tables.show_json({"at_times": [asdict(one) for each in found.values() for one in each]})
-        return
-    for environment, each in found.items():
-        results.show([*([f"in {environment}:"] if environment else []), *results.of_snapshots(each)])
+            _show(analysis, at)
 
 
 def _measured(analysis: Analysis) -> list[Pair] | None:
@@ -103,13 +87,16 @@ def _ratio(ratio: float | None) -> str:
     return "-" if ratio is None else f"{ratio:.3f}"
 
 
-def _show(analysis: Analysis) -> None:
+def _show(analysis: Analysis, at: float | None) -> None:
     for remark in analysis.comparison.remarks():
         click.echo(remark, err=True)
     for one in analysis.within:
         if one.environment:
             click.echo(f"\nin {one.environment}:")
-        _show_environment(one)
+        if at is None:
+            _show_environment(one)
+        else:
+            results.show(results.of_snapshots(one.at(at)))
 
 
 def _show_differences(title: str, table: ReportTable) -> None:

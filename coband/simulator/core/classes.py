@@ -27,10 +27,6 @@ from coband.simulator.plugins.entry_points import PluginError
 from coband.simulator.scenario_errors import did_you_mean, quoted
 
 
-class Talks:
-    """Nothing more: agents and servers ask, tell and answer by themselves. Old classes may still name it as a base."""
-
-
 class _Starting(talks.Talks):
     """A node whose class needs no ``__init__``."""
 
@@ -196,12 +192,8 @@ def algorithm_of(kind: type[AnyAgent], **declared: Any) -> Algorithm:
 
         ALGORITHM = coband.algorithm_of(Mine, name="mine", messages=(coband.MessageSize(Sums, "up", "2*arms"),))
 
-    It runs in a star, or without a server on graphs too, and its nodes may know everything, unless something else is
-    declared.
-
-    Args:
-        kind: the class of the agents; its attributes, and those of its server, are the parameters.
-        declared: attributes of `Algorithm`.
+    Attributes of ``kind`` and of its server are the parameters. It runs in a star, or without a server on graphs too,
+    and its nodes may know everything, unless something else is ``declared``, as of an `Algorithm`.
 
     Raises:
         PluginError: a method is missing, or agents and server disagree about a parameter.

@@ -20,7 +20,7 @@ def listed(analysis: Analysis) -> dict[str, object]:
         "labels": {one.label: one.algorithm for one in analysis.contenders},
         "remarks": list(analysis.comparison.remarks()),
         "rankings": [{**_place(each), **_ranking(one)} for each in analysis.within for one in each.rankings],
-        "at_times": [{**_place(each), **asdict(one)} for each in analysis.within for one in each.at_times],
+        "at_times": places(analysis),
         "differences": [
             {**_place(each), **difference(one)}
             for each in analysis.within
@@ -28,6 +28,15 @@ def listed(analysis: Analysis) -> dict[str, object]:
             for one in each.shown(measure)
         ],
     }
+
+
+def places(analysis: Analysis, at: float | None = None) -> list[dict[str, object]]:
+    """The labels at a simulated time, or at some, in each environment."""
+    return [
+        {**_place(each), **asdict(one)}
+        for each in analysis.within
+        for one in (each.at_times if at is None else each.at(at))
+    ]
 
 
 def _place(analysis: Analysis) -> dict[str, str]:

@@ -23,7 +23,17 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.hosts.host import Outstanding, kept_of, observe_late
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
+from coband.simulator.core.nodes.node import (
+    Address,
+    Agent,
+    BatchAgent,
+    Client,
+    Later,
+    Node,
+    Outbox,
+    Server,
+    called,
+)
 from coband.simulator.core.nodes.outbox import Silence
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.records.invariants import InvariantViolation
@@ -310,7 +320,7 @@ def standing_of(node: Node) -> Standing:
 
 
 def _name(node: Node) -> str:
-    return "the server" if node.context.index == SERVER else f"agent {node.context.index}"
+    return called(node.context.index)
 
 
 def _unlike(twin: Node) -> str:
