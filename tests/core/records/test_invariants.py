@@ -90,21 +90,14 @@ def flood_to_its_origin() -> None:
     Audit(ordered=True).passed_on(Flood(id=3, origin=4, hops=2, hop=2), 4, SEND)
 
 
+PAIR, DUE = "from agent 4 to agent 7", "was due: reliable transport hands over each message once and in order"
+
+
 @pytest.mark.parametrize(
     ("broken", "cause", "text"),
     [
-        (
-            out_of_order,
-            SEND + 1,
-            "message 2 ('report') from agent 4 to agent 7 was delivered when message 1 was due: "
-            "reliable transport hands over each message once and in order",
-        ),
-        (
-            after_one_was_given_up,
-            SEND + 2,
-            "message 3 ('report') from agent 4 to agent 7 was delivered when message 2 was due: "
-            "reliable transport hands over each message once and in order",
-        ),
+        (out_of_order, SEND + 1, f"message 2 ('report') {PAIR} was delivered when message 1 {DUE}"),
+        (after_one_was_given_up, SEND + 2, f"message 3 ('report') {PAIR} was delivered when message 2 {DUE}"),
         (more_often_than_sent, SEND, "more copies of 'report' arrived than were sent"),
         (more_often_than_carried, SEND, "message 11 was delivered to agent 7 more often than links carried it"),
         (after_it_was_lost, SEND, "message 11 was delivered to agent 7 more often than links carried it"),

@@ -77,9 +77,6 @@ def test_wilson_against_scipy() -> None:
         found = wilson([1] * successes + [0] * (trials - successes))
         expected = stats.binomtest(successes, trials).proportion_ci(method="wilson")
         assert found == pytest.approx((expected.low, expected.high), abs=1e-12)
-
-
-def test_wilson_refuses_what_is_no_proportion() -> None:
     with pytest.raises(ValueError, match="must be 0 or 1"):
         wilson([0, 0.5])
     with pytest.raises(ValueError, match="no values"):
