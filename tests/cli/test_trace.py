@@ -116,8 +116,7 @@ def test_devices_have_names_and_those_who_hold_others_up_are_ranked(coband: Prog
     _, output, _ = coband("trace", "waits", out)
     (slowest, time, _), *others = re.findall(r"^Sync +(agent .*\)|server) +([\d.]+) +(\d+)$", output, re.M)
     assert (slowest, float(time) > max(float(one[1]) for one in others)) == ("agent 0 (phone0)", True)
-    reply = load(out).events("event = 'resume'").iloc[0]
-    assert re.search(r"at agent \d \(phone\d\)", load(out).why(reply).sentence)
+    assert re.search(r"at agent \d \(phone\d\)", load(out).why(load(out).events("event = 'resume'").iloc[0]).sentence)
     assert "agent 0 (phone0)" not in coband("trace", "show", out, "--json")[1]
 
 
