@@ -64,6 +64,7 @@ from coband.simulator.core.conversations import (
     Answers as Answers,
     Declined as Declined,
     Line as Line,
+    Talks as Talks,
     Unanswered as Unanswered,
     late as late,
     lost as lost,
