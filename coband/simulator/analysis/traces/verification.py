@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from coband.simulator.core.network.local import SEEN
-from coband.simulator.core.nodes.node import SERVER, called
+from coband.simulator.core.nodes.outbox import SERVER, called
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.results import Record, own_numbers, summarise
 from coband.simulator.experiments.runs.status import ENDED

@@ -31,7 +31,6 @@ from coband.simulator.core.nodes.outbox import Neighbours as Neighbours
 from coband.simulator.core.nodes.outbox import Outbox as Outbox
 from coband.simulator.core.nodes.outbox import Recipient as Recipient
 from coband.simulator.core.nodes.outbox import Timer as Timer
-from coband.simulator.core.nodes.outbox import called as called
 from coband.simulator.core.nodes.outbox import refuse_outbox
 from coband.simulator.scenario_errors import BrokenOff
 

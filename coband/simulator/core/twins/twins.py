@@ -23,18 +23,8 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.hosts.host import Outstanding, kept_of, observe_late
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import (
-    Address,
-    Agent,
-    BatchAgent,
-    Client,
-    Later,
-    Node,
-    Outbox,
-    Server,
-    called,
-)
-from coband.simulator.core.nodes.outbox import Silence
+from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
+from coband.simulator.core.nodes.outbox import Silence, called
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.core.records.trace import NONE
