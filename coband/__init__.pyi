@@ -23,7 +23,7 @@ from coband.simulator.core.classes import (
     Agent as Agent,
     BatchAgent as BatchAgent,
     Server as Server,
-    Talks as Talks,
+    algorithm_of as algorithm_of,
     plain as plain,
 )
 from coband.simulator.core.clock.schedule import BaseSchedule as BaseSchedule
@@ -64,6 +64,7 @@ from coband.simulator.core.conversations import (
     Answers as Answers,
     Declined as Declined,
     Line as Line,
+    Talks as Talks,
     Unanswered as Unanswered,
     late as late,
     lost as lost,

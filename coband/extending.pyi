@@ -30,6 +30,7 @@ from coband.simulator.core.network.transport import Receiving as Receiving, Tran
 from coband.simulator.core.nodes.decisions import ClosestDecision as ClosestDecision
 from coband.simulator.core.nodes.message import NodeMistake as NodeMistake, unary_bits as unary_bits
 from coband.simulator.core.nodes.node import BatchAgent as BatchAgent, Server as Server
+from coband.simulator.core.nodes.outbox import called as called
 from coband.simulator.core.packet import Packet as Packet
 from coband.simulator.core.plan import Plan as Plan
 from coband.simulator.core.randomness.streams import Streams as Streams

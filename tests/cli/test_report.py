@@ -28,6 +28,19 @@ def test_compare(coband: Program, run: Path) -> None:
         [cell.strip() for cell in line if cell.strip()] for line in lines
     ]
     assert "Often − Seldom" in output
+    assert re.findall(r"^.*: Diff", coband("compare", run, "--measure", "scalars")[1], re.M) == ["scalars sent: Diff"]
+    at = json.loads(coband("compare", run, "--at", 7, "--json")[1])["at_times"]
+    assert [(one["time"], one["label"], one["turns"]) for one in at] == [(7, "Often", 35), (7, "Seldom", 35)]
+    status, output, _ = coband("compare", run, "--json", "--against", "Often")
+    found = json.loads(output)
+    assert status == 0
+    assert found["labels"] == {"Often": "fake", "Seldom": "fake"}
+    messages = next(one for one in found["differences"] if one["measure"] == "messages")
+    assert (messages["first"], messages["second"], messages["paired"], messages["n"]) == ("Seldom", "Often", True, 3)
+    # Often: 5 agents, 40 turns, every 2nd an upload and 5 copies of a mean; Seldom: every 3rd.
+    assert messages["mean"] == 5 * 13 * 6 - 5 * 20 * 6
+    assert messages["ci95_t"] == [messages["mean"]] * 2
+    assert {one["measure"]: one["lowest"] for one in found["rankings"]}["messages"] == ["Seldom"]
 
 
 def test_what_all_differences_have_in_common_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,19 +53,6 @@ def test_what_all_differences_have_in_common_is_said_once(capsys: pytest.Capture
     assert (title, common) == expected
     assert head.split("  ") == ["difference", "verdict", "mean", "relative", "95 % t interval"]
     assert [line.split()[-1] for line in shown] == ["1", "2"]
-
-
-def test_compare_as_json(coband: Program, run: Path) -> None:
-    status, output, _ = coband("compare", run, "--json", "--against", "Often")
-    found = json.loads(output)
-    assert status == 0
-    assert found["labels"] == {"Often": "fake", "Seldom": "fake"}
-    messages = next(one for one in found["differences"] if one["measure"] == "messages")
-    assert (messages["first"], messages["second"], messages["paired"], messages["n"]) == ("Seldom", "Often", True, 3)
-    # Often: 5 agents, 40 turns, every 2nd an upload and 5 copies of a mean; Seldom: every 3rd.
-    assert messages["mean"] == 5 * 13 * 6 - 5 * 20 * 6
-    assert messages["ci95_t"] == [messages["mean"]] * 2
-    assert {one["measure"]: one["lowest"] for one in found["rankings"]}["messages"] == ["Seldom"]
 
 
 def test_report(coband: Program, run: Path) -> None:

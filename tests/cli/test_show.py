@@ -55,6 +55,11 @@ def test_tables_for_papers_and_spreadsheets(coband: Program) -> None:
     assert (status, errors) == (0, "")
     assert [line.strip("| ").split(" | ") for line in markdown.splitlines()[:3:2]] == [header, first]
     assert coband("show", "latest", "--format", "csv")[1].splitlines()[0] == ",".join(header)
+    chosen = coband("show", "latest", "--columns", f"{header[1]},{header[0]}")[1].splitlines()
+    assert chosen[:3] == [f"| {header[1]} | {header[0]} |", "| ---: | --- |", f"| {first[1]} | {first[0]} |"]
+    assert coband("show", "latest", "--columns", "x")[2].startswith(
+        f"coband: the table has no column 'x'; it has {header[0]}"
+    )
     for name in TABLES.split(", "):
         status, output, errors = coband("show", "latest", "--table", name, "--format", "csv")
         assert (status, errors) == (0, "")
@@ -155,7 +160,8 @@ def test_there_is_no_latest_run(coband: Program) -> None:
 
 def test_a_run_prints_each_entry_once(coband: Program, tmp_path: Path) -> None:
     runs.perform(runs.STAR, tmp_path / "run", "schedule.turns=2", only=("Async", "One", "Sync"))
-    printed = coband("show", str(tmp_path / "run"), "--bibtex").stdout
+    code, printed, _ = coband("show", str(tmp_path / "run"), "--bibtex")
+    assert code == 0
     for key in ("inproceedings{li2023asynchronous,", "inproceedings{li2022communication,", "software{coband,"):
         assert printed.count(f"@{key}") == 1
     assert "dubey2020kernel" not in printed

@@ -51,6 +51,11 @@ def test_stats(coband: Program, run: Path) -> None:
         ["Often", "mean", "1,200", "200", "1,000", "1,000", "1,000"],
         ["Often", "sums", "400", "200", "200", "400", "200"],
     ]
+    status, output, _ = coband("trace", "stats", run, "--by", "kind,node", "--label", "Often", "--json")
+    found = [json.loads(line) for line in output.splitlines()]
+    assert status == 0
+    counts = {"events": 200, "sends": 200, "messages": 1000, "scalars": 1000, "deliveries": 0}
+    assert {"label": "Often", "kind": "mean", "node": "server", **counts} in found
 
 
 def test_stats_say_that_jobs_did_not_finish(coband: Program, tmp_path: Path) -> None:
@@ -61,11 +66,6 @@ def test_stats_say_that_jobs_did_not_finish(coband: Program, tmp_path: Path) -> 
     assert "send" in output
 
 
-def test_verify(coband: Program, run: Path) -> None:
-    status, output, _ = coband("trace", "verify", run)
-    assert (status, output.splitlines()[0]) == (0, "Often, replication 0: 1,600 events, ok")
-
-
 @pytest.mark.parametrize("loss", [0, 0.3])
 def test_verify_knows_copies_that_links_double(coband: Program, tmp_path: Path, loss: float) -> None:
     faults = ("network.duplicate=0.5", f"network.loss={loss}", "network.transport=datagram", "network.heals=20")
@@ -74,7 +74,9 @@ def test_verify_knows_copies_that_links_double(coband: Program, tmp_path: Path, 
     assert (status, output.endswith(", ok\n")) == (0, True), output
 
 
-def test_verify_says_what_it_could_not_check(coband: Program, tmp_path: Path) -> None:
+def test_verify_says_what_it_could_not_check(coband: Program, run: Path, tmp_path: Path) -> None:
+    status, output, _ = coband("trace", "verify", run)
+    assert (status, output.splitlines()[0]) == (0, "Often, replication 0: 1,600 events, ok")
     perform(tmp_path / "off", replications=1, trace="off", labels=("Often",))
     perform(tmp_path / "broken", replications=1, mischief=((0, "negative"),), labels=("Often",))
     expected = (0, "Often, replication 0: the run kept no trace (trace: off), so there are no events to compare with\n")
@@ -102,6 +104,20 @@ def test_nodes_are_those_of_the_run(run: Path) -> None:
         said = r"--node '7' is not a node of this run; there is server, agent 0 to agent 4\."
         with pytest.raises(StoreError, match=said):
             spelled("7", stored.jobs)
+
+
+def test_devices_have_names_and_those_who_hold_others_up_are_ranked(coband: Program, tmp_path: Path) -> None:
+    (tmp_path / "devices.csv").write_text("who,speed\n" + "".join(f"phone{n},{n + 1}\n" for n in range(4)))
+    devices = f"{{kind: file, file: {tmp_path}/devices.csv, order: in_order, columns: {{name: who, speed: speed}}}}"
+    alike = "agents.compute=8", "agents.stragglers=null"
+    out = runs.perform(runs.STAR, tmp_path / "run", f"agents.population={devices}", *alike, only=("Sync",))
+    assert load(out).agents["name"].tolist() == ["phone0", "phone1", "phone2", "phone3"]
+    assert "agent 0 (phone0)  .                 .  " in coband("trace", "show", out, "--event", "turn", "--limit", 1)[1]
+    _, output, _ = coband("trace", "waits", out)
+    (slowest, time, _), *others = re.findall(r"^Sync +(agent .*\)|server) +([\d.]+) +(\d+)$", output, re.M)
+    assert (slowest, float(time) > max(float(one[1]) for one in others)) == ("agent 0 (phone0)", True)
+    assert re.search(r"at agent \d \(phone\d\)", load(out).why(load(out).events("event = 'resume'").iloc[0]).sentence)
+    assert "agent 0 (phone0)" not in coband("trace", "show", out, "--json")[1]
 
 
 def test_every_number_is_explained(coband: Program, run: Path) -> None:
@@ -152,14 +168,6 @@ def test_show_one_message(coband: Program, run: Path) -> None:
     assert lines[-1] == "mean, 1 scalar, from server to everyone: 5 copies, 5 delivered; 0 time units on the way."
     _, output, _ = coband("trace", "show", run, *ONE, "--message", 5, "--event", "deliver", "--limit", 3, "--json")
     assert [json.loads(line)["message"] for line in output.splitlines()] == [5] * 3
-
-
-def test_stats_by_several_columns(coband: Program, run: Path) -> None:
-    status, output, _ = coband("trace", "stats", run, "--by", "kind,node", "--label", "Often", "--json")
-    found = [json.loads(line) for line in output.splitlines()]
-    assert status == 0
-    counts = {"events": 200, "sends": 200, "messages": 1000, "scalars": 1000, "deliveries": 0}
-    assert {"label": "Often", "kind": "mean", "node": "server", **counts} in found
 
 
 def test_diff(coband: Program, run: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from traceback import extract_tb, format_exception_only
 from typing import Any
 
 from coband import SERVER, Address
-from coband.extending import RAISED, formulas, ledger
+from coband.extending import RAISED, called, formulas, ledger
 from coband.extending import trace as tr
 from coband.extensions.conformance.communication import check_complete, check_messages, check_taken_back
 from coband.extensions.conformance.demands import NonConformance, Vacuous
@@ -143,12 +143,7 @@ def _first_and_middle(leaving: Leavings) -> Iterator[Leaving]:
 
 
 def _named(sent: Leaving) -> str:
-    return f"the {sent.kind!r} from {who(sent.source)} to {who(sent.destination)} at {sent.time:g}"
-
-
-def who(node: Address) -> str:
-    """A node in words."""
-    return "the server" if node == SERVER else f"agent {node}"
+    return f"the {sent.kind!r} from {called(sent.source)} to {called(sent.destination)} at {sent.time:g}"
 
 
 GRACE = 10.0
@@ -315,7 +310,7 @@ def consequences(subject: Subject, usual: Run, fault: Fault, pairs: Mapping[Pair
         yield f"the run fails with {what} ({Path(place.filename).name}:{place.lineno}, in {place.name})"
         return
     until = FOR_EVER if fault.down is not None else math.inf
-    waiting = [who(agent) for agent in range(AGENTS) if agent != fault.down and _waits(run, agent, until)]
+    waiting = [called(agent) for agent in range(AGENTS) if agent != fault.down and _waits(run, agent, until)]
     if waiting:
         yield Standstill(f"{' and '.join(waiting)} wait{'s' * (len(waiting) == 1)} forever")
         return
@@ -363,4 +358,4 @@ def _waits(run: Run, agent: Address, until: float) -> bool:
 
 
 def _way(pair: Pair) -> str:
-    return f"{who(pair[0])} to {who(pair[1])}"
+    return f"{called(pair[0])} to {called(pair[1])}"

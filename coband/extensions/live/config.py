@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import NoReturn
 
-from coband import SERVER, Address, Message, Node, Outbox, UnsupportedScenario
+from coband import Address, Message, Node, Outbox, UnsupportedScenario
 from coband.extending import (
     RAISED,
     BrokenOff,
@@ -20,6 +20,7 @@ from coband.extending import (
     Study,
     TooLarge,
     Variant,
+    called,
     invariants,
     loading,
 )
@@ -65,11 +66,6 @@ def guard(node: Node) -> None:
             explain(error, f"{own} cannot take the {message.kind} of {called(source)}")
 
     node.receive = guarded  # type: ignore[method-assign]
-
-
-def called(node: Address) -> str:
-    """How a node is called."""
-    return "the server" if node == SERVER else f"agent {node}"
 
 
 PROTOCOL = 6

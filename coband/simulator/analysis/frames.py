@@ -193,7 +193,7 @@ STORED: dict[str, Callable[..., pd.DataFrame]] = {
 """The tables that are stored, or follow from what is stored of one label."""
 
 
-def written(found: pd.DataFrame, form: str, left: int | None = None) -> str:
+def written(found: pd.DataFrame, form: str, left: int | None = None, columns: str | None = None) -> str:
     """A table as LaTeX, Markdown or CSV; an index that says something becomes columns.
 
     Args:
@@ -201,16 +201,28 @@ def written(found: pd.DataFrame, form: str, left: int | None = None) -> str:
         form: "latex", "markdown" or "csv". A text in CSV that spreadsheets would take for a formula has an apostrophe
             before it.
         left: how many columns stand at the left; None for those of texts.
+        columns: names of those that are written, with commas between; None for all.
+
+    Raises:
+        StoreError: there is no such column.
     """
     plain = found if isinstance(found.index, pd.RangeIndex) else found.reset_index()
+    plain = plain.set_axis(list(map(str, plain.columns)), axis=1)
+    align = {
+        name: "l" if (left is None and not pd.api.types.is_numeric_dtype(kind)) or number < (left or 0) else "r"
+        for number, (name, kind) in enumerate(plain.dtypes.items())
+    }
+    if columns is not None:
+        wanted = [one.strip() for one in columns.split(",")]
+        if unknown := [name for name in wanted if name not in align]:
+            raise StoreError(f"the table has no column {unknown[0]!r}; it has {', '.join(plain.columns)}.")
+        plain = plain[wanted]
     if form == "csv":
         return plain.map(_inert).to_csv(index=False)
-    cells = plain.map(cell).set_axis(list(map(str, plain.columns)), axis=1)
-    texts = [left is None and not pd.api.types.is_numeric_dtype(kind) for kind in plain.dtypes]
-    align = ["l" if text or number < (left or 0) else "r" for number, text in enumerate(texts)]
+    cells, marks = plain.map(cell), [align[name] for name in plain.columns]
     if form == "latex":
-        return cells.to_latex(index=False, escape=True, column_format="".join(align))
-    lines = [list(cells.columns), [{"l": "---", "r": "---:"}[one] for one in align], *cells.to_numpy().tolist()]
+        return cells.to_latex(index=False, escape=True, column_format="".join(marks))
+    lines = [list(cells.columns), [{"l": "---", "r": "---:"}[one] for one in marks], *cells.to_numpy().tolist()]
     return "".join(f"| {' | '.join(one.replace('|', chr(92) + '|') for one in line)} |\n" for line in lines)
 
 

@@ -43,11 +43,11 @@ class Causes:
         delay: simulated time from the first cause to the event.
     """
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Chain, run: StoredRun) -> None:
         from coband.simulator.analysis.frames import of_events
 
         self.events = of_events(chain.events)
-        self.sentence = chain.sentence + chain.further("whole=True")
+        self.sentence = chain.told(run, "whole=True")
         self.messages, self.delay = chain.messages, chain.delay
 
     def __repr__(self) -> str:
@@ -205,7 +205,7 @@ class Run:
         except TypeError:
             raise RunError("event is the number of one (seq), or a row of `events`.") from None
         with self._opened() as run:
-            return Causes(why(TraceReader(one_job(run, label, replication)), seq, whole=whole))
+            return Causes(why(TraceReader(one_job(run, label, replication)), seq, whole=whole), run)
 
     def compare(
         self,
@@ -234,8 +234,8 @@ class Run:
         from coband.simulator.analysis.comparison import listing
 
         one_of("intervals", intervals, Intervals)
-        with self._analysed(*others, against=against, told=True) as analysis:
-            return listing.differences(analysis, measure, everything=intervals == "all")
+        with self._analysed(*others, against=against, told=True, measure=measure) as analysis:
+            return listing.differences(analysis, everything=intervals == "all")
 
     def words(self, *others: Run | str | PathLike[str]) -> pd.DataFrame:
         """Who wins: of each measure the labels with the best mean, and a sentence, with all pairs judged at once."""
@@ -295,7 +295,11 @@ class Run:
 
     @contextmanager
     def _analysed(
-        self, *others: Run | str | PathLike[str], against: str | None = None, told: bool = False
+        self,
+        *others: Run | str | PathLike[str],
+        against: str | None = None,
+        told: bool = False,
+        measure: str | None = None,
     ) -> Iterator[Analysis]:
         from coband.simulator.analysis.comparison import data
         from coband.simulator.analysis.comparison.analysis import Analysis
@@ -303,7 +307,8 @@ class Run:
 
         with translated(), ExitStack() as stack:
             paths = [self.path, *(one.path if isinstance(one, Run) else called(one) for one in others)]
-            analysis = Analysis(data.load([stack.enter_context(open_run(path)) for path in paths]), against)
+            loaded = data.load([stack.enter_context(open_run(path)) for path in paths])
+            analysis = Analysis(loaded, against, measure=measure)
             for remark in analysis.comparison.remarks() if told else ():
                 warnings.warn(remark, RunWarning, stacklevel=4)
             yield analysis

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import JSON, LATEST_HELP, RUNS, BadInput, against, analysed
+from coband.simulator.cli.options import JSON, LATEST_HELP, RUNS, BadInput, Finite, against, analysed
 from coband.simulator.terminal import results, tables
 
 if TYPE_CHECKING:
@@ -19,24 +19,28 @@ if TYPE_CHECKING:
 @click.command(epilog=LATEST_HELP)
 @RUNS
 @against
+@click.option("--measure", metavar="NAME", help="Only this measure, such as regret or scalars.")
+@click.option(
+    "--at", type=Finite(min=0, max=1e18), metavar="TIME", help="What all have reached at this simulated time, instead."
+)
 @JSON
-def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None:
+def compare(paths: tuple[Path, ...], against: str | None, measure: str | None, at: float | None, as_json: bool) -> None:
     """Compare the algorithms of one or several runs: the best on each measure, and differences with intervals.
 
     Algorithms that had the same arms and noise are compared replication by
     replication. A live run and a simulated one are laid side by side: what was
     measured over what was predicted.
     """
-    with analysed(paths, against) as analysis:
-        if (both := _measured(analysis)) is not None:
+    with analysed(paths, against, measure) as analysis:
+        if at is None and (both := _measured(analysis)) is not None:
             _show_measured(both, as_json)
             return
         if as_json:
-            from coband.simulator.analysis.comparison.listing import listed
+            from coband.simulator.analysis.comparison.listing import listed, places
 
-            tables.show_json(listed(analysis))
+            tables.show_json(listed(analysis) if at is None else {"at_times": places(analysis, at)})
         else:
-            _show(analysis)
+            _show(analysis, at)
 
 
 def _measured(analysis: Analysis) -> list[Pair] | None:
@@ -85,13 +89,16 @@ def _ratio(ratio: float | None) -> str:
     return "-" if ratio is None else f"{ratio:.3f}"
 
 
-def _show(analysis: Analysis) -> None:
+def _show(analysis: Analysis, at: float | None) -> None:
     for remark in analysis.comparison.remarks():
         click.echo(remark, err=True)
     for one in analysis.within:
         if one.environment:
             click.echo(f"\nin {one.environment}:")
-        _show_environment(one)
+        if at is None:
+            _show_environment(one)
+        else:
+            results.show(results.of_snapshots(one.at(at)))
 
 
 def _show_differences(title: str, table: ReportTable) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.store.store import Event
+    from coband.simulator.experiments.store.store import Event, StoredRun
 
-LAYOUT = "{:>8}  {:>12}  {:<10}  {:<10}  {:<10}  {:<16}  {:>8}  {:>8}  {:>8}  {:>6}  {:>7}"
+LAYOUT = "{:>8}  {:>12}  {:<10}  {:<{width}}  {:<{width}}  {:<16}  {:>8}  {:>8}  {:>8}  {:>6}  {:>7}"
 HEADER = ("seq", "time", "event", "node", "peer", "kind", "message", "cause", "scalars", "round", "version")
 MEANING = "  {}"
+NODE = 10
 
 
 def print_json(item: Mapping[str, Any]) -> None:
@@ -26,27 +27,27 @@ def cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def print_events(events: Iterable[Event], algorithms: Mapping[str, str], as_json: bool) -> None:
-    """Print events as JSON lines, or with a title for each job.
+def print_events(events: Iterable[Event], run: StoredRun, as_json: bool) -> None:
+    """Print events of a run as JSON lines, or with a title for each job and the names of devices.
 
     Args:
         events: in order of jobs.
-        algorithms: name of the algorithm of each label.
         as_json: whether they are printed as JSON.
     """
     from coband.simulator.analysis.traces.causes import content
 
-    current = None
+    current, width = None, NODE if as_json else max(NODE, *map(len, run.names.values()), 0)
+    algorithms = run.labels
     for event in events:
         if as_json:
             print_json(event._asdict())
             continue
-        job = event.label, event.replication
+        event, job = run.named(event), (event.label, event.replication)
         if job != current:
             current = job
             print(f"{event.label}, replication {event.replication}")
-            print(header())
-        print(row(event, algorithms))
+            print(header(width))
+        print(row(event, algorithms, width))
         if extra := content(event):
             print(f"          {extra}")
 
@@ -64,15 +65,15 @@ def print_pair(
         print(f"{name:{width}}  {text}")
 
 
-def header() -> str:
-    """The titles of columns."""
-    return (LAYOUT + MEANING).format(*HEADER, "meaning")
+def header(width: int = NODE) -> str:
+    """The titles of columns; nodes take so many characters."""
+    return (LAYOUT + MEANING).format(*HEADER, "meaning", width=width)
 
 
-def row(event: Event, algorithms: Mapping[str, str]) -> str:
+def row(event: Event, algorithms: Mapping[str, str], width: int = NODE) -> str:
     """An event as one line."""
     cells = (cell(getattr(event, name)) for name in HEADER)
-    return (LAYOUT + MEANING).format(*cells, _meaning(event, algorithms)).rstrip()
+    return (LAYOUT + MEANING).format(*cells, _meaning(event, algorithms), width=width).rstrip()
 
 
 def _meaning(event: Event, algorithms: Mapping[str, str]) -> str:

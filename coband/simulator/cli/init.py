@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import keyword
+import re
 import shlex
 from pathlib import Path
 
@@ -28,7 +31,7 @@ ABOUT = {
     help=f"What it is: {'; '.join(f'{name}: {about}' for name, about in ABOUT.items())}.",
 )
 def init(directory: Path, template: str) -> None:
-    """Write a project to DIR: a scenario and what belongs to it.
+    """Write a project to DIR, with the name of DIR where that can be one: a scenario and what belongs to it.
 
     DIR is by default the current directory. Files that exist are never replaced.
     """
@@ -38,6 +41,9 @@ def init(directory: Path, template: str) -> None:
         file.name: file.read_text(encoding="utf-8")
         for file in sorted((TEMPLATES / template).glob("*.*"), key=lambda file: (file.name == "README.md", file))
     }
+    name = re.sub(r"\W+", "_", directory.resolve().name, flags=re.ASCII)
+    if name.isidentifier() and not (template == "own-algorithm" and _is_taken(name)):
+        files = _named(files, name)
     there = [file for file in files if (directory / file).exists()]
     if there:
         raise BadInput(
@@ -52,3 +58,30 @@ def init(directory: Path, template: str) -> None:
     if directory != Path("."):
         click.echo(f"    cd {shlex.quote(str(directory))}")
     click.echo(files["README.md"].split("\n\n")[1].rstrip("\n"))
+
+
+def _is_taken(name: str) -> bool:
+    """Whether no plugin can have this name."""
+    from coband.simulator.experiments.registry.registry import ALGORITHMS
+
+    return keyword.iskeyword(name) or name in ALGORITHMS or importlib.util.find_spec(name) is not None
+
+
+def _named(files: dict[str, str], name: str) -> dict[str, str]:
+    """The files with another name in the place of the template's, in names of files too."""
+    old = files["scenario.yaml"].split("\nname: ", 1)[1].split("\n", 1)[0]
+    if f"{old}.py" not in files:
+        files["scenario.yaml"] = files["scenario.yaml"].replace(f"\nname: {old}\n", f"\nname: '{name}'\n", 1)
+        files["README.md"] = files["README.md"].replace(f"/{old}", f"/{name}")
+        return files
+    for one, other in ((old, name), *((each(old), each(name)) for each in (_class, _dashed))):
+        files = {file.replace(one, other): text.replace(one, other) for file, text in files.items()}
+    return files
+
+
+def _class(name: str) -> str:
+    return name.title().replace("_", "")
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")

@@ -323,10 +323,10 @@ def opened(path: Path) -> StoredRun:
 
 
 @contextmanager
-def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysis]:
+def analysed(paths: tuple[Path, ...], reference: str | None, measure: str | None = None) -> Iterator[Analysis]:
     """Analyse runs, which stay open for so long."""
     from coband.simulator.analysis.comparison import analysis, data
 
     with ExitStack() as stack:
         runs = [stack.enter_context(opened(path)) for path in paths]
-        yield analysis.Analysis(data.load(runs), reference)
+        yield analysis.Analysis(data.load(runs), reference, measure=measure)

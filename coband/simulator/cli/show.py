@@ -30,16 +30,17 @@ TABLES = "summary, results, details, series, ledger, fields, agents, parameters,
     help=f"Print this table instead: {TABLES}.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Format of the table; Markdown without it.")
+@click.option("--columns", metavar="NAME,...", help="Only these columns of the table, in this order.")
 @JSON
-def show(path: Path, bibtex: bool, name: str | None, form: str | None, as_json: bool) -> None:
+def show(path: Path, bibtex: bool, name: str | None, form: str | None, columns: str | None, as_json: bool) -> None:
     """Print the results of a run again: what `coband run`, `sweep` or `frontier` printed at its end.
 
     If a run goes on or was ended, what is finished is shown. --table has numbers in full: of replications
     (results, details), means with intervals (summary), or of messages, agents and turns; --format without it has the
     first table that is printed otherwise.
     """
-    if as_json and (name or form):
-        raise BadInput("give either --json, or --table and --format.")
+    if as_json and (name or form or columns):
+        raise BadInput("give either --json, or --table, --format and --columns.")
     with opened(path) as run:
         if bibtex:
             _cite(run)
@@ -51,14 +52,14 @@ def show(path: Path, bibtex: bool, name: str | None, form: str | None, as_json: 
         parts = of_search(found["frontier"], path, {}) if "frontier" in found else results.of_stored(run, path)
         if as_json:
             tables.show_json(found)
-        elif name or form:
-            _write(run, parts, name, form or "markdown")
+        elif name or form or columns:
+            _write(run, parts, name, form or "markdown", columns)
         else:
             results.show(parts)
         _say_state(run)
 
 
-def _write(run: StoredRun, parts: Iterable[results.Part], name: str | None, form: str) -> None:
+def _write(run: StoredRun, parts: Iterable[results.Part], name: str | None, form: str, columns: str | None) -> None:
     """Print a table of the run, or the first one that is shown of it."""
     from pandas import DataFrame
 
@@ -67,13 +68,13 @@ def _write(run: StoredRun, parts: Iterable[results.Part], name: str | None, form
     if name is not None:
         from coband.simulator.analysis.comparison.listing import TABLES as KNOWN
 
-        click.echo(frames.written(KNOWN[name](run), form), nl=False)
+        click.echo(frames.written(KNOWN[name](run), form, columns=columns), nl=False)
         return
     shown = next((one for one in parts if isinstance(one, results.TextTable)), None)
     if shown is None:
         raise BadInput("no job has finished, so there is no table.")
     found = DataFrame(list(shown.rows), columns=list(shown.header))
-    click.echo(frames.written(found, form, shown.left), nl=False)
+    click.echo(frames.written(found, form, shown.left, columns), nl=False)
 
 
 def _say_state(run: StoredRun) -> None:

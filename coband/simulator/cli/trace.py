@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from heapq import nlargest
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +19,13 @@ from coband.simulator.cli.options import RUN, RUNS_HELP, AtLeast, BadInput, RunP
 from coband.simulator.terminal import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from coband.simulator.analysis.traces.causes import MessageHistory
     from coband.simulator.analysis.traces.difference import TraceComparison
     from coband.simulator.analysis.traces.verification import TraceVerification
     from coband.simulator.analysis.traces.waits import LongWait
-    from coband.simulator.experiments.store.store import StoredJob
+    from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 LABEL = click.option("--label", metavar="LABEL", help="Only this label.")
 REPLICATION = click.option("--replication", type=AtLeast(0), help="Only this replication, counted from 0.")
@@ -74,9 +76,9 @@ def show(
             history = causes.follow(reading.TraceReader(reading.one_job(run, label, replication)), message)
             own = {one.seq for one in history.events}
             events = (one for one in events if one.seq in own)
-        print_events(islice(events, limit), run.labels, as_json)
+        print_events(islice(events, limit), run, as_json)
         if message is not None and not as_json:
-            print(_of_message(history))
+            print(_of_message(history, run))
 
 
 def parse_interval(text: str | None) -> tuple[float | None, float | None]:
@@ -94,8 +96,8 @@ def parse_interval(text: str | None) -> tuple[float | None, float | None]:
     raise BadInput(f"--time {text!r} is not an interval of simulated time; give A..B, A.. or ..B, such as 10..20.")
 
 
-def _of_message(history: MessageHistory) -> str:
-    origin = history.origin
+def _of_message(history: MessageHistory, run: StoredRun) -> str:
+    origin = run.named(history.origin)
     size = f"{origin.scalars} scalar{'' if origin.scalars == 1 else 's'}"
     counts = {
         "delivered": history.count("deliver"),
@@ -126,9 +128,9 @@ def why(path: Path, seq: int, label: str | None, replication: int | None, whole:
         from coband.simulator.analysis.traces.reading import TraceReader, one_job
 
         chain = chain_of(TraceReader(one_job(run, label, replication)), seq, whole=whole)
-    print_events(chain.events, run.labels, as_json)
-    if not as_json:
-        print(chain.sentence + chain.further("--all"))
+        print_events(chain.events, run, as_json)
+        if not as_json:
+            print(chain.told(run, "--all"))
 
 
 @trace.command(epilog=RUNS_HELP, short_help="Print the longest waits of agents, and for whom they waited.")
@@ -141,13 +143,14 @@ def waits(path: Path, label: str | None, replication: int | None, limit: int, as
 
     A wait is divided along the causal chain of the event that ends it: own turns of the nodes on it, messages that they
     handled, times away, times in which they did nothing of this, and messages on the way or repeated after a loss.
-    "wait" and "resume" are numbers of events; `coband trace why RUN RESUME` prints the chain.
+    "wait" and "resume" are numbers of events; `coband trace why RUN RESUME` prints the chain. A second table ranks the
+    nodes that agents waited for, by the sum of all such waits.
     """
     with opened(path) as run:
         from coband.simulator.analysis.traces import waits as waiting
         from coband.simulator.analysis.traces.reading import traced
 
-        found = waiting.waits(traced(run.select(label, replication)), limit)
+        found, named = waiting.waits(traced(run.select(label, replication)), limit), run.names
     if as_json:
         for one in found.longest:
             print_json({**vars(one), "time": one.time})
@@ -156,22 +159,29 @@ def waits(path: Path, label: str | None, replication: int | None, limit: int, as
         print("No agent has waited.")
         return
     names = ("label", "replication", "agent", "from", "until", "time", "for", *waiting.DOING, "wait", "resume")
-    tables.show(names, [_of_wait(one, waiting.DOING) for one in found.longest], left=3)
+    tables.show(names, [_of_wait(one, waiting.DOING, named) for one in found.longest], left=3)
     count = f"{found.count:,} wait{'' if found.count == 1 else 's'}"
     print(f"{count}, {found.time:.6g} time units together; the longest {len(found.longest):,} are shown.")
     if any(one.resume is None for one in found.longest):
         print(
             "until never: nothing ended the wait before the agent left or the run ended, so its causes are not known."
         )
+    held = defaultdict[tuple[str, str], list[float]](list)
+    for node, times in found.held.items():
+        held[node[0], named.get(node, node[2])] += times
+    ranked = nlargest(limit, held.items(), key=lambda item: sum(item[1]))
+    rows = [[*node, f"{sum(times):.6g}", f"{len(times):,}"] for node, times in ranked]
+    tables.show(("label", "waited for", "time", "waits"), rows, left=2)
 
 
-def _of_wait(wait: LongWait, columns: Sequence[str]) -> list[str]:
+def _of_wait(wait: LongWait, columns: Sequence[str], named: Mapping[tuple[str, int, str | None], str]) -> list[str]:
+    agent, whom = (named.get((wait.label, wait.replication, node), node) for node in (wait.agent, wait.waited_for))
     never = wait.resume is None
     parts = [f"{time:.4g}" if (time := wait.doing.get(what)) else "-" for what in columns]
     until = "never" if never else f"{wait.end:.6g}"
     numbers = (wait.wait, "-" if never else wait.resume)
-    cells = (wait.label, wait.replication, wait.agent, f"{wait.start:.6g}", until, f"{wait.time:.4g}")
-    return [*map(str, (*cells, wait.waited_for or "-", *parts, *numbers))]
+    cells = (wait.label, wait.replication, agent, f"{wait.start:.6g}", until, f"{wait.time:.4g}")
+    return [*map(str, (*cells, whom or "-", *parts, *numbers))]
 
 
 @trace.command(epilog=RUNS_HELP, short_help="Count events, messages and scalars.")

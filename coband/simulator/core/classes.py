@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, wraps
 from inspect import Parameter, signature
 from typing import Any, ClassVar, get_origin
 
-from pydantic import create_model
+from pydantic import BaseModel, create_model
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
@@ -26,15 +27,18 @@ from coband.simulator.plugins.entry_points import PluginError
 from coband.simulator.scenario_errors import did_you_mean, quoted
 
 
-class Talks:
-    """Nothing more: agents and servers ask, tell and answer by themselves. Old classes may still name it as a base."""
-
-
 class _Starting(talks.Talks):
     """A node whose class needs no ``__init__``."""
 
     def start(self) -> None:
         """Make the state that the node begins with; `context` and parameters are there."""
+
+
+class _Model:
+    """The model of a class's parameters, where pickles of it look for it."""
+
+    def __get__(self, agent: object, kind: type[AnyAgent]) -> type[BaseModel]:
+        return algorithm_of(kind).config
 
 
 class AnyAgent(_Starting, node.Client):
@@ -45,7 +49,7 @@ class AnyAgent(_Starting, node.Client):
     """
 
     server: ClassVar[type[node.Server] | None] = None
-    _learning = False
+    _learning, _parameters = False, _Model()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -127,7 +131,7 @@ class Agent(AnyAgent, node.Agent):
     """
 
     @abstractmethod
-    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox | None:  # type: ignore[override]
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox | None:
         """Learn from the pull of an arm of the turn's arm set; return what `begin` has returned, or None."""
 
 
@@ -167,23 +171,29 @@ def _plain_values(owner: Any) -> dict[str, tuple[Any, Any]]:
                 name.startswith("_") or name == "context" or hasattr(node.Client, name) or hasattr(node.Server, name)
             )
             if isinstance(value, (bool, int, float, str)) and not reserved:
-                found[name] = _annotation(one, name, type(value)), value
+                found[name] = _annotation(one, name) or type(value), value
     return found
 
 
-def _annotation(owner: type, name: str, otherwise: Any) -> Any:
-    """How a class annotates an attribute; ``otherwise`` where it does not, or by a name that only type checkers see."""
-    hint = vars(owner).get("__annotations__", {}).get(name, otherwise)
+@cache  # a text that is evaluated twice gives two annotations, which are not equal
+def _annotation(owner: type, name: str) -> Any:
+    """How a class annotates an attribute; None where it does not, or by a name that only type checkers see."""
+    hint = vars(owner).get("__annotations__", {}).get(name)
     if isinstance(hint, str):
         try:
             hint = eval(hint, dict(vars(sys.modules[owner.__module__])))
         except Exception:
-            return otherwise
-    return otherwise if hint is ClassVar or get_origin(hint) is ClassVar else hint
+            return None
+    return None if hint is ClassVar or get_origin(hint) is ClassVar else hint
 
 
-def algorithm_of(kind: type[AnyAgent]) -> Algorithm:
-    """The entry of a class, which runs in a star, or without a server on graphs too; its nodes may know everything.
+def algorithm_of(kind: type[AnyAgent], **declared: Any) -> Algorithm:
+    """Make the `Algorithm` of a class of agents, which runs in a package as it does in a script::
+
+        ALGORITHM = coband.algorithm_of(Mine, name="mine", messages=(coband.MessageSize(Sums, "up", "2*arms"),))
+
+    Attributes of ``kind`` and of its server are the parameters. It runs in a star, or without a server on graphs too,
+    and its nodes may know everything, unless something else is ``declared``, as of an `Algorithm`.
 
     Raises:
         PluginError: a method is missing, or agents and server disagree about a parameter.
@@ -191,7 +201,8 @@ def algorithm_of(kind: type[AnyAgent]) -> Algorithm:
     for owner in (kind, kind.server):
         if missing := sorted(getattr(owner, "__abstractmethods__", ())):
             raise PluginError(f"{getattr(owner, '__name__', owner)} has no method {' and no '.join(missing)}; write it")
-    return _entry(kind, kind.server, tuple(parameters_of(kind).items()))
+    found = _entry(kind, kind.server, tuple(parameters_of(kind).items()))
+    return replace(found, **declared) if declared else found
 
 
 @cache
@@ -204,11 +215,13 @@ def _entry(
         topologies=("star",) if server is not None else ("star", "graph"),
         schedules=("phases",) if batches else Needs.schedules,
     )
+    config = create_model(kind.__name__, __base__=Parameters, __module__=kind.__module__, **given)
+    config.__qualname__ = f"{kind.__qualname__}._parameters"  # where other processes find it
     return Algorithm(
         name=kind.__name__,
         agent=kind,
         server=server,
-        config=create_model(kind.__name__, __base__=Parameters, __module__=kind.__module__, **given),
+        config=config,
         summary=(kind.__doc__ or kind.__name__).strip().splitlines()[0].rstrip("."),
         reference=f"the class {kind.__qualname__}",
         needs=needs,
@@ -231,7 +244,7 @@ SEEDS = ("seed", "random_state")
 
 
 def plain(make: Callable[..., Any], select: str = "", update: str = "", name: str = "") -> type[Agent]:
-    """A policy for a single agent, from whatever library, as agents that learn alone::
+    """Make a policy for a single agent, from whatever library, a class of agents that learn alone::
 
         coband.run("quickstart", algorithms=[coband.plain(TheirPolicy), "async_kernel_ucb"])
 
@@ -273,7 +286,7 @@ def plain(make: Callable[..., Any], select: str = "", update: str = "", name: st
             method = getattr(self.policy, self.pair[0])
             return int(method(arms.features) if _required(method) else method())
 
-        def observe(self, arms: ArmSet, arm: int, reward: float) -> None:  # type: ignore[override]
+        def observe(self, arms: ArmSet, arm: int, reward: float) -> None:
             method = getattr(self.policy, self.pair[1])
             method(*(([arm], [reward]) if self.pair[1] == "partial_fit" else (arm, reward)))
 

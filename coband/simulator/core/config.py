@@ -18,6 +18,11 @@ JsonObject: TypeAlias = Mapping[str, Json]
 """An object in JSON types, such as a section of a scenario."""
 
 
+def word_is_kind(value: object) -> object:
+    """A word such as ``float32`` stands for ``{kind: float32}``."""
+    return {"kind": value} if isinstance(value, str) else value
+
+
 class Config(BaseModel):
     """A part of a scenario: immutable, and strict about unknown keys and numbers that are not finite.
 

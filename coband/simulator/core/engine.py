@@ -74,7 +74,7 @@ class Engine:
         population, self._by_class = plan.agents.population, isinstance(config, Parameters)
         self._dropped = "" if population is None else population.dropped
         plan = settled(plan, streams)
-        spec, self._late_rewards = plan.network.graph, plan.late_rewards
+        spec, self._late_rewards, self._names = plan.network.graph, plan.late_rewards, plan.names
         if plan.altered:  # nodes that are told the same may have heard it differently
             plan = replace(plan, share=False)
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
@@ -160,6 +160,7 @@ class Engine:
             noising=self._noising,
             private=self._private,
             late_rewards=self._late_rewards,
+            names=self._names,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -130,6 +130,8 @@ class Plan:
     adversaries: tuple[Adversary, ...] = ()
     cohorts: bool = True
     """Whether turns are taken and prepared together where that changes nothing; False: each by itself."""
+    names: Sequence[str] = ()
+    """What agents are called, of a settled plan; empty: nobody says."""
 
     @property
     def intermittent(self) -> bool:
@@ -239,4 +241,5 @@ def _with_devices(plan: Plan, streams: Streams) -> Plan:
         nothing = np.full(fleet.count, np.nan)
         up, down = (numbers.get(name, nothing) for name in ("uplink", "downlink"))
         network["bandwidth"] = DeviceBandwidth.model_construct(up=up, down=down, usual=plan.network.bandwidth)
-    return replace(plan, agents=usual.model_copy(update=agents), network=plan.network.model_copy(update=network))
+    found = replace(plan, agents=usual.model_copy(update=agents), names=fleet.names)
+    return replace(found, network=plan.network.model_copy(update=network))

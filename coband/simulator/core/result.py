@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 MOST_STUCK = 3
 """Agents of which it is said where they wait when a run has ended."""
-AgentMetrics = dict[str, int | float | None]
-"""One agent's numbers: ``agent``, its turns, regret, rounds and scalars, what it reports, and its score."""
+AgentMetrics = dict[str, int | float | str | None]
+"""One agent: number, name if it has one, turns, regret, rounds, scalars, what it reports, and its score."""
 
 
 @dataclass
@@ -129,6 +129,7 @@ class Ended:
         noising: the noise of the wire; None: there is none.
         private: what finds the noise of the nodes' own; None: they have none.
         late_rewards: whether rewards come after their turns.
+        names: what agents are called; empty: nobody says.
     """
 
     run: RunContext
@@ -144,6 +145,7 @@ class Ended:
     noising: Noising | None = None
     private: Callable[[NodeContext], OwnNoise] | None = None
     late_rewards: bool = False
+    names: Sequence[str] = ()
 
     def result(self) -> RunResult:
         """The run summed up."""
@@ -313,6 +315,7 @@ class Ended:
         ledger = self.run.ledger
         return {
             "agent": index,
+            **({"name": self.names[index]} if self.names else {}),
             "turns": turns,
             "regret": regret,
             "rounds": agent.rounds,

@@ -35,7 +35,7 @@ class Path(Protocol):
 
 
 class BaseDrift(Config):
-    """What all models of drift have."""
+    """Base of models of drift, by which rewards change with time."""
 
     @abstractmethod
     def path(self, theta: FloatArray, redraw: Redraw, streams: Streams) -> Path:

@@ -19,7 +19,7 @@ class Partner(Talker):
     """Asks, is asked back, and takes part in rounds."""
 
     ignores = (News,)
-    rounds_heard = 0
+    rounds_heard, unshared = 0, MOST_STEPS
 
     async def dialogue(self, number: int) -> None:
         """A question, whose answer asks for another one."""
@@ -118,5 +118,5 @@ def test_each_question_has_one_outcome(choices: list[int], doubling: bool) -> No
     assert not list(server.blocked_on)
     assert not server.talks.open
     taken_in = {id(packet.message) for packet in wire.sent if packet.message.pulls and packet.delivered}
-    assert -sum(agent.unshared for agent in agents) == len(taken_in)
+    assert sum(MOST_STEPS - agent.unshared for agent in agents) == len(taken_in)
     assert doubling or server.applied == len(taken_in)

@@ -90,29 +90,22 @@ def flood_to_its_origin() -> None:
     Audit(ordered=True).passed_on(Flood(id=3, origin=4, hops=2, hop=2), 4, SEND)
 
 
+PAIR, DUE = "from agent 4 to agent 7", "was due: reliable transport hands over each message once and in order"
+
+
 @pytest.mark.parametrize(
     ("broken", "cause", "text"),
     [
-        (
-            out_of_order,
-            SEND + 1,
-            "message 2 from node 4 to node 7 was delivered when message 1 was due: "
-            "reliable transport hands over each message once and in order",
-        ),
-        (
-            after_one_was_given_up,
-            SEND + 2,
-            "message 3 from node 4 to node 7 was delivered when message 2 was due: "
-            "reliable transport hands over each message once and in order",
-        ),
+        (out_of_order, SEND + 1, f"message 2 ('report') {PAIR} was delivered when message 1 {DUE}"),
+        (after_one_was_given_up, SEND + 2, f"message 3 ('report') {PAIR} was delivered when message 2 {DUE}"),
         (more_often_than_sent, SEND, "more copies of 'report' arrived than were sent"),
-        (more_often_than_carried, SEND, "message 11 was delivered to node 7 more often than links carried it"),
-        (after_it_was_lost, SEND, "message 11 was delivered to node 7 more often than links carried it"),
-        (from_a_node_that_is_down, SEND, "node 4 sent 'report' to node 7 while it was down"),
-        (to_a_node_that_is_down, SEND, "'report' was handed to node 7 while it was down"),
-        (beyond_its_time_to_live, SEND, "a message of 2 hops reached node 7 after 3"),
-        (flood_again, SEND, "LOCAL message 3 was handed to node 7 twice"),
-        (flood_to_its_origin, SEND, "LOCAL message 3 was handed to node 4 twice"),
+        (more_often_than_carried, SEND, "message 11 was delivered to agent 7 more often than links carried it"),
+        (after_it_was_lost, SEND, "message 11 was delivered to agent 7 more often than links carried it"),
+        (from_a_node_that_is_down, SEND, "agent 4 sent 'report' to agent 7 while it was down"),
+        (to_a_node_that_is_down, SEND, "'report' was handed to agent 7 while it was down"),
+        (beyond_its_time_to_live, SEND, "a message of 2 hops reached agent 7 after 3"),
+        (flood_again, SEND, "LOCAL message 3 was handed to agent 7 twice"),
+        (flood_to_its_origin, SEND, "LOCAL message 3 was handed to agent 4 twice"),
     ],
 )
 def test_a_violation_names_the_message_its_nodes_and_its_event(

@@ -60,7 +60,7 @@ def test_a_repetition_from_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(ReliableTransport, "_overdue", overdue)
     outages = [{"start": 1.0, "end": 5.0, "nodes": ["server"]}, {"start": 1.5, "end": 3.0, "nodes": [0]}]
     text = violation(plan(network={**LOSSY, "loss": 0.0, "outages": outages}))
-    assert text.startswith("node 0 sent 'report' to node -1 while it was down")
+    assert text.startswith("agent 0 sent 'report' to the server while it was down")
 
 
 def test_a_message_that_is_handed_to_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +70,7 @@ def test_a_message_that_is_handed_to_a_node_that_is_down(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Transport, "_arrive", arrive)
     network = {"latency": 0.5, "transport": "datagram", **outage("server", start=1.2, end=4.0)}
-    assert violation(plan(network=network)).startswith("'report' was handed to node -1 while it was down")
+    assert violation(plan(network=network)).startswith("'report' was handed to the server while it was down")
 
 
 def test_an_acknowledgement_that_is_lost_and_data_with_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from coband.server.kernel.async_kernel_ucb import AsyncKernelUCBServer
 from coband.simulator.core.conversations import Talks
 from coband.simulator.core.conversations.conversation import Conversations
 from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.nodes.message import NodeMistake
 from coband.simulator.core.nodes.node import Client
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.core.records.ledger import UP, Ledger
@@ -243,7 +244,7 @@ SEEN: dict[str, tuple[Plant, Callable[[], Sentences], str]] = {
     "an upload of more pulls than there are": (
         before(Conversations, "_post", one_pull_more),
         star,
-        "more pulls than it",
+        "of its pulls are not sent yet",
     ),
     "an upload applied twice": (around(Talks, "receive", upload_twice), star, "which must make 48 in all"),
     "a sum taken twice": (around(AsyncKernelUCBServer, "add", sum_twice), asynchronous, "is not the sum of"),
@@ -254,7 +255,7 @@ def judge(scenario: Callable[[], Sentences]) -> str:
     """Run, and say what is wrong; empty: nothing."""
     try:
         return "; ".join(scenario())
-    except InvariantViolation as violation:
+    except (InvariantViolation, NodeMistake) as violation:
         return str(violation)
 
 

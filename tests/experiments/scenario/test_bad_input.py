@@ -123,6 +123,12 @@ algorithms:⏎ => algorithms: []⏎agents2:⏎
 {algorithm: async_kernel_ucb, label: Bold, alpha: 4} => local_ucb
     17:5: algorithms[1]: 'local_ucb' is not allowed: must be {algorithm: async_kernel_ucb | local_ucb, ...}; write
         {algorithm: local_ucb}
+{algorithm: async_kernel_ucb, label: Bold, alpha: 4} => [local_ucb]⏎  - {algorithm: locl_ucb, '': 4}
+    17:5: algorithms[1]: a list is not allowed: must be {algorithm: async_kernel_ucb | local_ucb, ...}
+    18:17: algorithms[2].algorithm: 'locl_ucb' is not a known algorithm; did you mean local_ucb? known:
+        async_kernel_ucb, local_ucb
+seed: 7 => '': 3
+    2:1: the key '' has no name; allowed: <TOP>
 count: 5 => count: -3
     5:10: agents.count: -3 is not allowed: <COUNT>
 replications: 3 => replications: 0

@@ -153,10 +153,13 @@ MAX_PAIRED = 5
 class Shared:
     """What all environments of a comparison have in common."""
 
-    def __init__(self, comparison: RunComparison) -> None:
+    def __init__(self, comparison: RunComparison, measure: str | None) -> None:
         self.comparison = comparison
         self.environments = environments(comparison)
-        self.measures = measures(comparison, [one.comparison for one in self.environments])
+        found = {one.name: one for one in measures(comparison, [one.comparison for one in self.environments])}
+        if measure is not None and measure not in found:
+            raise ReportError(f"labels cannot be compared by {measure!r}, only by {', '.join(found)}.")
+        self.measures = [one for name, one in found.items() if measure in (None, name)]
 
     @property
     def entries(self) -> list[str]:
@@ -226,12 +229,13 @@ class Analysis:
             are compared, or with more than :data:`MAX_PAIRED` contenders the first label is the reference.
         environment: name of the environment; empty in a single run, and for all environments of a sweep together.
         shared: what all environments have in common; None to find it in the comparison.
+        measure: what is compared; None: all that differs.
 
     Attributes:
         swept: whether it is about all environments of a sweep together.
 
     Raises:
-        ReportError: there is no such label.
+        ReportError: there is no such label, or labels cannot be compared by the measure.
     """
 
     def __init__(
@@ -240,13 +244,14 @@ class Analysis:
         reference: str | None = None,
         environment: str = "",
         shared: Shared | None = None,
+        measure: str | None = None,
     ) -> None:
         self.comparison = comparison
         self.environment = environment
         self.contenders = comparison.contenders
         self.labels = [one.label for one in self.contenders]
         self.swept = shared is None and any(one.variant for one in self.contenders)
-        self.shared = Shared(comparison) if shared is None else shared
+        self.shared = Shared(comparison, measure) if shared is None else shared
         self.measures = self.shared.measures
         short = reference if shared is not None else self.shared.short(reference)
         if short is not None and short not in (self.labels if shared is not None else self.shared.labels):
@@ -292,7 +297,11 @@ class Analysis:
         times = {statistics.mean(list(one.values("simulated_time").values())) for one in self.contenders}
         paired = not any(self.comparison.why_unpaired(self.contenders[0], one) for one in self.contenders)
         many = len(self.contenders) <= MAX_PAIRED and len(times) > 1 and paired
-        return list(snapshots({one.label: one.series for one in self.contenders})) if many else []
+        return self.at() if many else []
+
+    def at(self, time: float | None = None) -> list[Snapshot]:
+        """The labels at a simulated time; None: at some."""
+        return list(snapshots({one.label: one.series for one in self.contenders}, time))
 
     def shown(self, measure: Metric) -> list[Difference]:
         """The differences to show: all pairs, or those with the reference."""

@@ -9,7 +9,6 @@ import pandas as pd
 
 from coband.simulator.analysis.comparison import data
 from coband.simulator.analysis.comparison.analysis import Analysis
-from coband.simulator.analysis.comparison.data import ReportError
 from coband.simulator.analysis.comparison.differences import Difference, Ranking
 from coband.simulator.analysis.frames import ESTIMATE, STORED, frame
 from coband.simulator.experiments.store.store import StoredRun
@@ -21,7 +20,7 @@ def listed(analysis: Analysis) -> dict[str, object]:
         "labels": {one.label: one.algorithm for one in analysis.contenders},
         "remarks": list(analysis.comparison.remarks()),
         "rankings": [{**_place(each), **_ranking(one)} for each in analysis.within for one in each.rankings],
-        "at_times": [{**_place(each), **asdict(one)} for each in analysis.within for one in each.at_times],
+        "at_times": places(analysis),
         "differences": [
             {**_place(each), **difference(one)}
             for each in analysis.within
@@ -29,6 +28,15 @@ def listed(analysis: Analysis) -> dict[str, object]:
             for one in each.shown(measure)
         ],
     }
+
+
+def places(analysis: Analysis, at: float | None = None) -> list[dict[str, object]]:
+    """The labels at a simulated time, or at some, in each environment."""
+    return [
+        {**_place(each), **asdict(one)}
+        for each in analysis.within
+        for one in (each.at_times if at is None else each.at(at))
+    ]
 
 
 def _place(analysis: Analysis) -> dict[str, str]:
@@ -67,25 +75,17 @@ def difference(one: Difference) -> dict[str, object]:
     }
 
 
-def differences(analysis: Analysis, measure: str | None = None, *, everything: bool = False) -> pd.DataFrame:
-    """A row per pair of labels, in a sweep of each environment.
+def differences(analysis: Analysis, *, everything: bool = False) -> pd.DataFrame:
+    """A row per pair of labels on the first measure, in a sweep of each environment.
 
     Args:
         analysis: of one or several runs.
-        measure: what is compared; None for the aim of the problem.
         everything: with the intervals of the bootstrap and of the confidence sequence, and its e-value.
-
-    Raises:
-        ReportError: labels cannot be compared by this measure.
     """
-    known = {one.name: one for one in analysis.measures}
-    wanted = known.get(analysis.measures[0].name if measure is None else measure)
-    if wanted is None:
-        raise ReportError(f"labels cannot be compared by {measure!r}, only by {', '.join(known)}.")
     rows = [
         _place(one) | _row(each) | (_further(each) if everything else {})
         for one in analysis.within
-        for each in one.shown(wanted)
+        for each in one.shown(analysis.measures[0])
     ]
     keys = [*_place(analysis.within[0]), "first", "second"]
     columns = (*keys, *ESTIMATE, "relative", "paired", "at_pulls", "better", "verdict")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ from coband.simulator.analysis.traces.reading import TraceReader
 from coband.simulator.core.nodes.node import Node
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.store.store import Event, StoreError
+from coband.simulator.experiments.store.store import Event, StoredRun, StoreError
 
 WITHOUT_NUMBER = {
     "wait": "waits for messages",
@@ -127,14 +127,14 @@ class Chain:
             until += f" (its copy {end.value:g}; coband trace show --message {end.message} has those before)"
         return f"{said}; {until}."
 
-    def further(self, how: str) -> str:
-        """A sentence on the causes of the turn at the end of the chain, if it has any.
+    def told(self, run: StoredRun, how: str) -> str:
+        """The sentence, with the names of devices, and another if the turn at the end of the chain has causes.
 
         Args:
             how: what continues the chain, such as ``--all``.
         """
-        cause = self.origin.cause
-        return "" if cause is None else f" That turn could begin because of event {cause}; {how} continues."
+        said, cause = replace(self, events=tuple(map(run.named, self.events))).sentence, self.origin.cause
+        return said if cause is None else f"{said} That turn could begin because of event {cause}; {how} continues."
 
 
 def why(reader: TraceReader, seq: int, *, whole: bool = False) -> Chain:

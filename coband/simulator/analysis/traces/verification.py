@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from coband.simulator.core.network.local import SEEN
-from coband.simulator.core.nodes.node import SERVER
+from coband.simulator.core.nodes.outbox import SERVER, called
 from coband.simulator.core.records import trace as tr
 from coband.simulator.experiments.runs.results import Record, own_numbers, summarise
 from coband.simulator.experiments.runs.status import ENDED
@@ -304,7 +304,7 @@ class TraceWalk:
             elif event in (tr.DROP, tr.EXPIRE) and message in self._messages:
                 self._messages[message].lost.add(peer)
             elif event == tr.TIMER and cause < 0:
-                self._note("timer", f"timer {seq} rings at {_node_name(node)}, but nothing has set it")
+                self._note("timer", f"timer {seq} rings at {called(node)}, but nothing has set it")
             expected, clock = seq + 1, time
             self.events += 1
             yield row
@@ -329,7 +329,7 @@ class TraceWalk:
         if sent is None or sent.seq != cause or sent.node != peer or sent.peer not in (node, tr.EVERYONE):
             self._note("send", f"delivery {seq}, of message {message}, has no matching send")
         elif sent.reached is None or node in sent.reached:
-            self._note("twice", f"delivery {seq} brings message {message} to {_node_name(node)} once more")
+            self._note("twice", f"delivery {seq} brings message {message} to {called(node)} once more")
         else:
             sent.reached.add(node)
             sent.arrive(copies)
@@ -340,7 +340,3 @@ class TraceWalk:
             if sent.reached is not None and sent.pending > len(sent.lost - sent.reached):
                 missing = sent.pending - len(sent.lost - sent.reached)
                 self._note("arrival", f"message {message}, sent at event {sent.seq}, is missing {missing} deliveries")
-
-
-def _node_name(node: int) -> str:
-    return "the server" if node == SERVER else f"agent {node}"

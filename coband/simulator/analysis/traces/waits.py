@@ -63,20 +63,18 @@ class Waits:
         longest: the longest ones, the longest first.
         count: how many there are in all.
         time: how long they are together.
+        held: the times of the waits for a node, by label, replication and node.
     """
 
     longest: list[LongWait]
     count: int
     time: float
+    held: Mapping[tuple[str, int, str], Sequence[float]]
 
 
 def waits(jobs: Iterable[StoredJob], limit: int) -> Waits:
-    """The longest waits of jobs that have a trace.
-
-    Args:
-        limit: the largest number of waits that are described.
-    """
-    longest: list[LongWait] = []
+    """The longest waits of jobs that have a trace, at most ``limit``, and for whom all of them are."""
+    longest, held = list[LongWait](), defaultdict[tuple[str, int, str], list[float]](list)
     count, total = 0, 0.0
     for job in jobs:
         events = read_events(job)
@@ -89,9 +87,12 @@ def waits(jobs: Iterable[StoredJob], limit: int) -> Waits:
         }
         count += len(until)
         total += sum(until.values()) - sum(wait.start for wait in until)
-        chosen = nlargest(limit, until, key=lambda wait: until[wait] - wait.start)
-        longest += _described(job, events, {wait: until[wait] for wait in chosen}, acts)
-    return Waits(nlargest(limit, longest, key=lambda one: one.time), count, total)
+        described = _described(job, events, until, acts)
+        for one in described:
+            if one.waited_for is not None:
+                held[job.label, job.replication, one.waited_for].append(one.time)
+        longest = nlargest(limit, longest + described, key=lambda one: one.time)
+    return Waits(longest, count, total, held)
 
 
 def _described(

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from coband.simulator.core.conversations.question import Conversation, Declined, Kinds, Question, Reason, Steps, Trouble
-from coband.simulator.core.nodes.message import Message, NodeMistake
+from coband.simulator.core.nodes.message import Message, NodeMistake, mistake
 from coband.simulator.core.nodes.node import Client, Node, Server
 from coband.simulator.core.nodes.outbox import (
     SERVER,
@@ -228,6 +228,10 @@ class Conversations:
         fields["talk"], fields["answers"], fields["asks"] = number, answers or 0, asks
         if message.pulls and self.client is not None:
             self.client.unshared -= message.pulls
+            if self.client.unshared < 0:
+                had = self.client.unshared + message.pulls
+                said = f"agent {self.node.context.index} sends a {message.kind!r} with pulls={message.pulls}"
+                raise mistake(type(self.node), f"{said}, but only {had} of its pulls are not sent yet (`unshared`)")
         if isinstance(to, list):
             self.outbox += [(one, message) for one in to]
         else:

@@ -14,7 +14,7 @@ from coband.simulator.core.conversations.conversation import Conversations, Talk
 from coband.simulator.core.conversations.question import Answers, Declined, Kinds, Line, M, Question, Steps, Unanswered
 from coband.simulator.core.nodes.message import Message, NodeMistake, returned
 from coband.simulator.core.nodes.node import NodeContext
-from coband.simulator.core.nodes.outbox import ALL_AGENTS, SERVER, Address, Later, Outbox, Recipient
+from coband.simulator.core.nodes.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient, called
 from coband.simulator.plugins.promises import other_parameters
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -244,7 +244,7 @@ class Talks(Talking):
     def blocked_on(self) -> Iterator[str]:
         """One sentence for each conversation under way: where it is, and what it waits for."""
         for question in self.talks.waits:
-            names = ("the server" if node == SERVER else f"agent {node}" for node in sorted(question.pending))
+            names = map(called, sorted(question.pending))
             nodes = f" from {', '.join(names)}" if question.pending else ""
             yield f"{question.conversation}: waits for {question}{nodes}"
 

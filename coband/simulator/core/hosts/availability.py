@@ -32,7 +32,7 @@ BLOCK = 64
 
 
 class BaseAvailability(Config):
-    """What all models of availability have."""
+    """Base of models of availability, which say when agents are up."""
 
     @abstractmethod
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:

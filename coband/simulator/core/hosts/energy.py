@@ -30,7 +30,7 @@ Charging = Iterator[tuple[float, float]]
 
 
 class BaseRecharge(Config):
-    """What all ways of charging have."""
+    """Base of ways of charging batteries."""
 
     @property
     def period(self) -> float:

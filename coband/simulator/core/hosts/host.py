@@ -52,7 +52,7 @@ def observe_late(agent: Agent, pull: Outstanding) -> Outbox:
     """Have an agent learn from a pull of an earlier turn; what it sends."""
     now = kept_of(agent)
     vars(agent).update(pull.kept)
-    outbox = agent.observe(pull.arms, pull.arm, pull.reward)
+    outbox: Outbox = agent.observe(pull.arms, pull.arm, pull.reward)
     vars(agent).update(now)
     return outbox
 

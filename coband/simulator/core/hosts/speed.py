@@ -33,7 +33,7 @@ class Episodes(Config):
 
 
 class BaseStragglers(Config):
-    """What all models of slow agents have."""
+    """Base of models of slow agents."""
 
     @abstractmethod
     @returns(

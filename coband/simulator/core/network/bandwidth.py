@@ -28,7 +28,7 @@ class Passage(Protocol):
 
 
 class BaseBandwidth(Config):
-    """What all bandwidths have that are more than a number."""
+    """Base of bandwidths that are more than a number."""
 
     by_link: ClassVar[bool] = False
     """Whether links differ."""

@@ -33,7 +33,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class BaseLoss(Config):
-    """What all losses have that are more than a probability."""
+    """Base of losses that are more than a probability."""
 
     @property
     @abstractmethod
@@ -128,7 +128,7 @@ def _read_rows(file: str) -> Rows:
 
 
 class BaseLatency(Config):
-    """What latencies have that differ from link to link."""
+    """Base of latencies that differ from link to link."""
 
     @abstractmethod
     def between(self, source: Address, destination: Address) -> BaseDistribution:

@@ -19,7 +19,7 @@ Index = Annotated[int, Field(ge=0)]
 
 
 class BasePartition(Config):
-    """What all partitions have: times in which copies on some links are lost."""
+    """Base of partitions: times in which copies on some links are lost."""
 
     @abstractmethod
     def cuts(self, source: Address, destination: Address, time: float) -> bool:
@@ -27,7 +27,7 @@ class BasePartition(Config):
 
 
 class BaseOutage(Config):
-    """What all outages have: times in which nodes are down."""
+    """Base of outages: times in which nodes are down."""
 
     @abstractmethod
     @returns(

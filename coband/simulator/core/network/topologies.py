@@ -43,7 +43,7 @@ FIRST_LINKS = 1_000
 
 
 class BaseGraph(Config):
-    """What all kinds of graphs have."""
+    """Base of graphs, which say who is whose neighbour."""
 
     @abstractmethod
     @returns(

@@ -98,7 +98,7 @@ _SIZERS = _Sizers({int: lambda value: 1, float: lambda value: 1, type(None): lam
 
 
 def size_of(value: object) -> int:
-    """Number of scalars in a payload value: the sum of array sizes, 1 for a number, 0 for None.
+    """Count the scalars in a payload value: the sum of array sizes, 1 for a number, 0 for None.
 
     An array is whatever has a ``shape``, so that a matrix may be kept in fewer numbers than it has entries.
     """
@@ -201,6 +201,9 @@ def _number(letter: str, message: Message) -> int:
 class Message:
     """Base of all messages. Classes that are derived from it are such dataclasses without saying so.
 
+    Traces and ledgers name a message by its ``kind``: the name of its class, unless the class sets
+    ``kind: ClassVar[str] = "sums"``.
+
     Header fields, which cost nothing: ``round`` (communication round, -1 if unknown), ``version`` (of the model it is
     about, -1 if none), ``pulls`` (how many pulls' statistics an upload brings that the server does not have yet),
     ``known`` (how many pulls' statistics the model in it has, of all agents; -1 if it has none or nobody counts them).
@@ -225,6 +228,8 @@ class Message:
 
     def __init_subclass__(cls, **numbers: str) -> None:
         super().__init_subclass__()
+        if cls.kind == Message.kind:
+            cls.kind = cls.__name__
         dataclass(frozen=True, kw_only=True, eq=False)(cls)
         for letter, what in numbers.items():
             setattr(cls, letter, property(partial(_number, letter), doc=what))

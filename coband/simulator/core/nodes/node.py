@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class NoBestArm(BrokenOff):
 
 
 class Node(ABC):
-    """What agents and servers have in common.
+    """Base of agents and servers.
 
     Attributes:
         noted: what the value of a note means, by event; a class adds its own to those of its bases.
@@ -107,7 +107,7 @@ class Node(ABC):
 
 
 class Client(Node):
-    """One client, whichever way it pulls.
+    """Base of agents, whichever way they pull.
 
     Attributes:
         waiting: True while the protocol forbids a new turn.
@@ -237,8 +237,8 @@ class Agent(Client):
         """
 
     @abstractmethod
-    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        """Learn from the pull of an arm of the turn's arm set; answer with the messages to send now."""
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Any:
+        """Learn from the pull of an arm of the turn's arm set; answer with the messages to send now, an `Outbox`."""
 
 
 class BatchAgent(Client):

@@ -13,6 +13,11 @@ Address = int
 SERVER: Address = -1
 
 
+def called(node: Address) -> str:
+    """A node in words."""
+    return "the server" if node == SERVER else f"agent {node}"
+
+
 @dataclass(frozen=True, slots=True)
 class Multicast:
     """Recipient: every agent, but for ``excluding`` where given."""

@@ -29,7 +29,7 @@ Settable = Literal["compute", "speed", "uplink", "downlink", "latency", "battery
 
 
 class BasePopulation(Config):
-    """What all populations have."""
+    """Base of populations, which draw the devices of agents."""
 
     time_unit: TimeUnit = "seconds"
     """What a unit of the simulation's clock stands for."""
@@ -146,13 +146,15 @@ class Columns(Config):
     """What a full battery holds, in joules."""
     weight: str | None = None
     """How often a row is drawn, in proportion."""
+    name: str | None = Field(default=None, exclude_if=_is_none)
+    """What the device is called, which tables and traces of agents say beside their numbers."""
 
     @model_validator(mode="after")
     def _something(self) -> Columns:
         if self.latency is not None and self.round_trip is not None:
             raise ValueError("give either latency or round_trip")
-        if all(value is None for name, value in self if name != "weight"):
-            raise ValueError("name at least one column beside weight")
+        if all(value is None for name, value in self if name not in ("weight", "name")):
+            raise ValueError("name at least one column beside weight and name")
         return self
 
 
@@ -205,9 +207,9 @@ def modified_at(file: str | None) -> int:
 @lru_cache(maxsize=8)
 def _read(config: FilePopulation, modified: tuple[int, ...]) -> tuple[Fleet, FloatArray | None, str]:
     columns, units, unit = config.columns, config.units, SECONDS[config.time_unit]
-    ids = [] if columns.availability is None else [columns.availability]
-    names = [name for _, name in columns if name is not None and name not in ids]
-    found, bad = reading.columns_of(config.file, names, ids)
+    texts = [column for column in (columns.availability, columns.name) if column is not None]
+    names = [name for _, name in columns if name is not None and name not in texts]
+    found, bad = reading.columns_of(config.file, names, texts)
     rate = BITS[units.bandwidth]
     sizes = {  # seconds or bits per second in a unit of the column, and the largest value that can be true
         "compute": (SECONDS[units.compute], LONGEST, "seconds"),
@@ -238,7 +240,8 @@ def _read(config: FilePopulation, modified: tuple[int, ...]) -> tuple[Fleet, Flo
     kept = bad.kept
     if weights is not None and not weights[kept].sum() > 0:
         raise ValueError(f"file {config.file!r}: all weights are 0; give a row a weight > 0")
-    fleet = Fleet(bad.rows, numbers, trace, windows).take(kept)
+    called = () if columns.name is None else ["" if cell is None else str(cell) for cell in found[columns.name]]
+    fleet = Fleet(bad.rows, numbers, trace, windows, called).take(kept)
     return fleet, None if weights is None else weights[kept], "; ".join(filter(None, (dropped, bad.dropped)))
 
 

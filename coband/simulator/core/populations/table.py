@@ -148,27 +148,31 @@ def in_period(pairs: Pairs, period: float) -> Pairs:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Rows of devices.
+    """A table of devices, one row for each.
 
     Attributes:
         numbers: columns of `NUMBERS`, shape (count,); nan where a device does not say.
         trace: of each device, the trace of ``windows`` that it follows; -1 where it does not say.
         windows: when devices are up; None: no device says.
+        names: what devices are called; empty: no device says.
     """
 
     count: int
     numbers: Mapping[str, FloatArray]
     trace: IntArray | None = None
     windows: Windows | None = None
+    names: Sequence[str] = ()
 
     def take(self, rows: IntArray) -> Fleet:
         """Some rows, as often as they are named."""
         numbers = {name: values[rows] for name, values in self.numbers.items()}
-        return Fleet(len(rows), numbers, None if self.trace is None else self.trace[rows], self.windows)
+        names = [self.names[row] for row in rows] if self.names else ()
+        return Fleet(len(rows), numbers, None if self.trace is None else self.trace[rows], self.windows, names)
 
     def only(self, names: frozenset[str]) -> Fleet:
         kept = {name: values for name, values in self.numbers.items() if name in names}
-        return Fleet(self.count, kept, *((self.trace, self.windows) if AVAILABILITY in names else ()))
+        windows = (self.trace, self.windows) if AVAILABILITY in names else (None, None)
+        return Fleet(self.count, kept, *windows, self.names)
 
     def beside(self, other: Fleet) -> Fleet:
         """The columns of both, which have equally many rows."""

@@ -33,7 +33,7 @@ PER_UNIT = Unit("1 / that of the key whose value it is")
 
 
 class BaseDistribution(Config):
-    """What all delay distributions offer."""
+    """Base of distributions, from which delays are drawn."""
 
     model_config = ConfigDict(defer_build=False)  # built once, as each is a part of very many models
 

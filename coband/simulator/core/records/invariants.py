@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Set
 from dataclasses import dataclass
 
+from coband.simulator.core.nodes.outbox import called
 from coband.simulator.core.packet import Flood, Packet
 
 
@@ -58,7 +59,8 @@ class Audit:
         """A copy was put on a link; its sender must be up."""
         self.copies[packet.message.kind].sent += 1
         if packet.source in self._down:
-            text = f"node {packet.source} sent {packet.message.kind!r} to node {packet.destination} while it was down"
+            whom = called(packet.destination)
+            text = f"{called(packet.source)} sent {packet.message.kind!r} to {whom} while it was down"
             raise InvariantViolation(text, packet.send)
         if not self._ordered:
             self._open[packet.id, packet.destination] = 1
@@ -85,9 +87,9 @@ class Audit:
     def passed_on(self, flood: Flood, node: int, cause: int) -> None:
         """A LOCAL message is handed to a node: it must be within its time to live, and the first copy."""
         if flood.hop > flood.hops:
-            raise InvariantViolation(f"a message of {flood.hops} hops reached node {node} after {flood.hop}", cause)
+            raise InvariantViolation(f"a message of {flood.hops} hops reached {called(node)} after {flood.hop}", cause)
         if (flood.id, node) in self._heard or node == flood.origin:
-            raise InvariantViolation(f"LOCAL message {flood.id} was handed to node {node} twice", cause)
+            raise InvariantViolation(f"LOCAL message {flood.id} was handed to {called(node)} twice", cause)
         self._heard.add((flood.id, node))
 
     def dropped(self, packet: Packet) -> None:
@@ -116,7 +118,7 @@ class Audit:
         if copies.delivered + copies.dropped + copies.duplicates > copies.sent + copies.duplicated:
             raise InvariantViolation(f"more copies of {packet.message.kind!r} arrived than were sent", packet.send)
         if packet.destination in self._down:
-            text = f"{packet.message.kind!r} was handed to node {packet.destination} while it was down"
+            text = f"{packet.message.kind!r} was handed to {called(packet.destination)} while it was down"
             raise InvariantViolation(text, packet.send)
         if self._ordered:
             self._in_order(packet)
@@ -128,7 +130,7 @@ class Audit:
         key = packet.id, packet.destination
         left = self._open.pop(key, 0) - 1
         if left < 0:
-            text = f"message {packet.id} was delivered to node {packet.destination} more often than links carried it"
+            text = f"message {packet.id} was delivered to {called(packet.destination)} more often than links carried it"
             raise InvariantViolation(text, packet.send)
         if left:
             self._open[key] = left
@@ -141,7 +143,8 @@ class Audit:
                 expected += 1
         if packet.number != expected:
             raise InvariantViolation(
-                f"message {packet.number} from node {packet.source} to node {packet.destination} was delivered when "
+                f"message {packet.number} ({packet.message.kind!r}) from {called(packet.source)} to "
+                f"{called(packet.destination)} was delivered when "
                 f"message {expected} was due: reliable transport hands over each message once and in order",
                 packet.send,
             )

@@ -23,8 +23,8 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.hosts.host import Outstanding, kept_of, observe_late
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
-from coband.simulator.core.nodes.outbox import Silence
+from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
+from coband.simulator.core.nodes.outbox import Silence, called
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.records.invariants import InvariantViolation
 from coband.simulator.core.records.trace import NONE
@@ -176,7 +176,8 @@ class Twins:
 
         def turn(twin: Agent) -> Outbox:
             offered = choose(twin)
-            return twin.observe(offered if learnt is None else ArmSet(learnt), arm, reward)
+            found: Outbox = twin.observe(offered if learnt is None else ArmSet(learnt), arm, reward)
+            return found
 
         self._follow(node, turn, outbox, cause)
 
@@ -309,7 +310,7 @@ def standing_of(node: Node) -> Standing:
 
 
 def _name(node: Node) -> str:
-    return "the server" if node.context.index == SERVER else f"agent {node.context.index}"
+    return called(node.context.index)
 
 
 def _unlike(twin: Node) -> str:

@@ -52,7 +52,7 @@ class Sight:
 
 
 class BaseBehaviour(Config):
-    """What a dishonest agent sends.
+    """Base of behaviours: what a dishonest agent sends.
 
     Attributes:
         fields: meanings of the fields that it changes.

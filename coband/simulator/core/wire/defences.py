@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from coband.simulator.arrays import BoolArray, FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, word_is_kind
 from coband.simulator.core.nodes.message import Message, Passage
 from coband.simulator.core.nodes.outbox import SERVER, Address
 from coband.simulator.core.wire.encodings import of_the_form, replaced, semidefinite
@@ -33,7 +33,7 @@ ROUNDS, NUMBERS = 32, 2**23
 
 
 class BaseDefence(Config):
-    """What all defences have.
+    """Base of defences, with which a server sums what may be lies.
 
     Attributes:
         judges: it can say how much to take of what one agent says (`share`), which is all that agents of a graph can do
@@ -166,13 +166,9 @@ DEFENCES: Kinds[type[BaseDefence]] = Kinds.of(
 )
 
 
-def _word_is_kind(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value
-
-
 _Defence = Annotated[BaseDefence, DEFENCES.field()]
 _Word = Literal["sum", "clip", "coordinate_median", "geometric_median", "reject_outliers"]
-Defence = Annotated[_Defence, BeforeValidator(_word_is_kind, json_schema_input_type=_Word | _Defence)]
+Defence = Annotated[_Defence, BeforeValidator(word_is_kind, json_schema_input_type=_Word | _Defence)]
 SUM = Sum(kind="sum")
 Place = Any
 """What statistics are kept apart by: a field of a message, or a name."""

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, word_is_kind
 from coband.simulator.core.nodes.message import EXACT, Message
 from coband.simulator.core.wire.packing import Codes
 from coband.simulator.core.wire.senders import DeltaSender, FeedbackSender, Sender
@@ -74,7 +74,7 @@ SCALE_BITS = 32
 
 
 class BaseEncoding(Config):
-    """What all encodings have.
+    """Base of encodings, which make messages smaller.
 
     Attributes:
         exact: it gives back what it was given, and draws nothing.
@@ -327,15 +327,10 @@ ENCODINGS: Kinds[type[BaseEncoding]] = Kinds.of(
 )
 
 
-def _word_is_kind(value: Any) -> Any:
-    """``float32`` stands for ``{kind: float32}``."""
-    return {"kind": value} if isinstance(value, str) else value
-
-
 _Word = Literal["float64", "float32", "float16", "bfloat16", "sign"]
 AnyEncoding = Annotated[
     Annotated[BaseEncoding, ENCODINGS.field()],
-    BeforeValidator(_word_is_kind, json_schema_input_type=_Word | Annotated[BaseEncoding, ENCODINGS.field()]),
+    BeforeValidator(word_is_kind, json_schema_input_type=_Word | Annotated[BaseEncoding, ENCODINGS.field()]),
 ]
 
 

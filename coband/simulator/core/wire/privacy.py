@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, MessageSize
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, word_is_kind
 from coband.simulator.core.nodes.message import Message, Pulls
 from coband.simulator.core.wire import accounting
 from coband.simulator.core.wire.accounting import Accountant
@@ -52,7 +52,7 @@ class Released:
 
 
 class BaseMechanism(Config):
-    """What all mechanisms have.
+    """Base of mechanisms, which make messages private by noise.
 
     Attributes:
         local: it noises each pull at its agent, and all that is sent is made of noised pulls.
@@ -153,9 +153,7 @@ _Mechanism = Annotated[BaseMechanism, MECHANISMS.field()]
 _Word = Literal["gaussian", "tree", "laplace_local"]
 Mechanism = Annotated[
     _Mechanism,
-    BeforeValidator(
-        lambda value: {"kind": value} if isinstance(value, str) else value, json_schema_input_type=_Word | _Mechanism
-    ),
+    BeforeValidator(word_is_kind, json_schema_input_type=_Word | _Mechanism),
 ]
 """``gaussian`` stands for ``{kind: gaussian}``."""
 

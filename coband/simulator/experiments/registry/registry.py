@@ -250,25 +250,25 @@ def ensure(found: Any) -> None:
             fitting.register(found)
 
 
-def ensured_algorithm(found: Any) -> Algorithm:
+def ensured_algorithm(given: Any) -> Algorithm:
     """The entry of an algorithm, or of a class of agents that is one, which is registered unless it is installed.
 
     Raises:
         PluginError: as `register` does.
     """
-    entry: Algorithm = _algorithm(found)
+    entry: Algorithm = _algorithm(given)
     ensure(entry)
     return entry
 
 
-def register(found: T) -> T:
+def register(member: T) -> T:
     """Let scenarios of this Python process, and of its workers, name something that is not installed.
 
     What is registered under a name that was registered before takes its place, so that a cell of a notebook can be run
     again. It can be written above a class: ``@coband.register``.
 
     Args:
-        found: what the entry point of a plugin gives: an `Algorithm`, a `ProblemEntry`, a `RunMetric`, or a class
+        member: what the entry point of a plugin gives: an `Algorithm`, a `ProblemEntry`, a `RunMetric`, or a class
             derived from one of the bases, such as `BaseGraph`.
 
     Returns:
@@ -277,11 +277,11 @@ def register(found: T) -> T:
     Raises:
         PluginError: no list takes it, it is not what its list asks for, or something installed has its name.
     """
-    fitting = next((one for one in OPEN_LISTS if one.accepts(found)), None)
+    fitting = next((one for one in OPEN_LISTS if one.accepts(member)), None)
     if fitting is None:
         raise PluginError(
-            f"nothing can be done with {kind_of(found)}; give a coband.Algorithm, a ProblemEntry, a RunMetric, or "
+            f"nothing can be done with {kind_of(member)}; give a coband.Algorithm, a ProblemEntry, a RunMetric, or "
             "a class derived from one of coband's bases, such as BaseGraph"
         )
-    registered: T = fitting.register(found)
+    registered: T = fitting.register(member)
     return registered

@@ -236,14 +236,17 @@ class Snapshot:
     verdict: str = ""
 
 
-def snapshots(series: Mapping[str, Sequence[Series]]) -> Iterator[Snapshot]:
-    """Every label at the times when the first has taken a quarter, a half, three quarters and all of the most turns.
+def snapshots(series: Mapping[str, Sequence[Series]], at: float | None = None) -> Iterator[Snapshot]:
+    """Every label at a simulated time, or when the first has taken a quarter, a half, three quarters and all turns.
 
     Replications of one number have the same arms and noise. Between two stored points of a series its earlier one
     counts, so nothing is said to have happened too early.
     """
     series = {label: found for label, found in series.items() if found and all(len(one.times) for one in found)}
     if not series:
+        return
+    if at is not None:
+        yield from _at(series, at)
         return
     totals = {label: float(np.mean([one.turns[-1] for one in found])) for label, found in series.items()}
     for share in SHARES:

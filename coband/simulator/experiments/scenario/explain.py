@@ -193,7 +193,8 @@ class Explainer:
             here = ".".join(map(str, path))
             places = slips(name, known) or [place for place in self._wording.places(name) if place != here]
             near = f"; did you mean {' or '.join(places)}?" if places else did_you_mean(name, known)
-            message = f"unknown key{near or ';'} allowed: {', '.join(known) or 'none'}"
+            what = "unknown key" if name.strip() else f"the key {name!r} has no name"
+            message = f"{what}{near or ';'} allowed: {', '.join(known) or 'none'}"
         return key_mark(self._root, path).problem(path, message)
 
     def unknown_name(self, path: KeyPath, key: str, known: Sequence[str]) -> InputProblem:

@@ -91,8 +91,8 @@ class _Sections:
                 value = self._validated(adapter(problems[kind].config), data, ("problem",))
             else:
                 self.problems.append(self._explainer.unknown_name(("problem",), "kind", list(problems)))
-        elif key == "algorithms" and value is not None:
-            value = tuple(self._entry(number, entry) for number, entry in enumerate(data))
+        elif key == "algorithms" and isinstance(data, list):
+            value = tuple(self._entry(number, one) for number, one in enumerate(data) if isinstance(one, dict))
         if len(self.problems) == before:
             self.valid[key] = value
 

@@ -65,25 +65,22 @@ def interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, floa
     return centre - half_width, centre + half_width
 
 
-def wilson(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
+def wilson(values: Sequence[float]) -> tuple[float, float]:
     """Wilson's score interval of a probability, from independent trials; it lies within [0, 1].
 
     (p + z^2/(2n) ± z sqrt(p (1 - p)/n + z^2/(4 n^2))) / (1 + z^2/n), where p is the share of ones among n trials and z
-    the (1 + level)/2-quantile of the normal distribution (Wilson 1927).
+    the 0.975-quantile of the normal distribution (Wilson 1927).
 
     Args:
         values: 0 or 1 per replication, shape (n,).
-        level: approximate probability that the interval covers the true probability, in (0, 1).
 
     Raises:
-        ValueError: no values, a value other than 0 and 1, or a level outside (0, 1).
+        ValueError: no values, or a value other than 0 and 1.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level(={level}) must lie between 0 and 1, both excluded.")
     if any(value not in (0, 1) for value in values):
         raise ValueError(f"values(={list(values)}) must be 0 or 1, one per replication.")
     share, n = mean(values), len(values)
-    z = NormalDist().inv_cdf(0.5 * (1.0 + level))
+    z = NormalDist().inv_cdf(0.5 * (1.0 + LEVEL))
     centre = share + z**2 / (2 * n)
     half_width = z * float(np.sqrt(share * (1.0 - share) / n + z**2 / (4.0 * n**2)))
     low, high = ((centre + side * half_width) / (1.0 + z**2 / n) for side in (-1, 1))
@@ -158,9 +155,9 @@ def bootstrap_means(values: Sequence[float], rng: np.random.Generator, resamples
     return drawn
 
 
-def percentile_interval(draws: FloatArray, level: float = LEVEL) -> tuple[float, float]:
-    """The bootstrap's percentile interval: a share (1 - level)/2 of the draws lies below it, and as many above."""
-    low, high = np.quantile(draws, [0.5 * (1.0 - level), 0.5 * (1.0 + level)])
+def percentile_interval(draws: FloatArray) -> tuple[float, float]:
+    """The bootstrap's percentile interval: a share of 0.025 of the draws lies below it, and as many above."""
+    low, high = np.quantile(draws, [0.5 * (1.0 - LEVEL), 0.5 * (1.0 + LEVEL)])
     return float(low), float(high)
 
 

@@ -117,18 +117,15 @@ def confidence_sequence(values: Sequence[float], level: float = 0.95) -> tuple[f
     return centre - half_width, centre + half_width
 
 
-def share_sequence(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """All probabilities of success that no look so far has rejected, by :func:`share_process`.
-
-    Args:
-        level: probability that these intervals cover it at every n together, in (0, 1).
+def share_sequence(successes: int, n: int) -> tuple[float, float]:
+    """All probabilities of success that no look so far has rejected, by :func:`share_process`: 95 % at all n together.
 
     Returns:
         (low, high); 0 or 1 where nothing bounds it.
     """
     from scipy.optimize import brentq
 
-    aim, tiny = -math.log(0.5 * (1.0 - level)), 1e-9
+    aim, tiny = -math.log(0.5 * 0.05), 1e-9
 
     def least(k: int) -> float:
         if share_process(k, n, tiny) < aim:

@@ -166,6 +166,21 @@ class StoredRun:
         jobs = [job for job in self.jobs if label in (None, job.label) and replication in (None, job.replication)]
         return sorted(jobs, key=lambda job: (order[job.label], job.replication))
 
+    @cached_property
+    def names(self) -> Mapping[tuple[str, int, str | None], str]:
+        """Agents with the names of their devices, such as "agent 3 (phone3)", by label, replication and agent.
+
+        Names are stored with results: those of a job that has not finished are not known.
+        """
+        query = "SELECT 'agent ' || agent, json_extract(result, '$.name') FROM agents WHERE job = ?"
+        rows = ((job, row) for job in self.jobs for row in job.part.execute(query, (job.id,)))
+        return {(job.label, job.replication, node): f"{node} ({name})" for job, (node, name) in rows if name}
+
+    def named(self, event: Event) -> Event:
+        """An event with the names of its devices, for people."""
+        node, peer = (self.names.get((event.label, event.replication, end), end) for end in (event.node, event.peer))
+        return event._replace(node=node, peer=peer)
+
     @property
     def uncollected(self) -> list[StoredJob]:
         """Jobs that are in files of their own, since the run goes on or was killed; ``file`` lacks their events."""

@@ -8,7 +8,7 @@ up what the agents have sent last, and answers with the totals. Nothing here is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,13 @@ from coband import (
     SERVER,
     Address,
     Agent,
-    Algorithm,
     ArmSet,
     ClosedForm,
-    Config,
     Message,
     MessageSize,
     Needs,
-    NodeContext,
-    Outbox,
     Server,
+    algorithm_of,
     on,
     payload,
 )
@@ -35,63 +32,24 @@ from coband import (
 FloatArray = NDArray[np.float64]
 
 
-class FedUcb1Config(Config):
-    """Parameters of fed_ucb1."""
-
-    period: int = Field(default=10, ge=1)
-    """An agent shares its counts after so many pulls."""
-
-
 class Counts(Message):
     """Up: those of an agent's pulls. Down: the totals of everybody. Shapes (n,)."""
 
-    kind: ClassVar[str] = "counts"
     counts: FloatArray = payload()
     sums: FloatArray = payload()
 
 
-class FedUcb1(Agent):
-    """Chooses by its own pulls, and by what the server has told it of the others'."""
-
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context)
-        assert context.domain is not None  # since the algorithm needs fixed arms
-        self.own = np.zeros((2, len(context.domain)))  # counts and sums of its pulls
-        self.others = np.zeros_like(self.own)
-        self.sharing = False
-
-    def choose(self, arms: ArmSet) -> int:
-        """The arm with the largest mean + sqrt(2 ln t / n); an arm that nobody has pulled comes first."""
-        counts, sums = self.others + self.own
-        if not counts.all():
-            return int(np.argmin(counts))
-        return int(np.argmax(sums / counts + np.sqrt(2 * np.log(counts.sum()) / counts)))
-
-    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        """Count the pull; share when it is time and the last answer is here."""
-        self.own[:, arm] += (1, reward)
-        self.unshared += 1
-        if self.unshared < self.context.config.period or self.sharing:
-            return []
-        return self.begin(self.share())
-
-    async def share(self) -> None:
-        """Send the counts, and wait for the totals; without an answer go on, as the next message says it all again."""
-        self.sharing = True
-        told = self.own.copy()
-        totals = await self.ask(SERVER, Counts(counts=told[0], sums=told[1], pulls=self.unshared), reply=Counts)
-        if isinstance(totals, Counts):
-            self.others = np.stack([totals.counts, totals.sums]) - told
-        self.sharing = False
+def arms_of(node: Agent | Server) -> int:
+    """How many arms there are."""
+    assert node.context.domain is not None  # since the algorithm needs fixed arms
+    return len(node.context.domain)
 
 
 class FedUcb1Server(Server):
     """Adds up what the agents have told it last."""
 
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context)
-        assert context.domain is not None
-        self.of_agents = np.zeros((context.agents, 2, len(context.domain)))
+    def start(self) -> None:
+        self.of_agents = np.zeros((self.context.agents, 2, arms_of(self)))
 
     @on(Counts)
     def add(self, message: Counts, agent: Address) -> Counts:
@@ -109,14 +67,46 @@ class FedUcb1Server(Server):
             yield f"the totals are not the sum over the last counts of {len(last)} agents"
 
 
-ALGORITHM = Algorithm(
+class FedUcb1(Agent):
+    """UCB1 on the counts of all agents, which share them every so many pulls."""
+
+    server = FedUcb1Server
+    period: Annotated[int, Field(ge=1, description="An agent shares its counts after so many pulls.")] = 10
+
+    def start(self) -> None:
+        self.own = np.zeros((2, arms_of(self)))  # counts and sums of its pulls
+        self.others = np.zeros_like(self.own)
+        self.sharing = False
+
+    def choose(self, arms: ArmSet) -> int:
+        """The arm with the largest mean + sqrt(2 ln t / n); an arm that nobody has pulled comes first."""
+        counts, sums = self.others + self.own
+        if not counts.all():
+            return int(np.argmin(counts))
+        return int(np.argmax(sums / counts + np.sqrt(2 * np.log(counts.sum()) / counts)))
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> None:
+        """Count the pull; share when it is time and the last answer is here."""
+        self.own[:, arm] += (1, reward)
+        if self.unshared >= self.period and not self.sharing:
+            self.begin(self.share())
+
+    async def share(self) -> None:
+        """Send the counts, and wait for the totals; without an answer go on, as the next message says it all again."""
+        self.sharing = True
+        told = self.own.copy()
+        totals = await self.ask(SERVER, Counts(counts=told[0], sums=told[1], pulls=self.unshared), reply=Counts)
+        if isinstance(totals, Counts):
+            self.others = np.stack([totals.counts, totals.sums]) - told
+        self.sharing = False
+
+
+ALGORITHM = algorithm_of(
+    FedUcb1,
     name="fed_ucb1",
-    agent=FedUcb1,
-    server="fed_ucb1:FedUcb1Server",
-    config=FedUcb1Config,
-    summary="UCB1 on the counts of all agents, which share them every so many pulls.",
     reference="Auer et al. 2002, for many agents",
     needs=Needs(ordered=True, fixed_arms=True),
+    knows=(),
     messages=(
         MessageSize(Counts, "up", "2*arms"),
         MessageSize(Counts, "down", "2*arms", "to the agent that sent"),
