@@ -32,7 +32,7 @@ RUN_QUANTITIES: Mapping[str, str] = {
     "uploads": "messages that agents have sent to the server",
     "linked": "pulls of agents that have neighbours",
     "reach": "sum over all pulls of the number of other agents within `hops` links of who pulled",
-    "copies": "sum over all pulls of the links that a message of who pulled crosses within `hops` links",
+    "copies": "sum over all pulls of the links that a message of who pulled crosses within `hops` links, or one",
 }
 """What the closed form of a run may use in addition to every number of the result."""
 

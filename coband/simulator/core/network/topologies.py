@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.json_schema import JsonSchemaValue
 
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.network.parts import sample_nodes
 from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.randomness.streams import Streams
@@ -44,6 +44,15 @@ FIRST_LINKS = 1_000
 
 class BaseGraph(Config):
     """What all kinds of graphs have."""
+
+    redrawn: float | None = Field(default=None, gt=0, le=1)
+    """In each interval a link is there with this probability, for both directions at once and apart from all other
+    links; null: all links are always there."""
+    interval: Annotated[float, TIME] = Field(default=1.0, gt=0)
+    """With redrawn: after so long links are drawn again."""
+    absent: Literal["unsent", "lost"] = "unsent"
+    """With redrawn: a copy to a neighbour whose link is not there is neither sent nor counted, or it is sent and
+    lost."""
 
     @abstractmethod
     @returns(
