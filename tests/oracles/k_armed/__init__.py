@@ -13,6 +13,7 @@ the beginning of one more turn.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from tests.oracles import OracleRun, World, best
 from tests.oracles.local import Adjacency
 from tests.oracles.posterior import FloatArray
 
-Present = Callable[[int, int, int], bool]
+When = Callable[[int, int, int], bool]
 
 
 def always(step: int, source: int, destination: int) -> bool:
@@ -62,20 +63,18 @@ def pull(out: OracleRun, world: World, agent: int, turn: int, place: int) -> flo
     return reward
 
 
-def ucb(
-    world: World, agent: int, arms: list[int], n: list[int], s: list[float], width: Callable[[float], float]
-) -> int:
-    """The place of the first arm with n = 0, else of the best s/n + width(n)."""
+def ucb(world: World, agent: int, arms: list[int], n: list[int], s: list[float], bonus: float) -> int:
+    """The place of the first arm with n = 0, else of the best s/n + sqrt(bonus / n)."""
     for place, k in enumerate(arms):
         if n[k] == 0:
             return place
-    return best(world, agent, [s[k] / n[k] + width(n[k]) for k in arms])
+    return best(world, agent, [s[k] / n[k] + sqrt(bonus / n[k]) for k in arms])
 
 
 class Post:
     """What is on its way: sent within a step, there after it, read at the receiver's next own turn."""
 
-    def __init__(self, out: OracleRun, agents: int, adjacency: Adjacency, present: Present) -> None:
+    def __init__(self, out: OracleRun, agents: int, adjacency: Adjacency, present: When) -> None:
         self.out, self.adjacency, self.present = out, adjacency, present
         self.moving: list[tuple[int, int, Any]] = []
         self.inbox: list[list[tuple[int, Any]]] = [[] for _ in range(agents)]

@@ -3,18 +3,12 @@
 import numpy as np
 
 from tests.oracles import Coins, Config, OracleRun, Turns, World, best
-from tests.oracles.k_armed import Present, always, numbers, pull
+from tests.oracles.k_armed import When, always, numbers, pull
 from tests.oracles.local import Adjacency
 
 
 def thompson_bernoulli(
-    turns: Turns,
-    world: World,
-    config: Config,
-    coins: Coins,
-    agents: int,
-    adjacency: Adjacency,
-    present: Present = always,
+    turns: Turns, world: World, config: Config, coins: Coins, agents: int, adjacency: Adjacency, present: When = always
 ) -> OracleRun:
     """Beta(1, 1) for each arm; a reward y adds y to a and 1 - y to b. One call ``beta(a, b)`` per turn."""
     out, coin, t = OracleRun(), [coins(v) for v in range(agents)], [0] * agents
@@ -32,13 +26,7 @@ def thompson_bernoulli(
 
 
 def epsilon_greedy(
-    turns: Turns,
-    world: World,
-    config: Config,
-    coins: Coins,
-    agents: int,
-    adjacency: Adjacency,
-    present: Present = always,
+    turns: Turns, world: World, config: Config, coins: Coins, agents: int, adjacency: Adjacency, present: When = always
 ) -> OracleRun:
     """With probability ``config.epsilon`` an arm drawn uniformly, else the best mean, arms never pulled first.
 

@@ -8,18 +8,12 @@ Config: ``sigma`` (1), ``eta`` (2), ``gamma`` (2.9), ``weights`` (max_degree), `
 from math import log, sqrt
 
 from tests.oracles import Coins, Config, OracleRun, Turns, World, best
-from tests.oracles.k_armed import Post, Present, always, averaging_matrix, mixed, numbers, pull
+from tests.oracles.k_armed import Post, When, always, averaging_matrix, mixed, numbers, pull
 from tests.oracles.local import Adjacency
 
 
 def run(
-    turns: Turns,
-    world: World,
-    config: Config,
-    coins: Coins,
-    agents: int,
-    adjacency: Adjacency,
-    present: Present = always,
+    turns: Turns, world: World, config: Config, coins: Coins, agents: int, adjacency: Adjacency, present: When = always
 ) -> OracleRun:
     out, K, N = OracleRun(), world.arms(0, 1).shape[1], agents
     post, W = Post(out, agents, adjacency, present), averaging_matrix(adjacency, config.weights)

@@ -3,21 +3,15 @@
 Config: ``alpha`` (2), ``sd`` (0.5), ``sharing`` none | all.
 """
 
-import math
+from math import log
 
 from tests.oracles import Coins, Config, OracleRun, Turns, World
-from tests.oracles.k_armed import Post, Present, always, numbers, pull, ucb
+from tests.oracles.k_armed import Post, When, always, numbers, pull, ucb
 from tests.oracles.local import Adjacency
 
 
 def run(
-    turns: Turns,
-    world: World,
-    config: Config,
-    coins: Coins,
-    agents: int,
-    adjacency: Adjacency,
-    present: Present = always,
+    turns: Turns, world: World, config: Config, coins: Coins, agents: int, adjacency: Adjacency, present: When = always
 ) -> OracleRun:
     out, K = OracleRun(), world.arms(0, 1).shape[1]
     post = Post(out, agents, adjacency, present)
