@@ -29,10 +29,8 @@ def run(
     for step, acting in enumerate(turns):
         for v in sorted(acting):
             take_in(v)
-            log, arms = math.log(max(t[v], 1)), numbers(world, v)
-            place = ucb(
-                world, v, arms, n[v], s[v], lambda m, log=log: 2 * config.sd * math.sqrt(config.alpha * log / m)
-            )
+            arms = numbers(world, v)
+            place = ucb(world, v, arms, n[v], s[v], (2 * config.sd) ** 2 * config.alpha * log(max(t[v], 1)))
             t[v] += 1
             y = pull(out, world, v, t[v], place)
             add(v, arms[place], y)

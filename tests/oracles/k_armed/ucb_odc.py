@@ -20,17 +20,14 @@ def run(
     n, s = [[0] * K for _ in range(agents)], [[0.0] * K for _ in range(agents)]
     open_ = [dict.fromkeys(adjacency[v], True) for v in range(agents)]
     sent = [dict.fromkeys(adjacency[v], 0) for v in range(agents)]
-    buffer: list[dict[int, list[tuple[int, float]]]] = [{u: [] for u in adjacency[v]} for v in range(agents)]
-
-    def add(v: int, k: int, y: float) -> None:
-        n[v][k] += 1
-        s[v][k] += y
+    buffer = [{u: ([0] * K, [0.0] * K) for u in adjacency[v]} for v in range(agents)]
 
     def take_in(v: int) -> None:
-        for u, pulls in post.read(v):
+        for u, (counts, sums) in post.read(v):
             open_[v][u] = True
-            for k, y in pulls:
-                add(v, k, y)
+            for k in range(K):
+                n[v][k] += counts[k]
+                s[v][k] += sums[k]
 
     for step, acting in enumerate(turns):
         for v in sorted(acting):
@@ -39,12 +36,13 @@ def run(
             place = ucb(world, v, arms, n[v], s[v], (2 * config.sd) ** 2 * config.alpha * log(max(t[v], 1)))
             t[v] += 1
             y = pull(out, world, v, t[v], place)
-            add(v, arms[place], y)
+            for counts, sums in [(n[v], s[v]), *buffer[v].values()]:
+                counts[arms[place]] += 1
+                sums[arms[place]] += y
             for u in sorted(adjacency[v]):
-                buffer[v][u].append((arms[place], y))
-                full = len(buffer[v][u]) >= config.threshold * config.growth ** sent[v][u]
+                full = sum(buffer[v][u][0]) >= config.threshold * config.growth ** sent[v][u]
                 if open_[v][u] and full and post.send(step, "buffer", v, u, 2 * K, buffer[v][u]):
-                    buffer[v][u], open_[v][u] = [], False
+                    buffer[v][u], open_[v][u] = ([0] * K, [0.0] * K), False
                     sent[v][u] += 1
         post.arrive()
 
