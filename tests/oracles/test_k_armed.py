@@ -147,7 +147,7 @@ def test_gossip_se_pulls_in_turn_then_drops_and_tells() -> None:
 
 def test_ucb_odc_messages_of_a_pair_alternate() -> None:
     run = play(ucb_odc.run, 60, alpha=2, sd=0.5, threshold=2, growth=1, redemand=None)
-    assert run.messages[:2] == [("buffer", 0, 1, 6), ("buffer", 1, 0, 6)]
+    assert run.messages[:2] == [("totals", 0, 1, 6), ("totals", 1, 0, 6)]
     assert len(run.messages) == 2 * EDGES * 60 / 2
     run = play(ucb_odc.run, schedule=[[0]] * 10 + [[1], [0], [1], [2], [1]], alpha=2, sd=0.5, threshold=1, growth=2)
     assert [message[1:3] for message in run.messages] == [(0, 1), (1, 0), (1, 2), (0, 1), (2, 1), (1, 0), (1, 2)]

@@ -75,6 +75,7 @@ class EpsilonGreedy(KArmed):
 
 
 ALONE = Needs(topologies=("star", "graph"), reliable=False, steady_arms=True)
+UNIT = Needs(topologies=("star", "graph"), reliable=False, steady_arms=True, unit_rewards=True)
 THOMPSON = Algorithm(
     name="thompson_bernoulli",
     agent=ThompsonBernoulli,
@@ -82,7 +83,7 @@ THOMPSON = Algorithm(
     config=NoParameters,
     summary="Thompson sampling for rewards from 0 to 1: K arms, every agent alone.",
     reference="Thompson 1933; Agrawal and Goyal 2012",
-    needs=ALONE,
+    needs=UNIT,
     counts=SILENT,
     rate="regret O(log T) per agent, asymptotically the least possible (Kaufmann et al. 2012)",
     cites=("agrawal2012analysis",),

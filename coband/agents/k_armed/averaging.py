@@ -79,18 +79,13 @@ class Averaging(KArmed):
 
     def mix(self) -> None:
         """Average with what has come since the last turn."""
-        kept, own = self.missing, self.mass
-        weights = {source: self.weights[source] for source in (self.heard if kept == "last" else self._new)}
-        self._new.clear()
-        if not weights:
-            return
-        mine = 1.0 - sum(weights.values())
-        if kept == "reweigh":
-            mine = self.weights[self.context.index]
-        mixed = mine * own
+        own, sources = self.mass, self.heard if self.missing == "last" else self._new
+        weights = {source: self.weights[source] for source in sources}
+        total = self.weights[self.context.index] + sum(weights.values()) if self.missing == "reweigh" else 1.0
+        self.mass = own.copy()
         for source, weight in weights.items():
-            mixed += weight * self.heard[source].values[: len(own)]
-        self.mass = mixed / (mine + sum(weights.values())) if kept == "reweigh" else mixed
+            self.mass += weight / total * (self.heard[source].values[: len(own)] - own)
+        self._new.clear()
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         super().observe(arms, arm, reward)

@@ -49,7 +49,7 @@ class CoopUcb2(Averaging):
     def scores(self) -> FloatArray:
         """Step 1."""
         n, s = self.mass
-        before = math.log(self.turns - 1)  # of t - 1, where this is turn t, counted from 0
+        before = math.log(max(self.turns - 1, 1))  # of t - 1, where this is turn t, counted from 0
         factor = 2.0 * self.config.gamma / (1.0 - self.config.eta**2 / 16.0) * before / self.context.agents
         scores: FloatArray = (s + self.config.sigma * np.sqrt(factor * (n + math.sqrt(before)))) / n
         return scores

@@ -11,6 +11,8 @@ More links need not help: on a complete graph all agents have one posterior, and
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from coband.agents.k_armed.alone import refuse_beyond_one
@@ -48,7 +50,7 @@ ALGORITHM = Algorithm(
     config=AveragingConfig,
     summary="K arms on a graph: Thompson sampling from running averages of Beta posteriors.",
     reference="Lalitha and Goldsmith 2020",
-    needs=NEEDS,
+    needs=replace(NEEDS, unit_rewards=True),
     messages=MESSAGES,
     counts=COUNTS,
     cites=("lalitha2020bayesian",),

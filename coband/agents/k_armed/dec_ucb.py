@@ -41,6 +41,7 @@ class DecUcb(AveragedMeans):
         super().__init__(context)
         self.config: DecUcbConfig = context.config
         assert context.graph is not None
+        self.most = self.counts  # m
         own = self.config.weights == "neighbours"
         self._factor = 4.0 / 3.0 if own else 3.0 / (context.graph.degrees[context.index] + 1)
 
@@ -49,8 +50,7 @@ class DecUcb(AveragedMeans):
         arms = len(self.counts)
         if self.turns < arms:
             return self.turns
-        most = np.max([self.counts, *(message.values[1] for message in self.heard.values())], axis=0)
-        behind = (self.counts <= most - arms).nonzero()[0]
+        behind = (self.counts <= self.most - arms).nonzero()[0]
         if len(behind):
             return int(behind[self.context.rng.integers(len(behind))])
         return self.best(self.scores())
@@ -65,7 +65,10 @@ class DecUcb(AveragedMeans):
         return outbox if self.turns >= len(self.counts) else []
 
     def mix(self) -> None:
-        if self.turns >= len(self.counts):
+        if self.turns < len(self.counts):
+            self._new.clear()
+        else:
+            self.most = np.max([self.counts, *(self.heard[source].values[1] for source in self._new)], axis=0)
             super().mix()
 
     def message(self) -> Mass:

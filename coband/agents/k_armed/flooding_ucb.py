@@ -103,7 +103,7 @@ class FloodingUcb(KArmed):
         return int(self.counts[self.numbers].sum())
 
     def report(self) -> dict[str, float | int]:
-        return {"hops": self.config.hops}
+        return {} if self.context.index else {"hops": self.config.hops}
 
 
 ALGORITHM = Algorithm(

@@ -23,12 +23,13 @@ from pydantic import Field
 
 from coband.agents.common.parameters import known_turns
 from coband.agents.k_armed.averaging import COUNTS, NEEDS, AveragedMeans, AveragingConfig
-from coband.agents.messages.k_armed import Mass
-from coband.simulator.arrays import FloatArray
+from coband.agents.messages.k_armed import Mass, MassAndDrops
+from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.algorithm import Algorithm, MessageSize
+from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
-from coband.simulator.maths.graphs.averaging import Weights
+from coband.simulator.core.nodes.node import Address, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.maths.graphs.averaging import Weights, averaging_matrix
 from coband.simulator.metrics import Metric
 
 
@@ -40,8 +41,8 @@ class GossipSeConfig(AveragingConfig):
     p: float = Field(default=1.0, gt=0, le=1)
     """Probability that a link is there, which agents know (`network.topology.redrawn`)."""
     tau: float | None = Field(default=None, ge=0)
-    """Rounds of mixing; null: ln(T) / p on a complete graph, N ln(T) / p on others, as in published code (the paper:
-    by the algebraic connectivity of the graph)."""
+    """Rounds of mixing; null: N ln(T) / (p times the algebraic connectivity of the graph). Published code has N ln(T) / p
+    on a grid, which is less."""
     horizon: int | None = Field(default=None, ge=1)
     """T, turns of each agent; null: what the schedule gives."""
 
@@ -55,8 +56,7 @@ class GossipSe(AveragedMeans):
         graph, agents, arms = context.graph, context.agents, len(self.counts)
         assert graph is not None
         log = math.log(known_turns(config.horizon, context))
-        complete = graph.edges == agents * (agents - 1) // 2
-        tau = (1 if complete else agents) * log / config.p if config.tau is None else config.tau
+        tau = agents * log / (config.p * _connectivity(graph)) if config.tau is None else config.tau
         self._log, self._bias, self._burn_in = log, tau + math.sqrt(agents), arms * log / config.p
         self.active = np.ones(arms, dtype=bool)
 
@@ -77,24 +77,32 @@ class GossipSe(AveragedMeans):
         z = self.mass[0]
         self.drop(z + width < np.max((z - width)[self.active]))
 
-    def drop(self, arms: FloatArray) -> None:
+    def drop(self, arms: BoolArray) -> None:
         """Drop these arms (a mask), but for the last one."""
-        left = self.active & ~arms
-        if left.any() and left.sum() < self.active.sum():
-            self.active = left
-            self.note("eliminate", value=float(left.sum()))
+        for arm in (self.active & arms).nonzero()[0]:
+            if self.active.sum() > 1:
+                self.active[arm] = False
+                self.note("eliminate", value=float(arm))
 
     def receive(self, message: Message, source: Address) -> Outbox:
-        assert isinstance(message, Mass)
-        assert message.dropped is not None
+        assert isinstance(message, MassAndDrops)
         self.drop(message.dropped)
         return super().receive(message, source)
 
     def message(self) -> Mass:
-        return Mass(values=self.mass.copy(), dropped=~self.active)
+        return MassAndDrops(values=self.mass.copy(), dropped=~self.active)
 
     def report(self) -> dict[str, float | int]:
         return {"active_arms": int(self.active.sum())}
+
+
+def _connectivity(graph: Graph) -> float:
+    """The second smallest eigenvalue of the graph's Laplacian."""
+    laplacian = graph.nodes * (np.eye(graph.nodes) - averaging_matrix(graph.adjacency, "n"))
+    found = float(np.linalg.eigvalsh(laplacian)[1]) if graph.nodes > 1 else 1.0
+    if found < 1e-9:
+        raise UnsupportedScenario("gossip_se needs a connected graph; write network.topology with connected: true")
+    return found
 
 
 ALGORITHM = Algorithm(
@@ -105,7 +113,7 @@ ALGORITHM = Algorithm(
     summary="K arms on a graph whose links come and go: successive elimination by averaged means.",
     reference="Liu et al. 2025, Algorithm 1",
     needs=NEEDS,
-    messages=(MessageSize(Mass, "peer", "2 * k", "to all neighbours", due=True),),
+    messages=(MessageSize(MassAndDrops, "peer", "2 * k", "to all neighbours", due=True),),
     counts=COUNTS,
     metrics=(Metric("active_arms", "arms", "arms that are not dropped, on average over agents", aggregate="mean"),),
     knows=("horizon",),

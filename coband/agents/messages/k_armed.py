@@ -20,12 +20,16 @@ class Mass(Message, m="numbers for each arm", k="arms"):
     """To all neighbours: what agents average with each other.
 
     Where weights are doubly stochastic and nothing is late or lost, averaging keeps the sum over agents of each value.
-    ``dropped``: the arms that the sender has dropped, where the algorithm drops arms.
     """
 
     kind: ClassVar[str] = "mass"
     values: FloatArray = payload("m", "k")
-    dropped: BoolArray | None = payload("k", kind="flag")
+
+
+class MassAndDrops(Mass):
+    """The same, with the arms that the sender has dropped."""
+
+    dropped: BoolArray = payload("k", kind="flag")
 
 
 class MixedMass(Mass):

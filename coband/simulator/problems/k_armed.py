@@ -175,6 +175,12 @@ class KArmedProblem(Problem):
         return self
 
     @property
+    def noise(self) -> BernoulliNoise | GaussianNoise:
+        """How rewards scatter around the means."""
+        bernoulli = self.reward == "bernoulli"
+        return BernoulliNoise(kind="bernoulli") if bernoulli else GaussianNoise(kind="gaussian", sd=self.sd)
+
+    @property
     def _listed(self) -> bool:
         return isinstance(self.means, tuple)
 
@@ -216,10 +222,7 @@ class KArmedProblem(Problem):
         if self.shuffle:
             means = means[:, streams("world", 0, "order").permutation(shape[1])]
         offered = None if self.offered is None else _dealt(streams("world", 0, "offered"), self.offered, *shape)
-        noise = BernoulliNoise(kind="bernoulli") if self.reward == "bernoulli" else None
-        return KArmedWorld(
-            means, offered, noise or GaussianNoise(kind="gaussian", sd=self.sd), streams, self.regret == "global"
-        )
+        return KArmedWorld(means, offered, self.noise, streams, self.regret == "global")
 
 
 def _dealt(rng: np.random.Generator, k: int, agents: int, arms: int) -> IndexArray:

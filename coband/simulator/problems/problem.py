@@ -51,6 +51,12 @@ def check_columns(kernel: KernelSpec, coordinates: int, place: str) -> None:
 class Problem(Config, abc.ABC):
     """The `problem:` section of a scenario: what to draw a world from."""
 
+    @property
+    def adds_noise(self) -> bool:
+        """Whether noise is added to mean rewards, so that rewards may be anything."""
+        noise = getattr(self, "noise", 0.0)
+        return getattr(noise, "kind", "gaussian") != "bernoulli" and noise != 0.0
+
     def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
         """(key path, what is wrong) of every part that does not fit the number of agents."""
         return iter(())

@@ -128,6 +128,5 @@ def mixed(
 ) -> list[float]:
     """sum_u w_vu x_u for each entry. In the place of a neighbour that was not heard stands the own value; with
     ``reweigh`` the weights of those that were heard, and the own one, are divided by their sum."""
-    rest = row[v] if missing == "reweigh" else 1 - sum(row[u] for u in heard)
-    total = rest + sum(row[u] for u in heard)
-    return [(rest * x + sum(row[u] * heard[u][k] for u in heard)) / total for k, x in enumerate(own)]
+    total = row[v] + sum(row[u] for u in heard) if missing == "reweigh" else 1
+    return [x + sum(row[u] / total * (heard[u][k] - x) for u in heard) for k, x in enumerate(own)]

@@ -41,7 +41,7 @@ def run(
                 sums[arms[place]] += y
             for u in sorted(adjacency[v]):
                 full = sum(buffer[v][u][0]) >= config.threshold * config.growth ** sent[v][u]
-                if open_[v][u] and full and post.send(step, "buffer", v, u, 2 * K, buffer[v][u]):
+                if open_[v][u] and full and post.send(step, "totals", v, u, 2 * K, buffer[v][u]):
                     buffer[v][u], open_[v][u] = ([0] * K, [0.0] * K), False
                     sent[v][u] += 1
         post.arrive()
