@@ -15,6 +15,7 @@ from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.scenario_errors import BrokenOff
 
+
 class NoParameters(Config):
     """Thompson sampling from uniform priors has no parameters."""
 

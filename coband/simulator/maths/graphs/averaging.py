@@ -31,11 +31,14 @@ def averaging_matrix(adjacency: Sequence[Sequence[int]], weights: Weights) -> Fl
     found = np.zeros((len(degrees), len(degrees)))
     for node, row in enumerate(adjacency):
         for other in row:
-            found[node, other] = 1.0 / {
-                "metropolis": 1 + max(degrees[node], degrees[other]),
-                "max_degree": 1 + degrees.max(),
-                "neighbours": 1 + degrees[node],
-                "n": len(degrees),
-            }[weights]
+            found[node, other] = (
+                1.0
+                / {
+                    "metropolis": 1 + max(degrees[node], degrees[other]),
+                    "max_degree": 1 + degrees.max(),
+                    "neighbours": 1 + degrees[node],
+                    "n": len(degrees),
+                }[weights]
+            )
     np.fill_diagonal(found, 1.0 - found.sum(axis=1))
     return found
