@@ -7,20 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracles import OracleRun
-from tests.oracles.k_armed import (
-    KArmed,
-    alone,
-    averaging_matrix,
-    coop_ucb2,
-    dd_ucb,
-    dec,
-    flooding_ucb,
-    gosine,
-    gossip_se,
-    ucb1,
-    ucb_odc,
-)
+from tests.oracles import OracleRun, k_armed
+from tests.oracles.k_armed import alone, coop_ucb2, dd_ucb, dec, flooding_ucb, gosine, gossip_se, ucb1, ucb_odc
 from tests.oracles.local import Flooding
 from tests.oracles.turns import coins, rounds
 
@@ -45,10 +33,11 @@ def play(
     noise: float = 0.3,
     seed: int = 1,
     schedule: Any = None,
+    offered: Any = None,
     **config: Any,
 ) -> OracleRun:
     """Rounds on a path of three unless said otherwise."""
-    world = KArmed(means, len(adjacency), turns, seed, noise)
+    world = k_armed.KArmed(means, len(adjacency), turns, seed, noise, offered)
     schedule = schedule or rounds(len(adjacency), turns)
     return run(schedule, world, SimpleNamespace(**config), coins(seed), len(adjacency), adjacency)
 
@@ -68,7 +57,7 @@ def total(run: OracleRun, name: str = "n") -> list[float]:
 
 @pytest.mark.parametrize("kind", ["metropolis", "max_degree", "neighbours", "n"])
 def test_rows_of_averaging_matrices_sum_to_one_and_so_do_columns_but_of_neighbours(kind: str) -> None:
-    W = np.array(averaging_matrix([[1, 2, 3], [0], [0, 3], [0, 2]], kind))
+    W = np.array(k_armed.averaging_matrix([[1, 2, 3], [0], [0, 3], [0, 2]], kind))
     assert np.allclose(W.sum(axis=1), 1, atol=1e-12)
     assert np.allclose(W.sum(axis=0), 1, atol=1e-12) == (kind != "neighbours")
     assert W[2, 3] == pytest.approx(1 / 3 if kind in ("metropolis", "neighbours") else 1 / 4)
@@ -201,3 +190,48 @@ def test_dd_ucb_stages_keep_sums_and_have_the_papers_length(accelerated: bool) -
     stage = 7 if accelerated else 13
     assert len(set(places(run, 0)[3 : 3 + stage])) == 1
     assert len(set(places(play(dd_ucb.run, 3 + stage, cycle(6), **{**config, "fresh": "stage"}), 0)[3:])) > 1
+
+
+TEN = [0.8, 0.6, 0.5, 0.5, 0.4, 0.4, 0.3, 0.3, 0.2, 0.1]
+GOSINE = {"means": TEN, "turns": 2744, "growth": 3, "slack": 0.5, "alpha": 4}
+DEC_TS = {"means": [0.7, 0.5, 0.3], "turns": 300, "weights": "metropolis"}
+DEC_UCB = {"means": [0.8, 0.6, 0.3], "turns": 1000}
+FLOODING = {"means": [0.2, 0.4, 0.6, 0.9], "turns": 300, "noise": 1.0, "offered": 3}
+ODC = {"means": [0.9, 0.7, 0.6, 0.5, 0.4], "turns": 12000, "noise": 0.4, "alpha": 2, "sd": 0.5, "schedule": 12000}
+FACTS: list[tuple[Any, list[list[int]], float, float, dict[str, Any]]] = [
+    (gosine.run, complete(4), 195.6, 1.9, {**GOSINE, "mode": "synchronous"}),
+    (gosine.run, complete(4), 198.5, 3.0, {**GOSINE, "mode": "asynchronous"}),
+    (gosine.run, [[]], 386.5, 4.0, {**GOSINE, "mode": "synchronous"}),
+    (dec.dec_ts, cycle(4), 3.24, 0.22, DEC_TS),
+    (dec.dec_ts, complete(4), 2.86, 0.18, DEC_TS),
+    (alone.thompson_bernoulli, [[]], 8.2, 0.6, DEC_TS),
+    (dec.dec_ucb, cycle(4), 32.2, 0.7, {**DEC_UCB, "weights": "neighbours"}),
+    (dec.dec_ucb, [[]], 31.4, 1.3, {**DEC_UCB, "weights": "neighbours"}),
+    (dec.dec_ucb, cycle(4), 25.0, 0.6, {**DEC_UCB, "weights": "metropolis"}),
+    (dec.dec_ucb, [[]], 53.7, 1.3, {**DEC_UCB, "weights": "metropolis"}),
+    (flooding_ucb.run, [[]] * 8, 230 / 8, 12 / 8, {**FLOODING, "hops": 1, "absorption": False}),
+    (flooding_ucb.run, cycle(8), 185 / 8, 11 / 8, {**FLOODING, "hops": 1, "absorption": False}),
+    (flooding_ucb.run, cycle(8), 104 / 8, 11 / 8, {**FLOODING, "hops": 3, "absorption": False}),
+    (flooding_ucb.run, cycle(8), 134 / 8, 6 / 8, {**FLOODING, "hops": 3, "absorption": True}),
+    (ucb1.run, complete(6), 180 / 6, 4 / 6, {**ODC, "sharing": "all"}),
+    (ucb_odc.run, complete(6), 189 / 6, 6 / 6, {**ODC, "threshold": 1, "growth": 1}),
+    (ucb_odc.run, complete(6), 180 / 6, 10 / 6, {**ODC, "threshold": 10, "growth": 1}),
+    (ucb_odc.run, complete(6), 172 / 6, 15 / 6, {**ODC, "threshold": 1, "growth": 2}),
+]
+"""Who runs, the graph, the published regret per agent and its standard error, the setting."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", range(len(FACTS)))
+def test_regret_is_that_of_public_codes(row: int) -> None:
+    run, adjacency, published, error, setting = FACTS[row]
+    N, regrets = len(adjacency), []
+    for seed in range(50 if setting is DEC_TS else 20):
+        rng, drawn = np.random.default_rng([seed, row]), {}
+        if "offered" in setting:
+            drawn["offered"] = [sorted(rng.choice(4, setting["offered"], replace=False)) for _ in range(N)]
+        if "schedule" in setting:
+            drawn["schedule"] = [[int(v)] for v in rng.integers(N, size=setting["schedule"])]
+        result = play(run, adjacency=adjacency, seed=seed, **{"noise": 0.0, **setting, **drawn})
+        regrets.append(sum(pull[4] for pull in result.pulls) / N)
+    assert np.mean(regrets) == pytest.approx(published, abs=3 * np.hypot(np.std(regrets) / len(regrets) ** 0.5, error))
