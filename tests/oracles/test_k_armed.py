@@ -197,7 +197,6 @@ GOSINE = {"means": TEN, "turns": 2744, "growth": 3, "slack": 0.5, "alpha": 4}
 DEC_TS = {"means": [0.7, 0.5, 0.3], "turns": 300, "weights": "metropolis"}
 DEC_UCB = {"means": [0.8, 0.6, 0.3], "turns": 1000}
 FLOODING = {"means": [0.2, 0.4, 0.6, 0.9], "turns": 300, "noise": 1.0, "offered": 3}
-ODC = {"means": [0.9, 0.7, 0.6, 0.5, 0.4], "turns": 12000, "noise": 0.4, "alpha": 2, "sd": 0.5, "schedule": 12000}
 FACTS: list[tuple[Any, list[list[int]], float, float, dict[str, Any]]] = [
     (gosine.run, complete(4), 195.6, 1.9, {**GOSINE, "mode": "synchronous"}),
     (gosine.run, complete(4), 198.5, 3.0, {**GOSINE, "mode": "asynchronous"}),
@@ -213,10 +212,6 @@ FACTS: list[tuple[Any, list[list[int]], float, float, dict[str, Any]]] = [
     (flooding_ucb.run, cycle(8), 185 / 8, 11 / 8, {**FLOODING, "hops": 1, "absorption": False}),
     (flooding_ucb.run, cycle(8), 104 / 8, 11 / 8, {**FLOODING, "hops": 3, "absorption": False}),
     (flooding_ucb.run, cycle(8), 134 / 8, 6 / 8, {**FLOODING, "hops": 3, "absorption": True}),
-    (ucb1.run, complete(6), 180 / 6, 4 / 6, {**ODC, "sharing": "all"}),
-    (ucb_odc.run, complete(6), 189 / 6, 6 / 6, {**ODC, "threshold": 1, "growth": 1}),
-    (ucb_odc.run, complete(6), 180 / 6, 10 / 6, {**ODC, "threshold": 10, "growth": 1}),
-    (ucb_odc.run, complete(6), 172 / 6, 15 / 6, {**ODC, "threshold": 1, "growth": 2}),
 ]
 """Who runs, the graph, the published regret per agent and its standard error, the setting."""
 
@@ -226,12 +221,23 @@ FACTS: list[tuple[Any, list[list[int]], float, float, dict[str, Any]]] = [
 def test_regret_is_that_of_public_codes(row: int) -> None:
     run, adjacency, published, error, setting = FACTS[row]
     N, regrets = len(adjacency), []
-    for seed in range(50 if setting is DEC_TS else 20):
+    for seed in range(20 if setting["turns"] > 1000 else 100):
         rng, drawn = np.random.default_rng([seed, row]), {}
         if "offered" in setting:
             drawn["offered"] = [sorted(rng.choice(4, setting["offered"], replace=False)) for _ in range(N)]
-        if "schedule" in setting:
-            drawn["schedule"] = [[int(v)] for v in rng.integers(N, size=setting["schedule"])]
         result = play(run, adjacency=adjacency, seed=seed, **{"noise": 0.0, **setting, **drawn})
         regrets.append(sum(pull[4] for pull in result.pulls) / N)
-    assert np.mean(regrets) == pytest.approx(published, abs=3 * np.hypot(np.std(regrets) / len(regrets) ** 0.5, error))
+    own = np.std(regrets) / len(regrets) ** 0.5
+    assert np.mean(regrets) == pytest.approx(published, abs=3 * np.hypot(own, error))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("threshold", "growth", "equal", "fast"), [(1, 1, 30108, 4383), (10, 1, 5567, 620), (1, 2, 302, 215)]
+)
+def test_on_demand_messages_are_as_many_as_once_counted(threshold: int, growth: int, equal: int, fast: int) -> None:
+    for speed, expected in ((1, equal), (50, fast)):
+        acting = np.random.default_rng(speed).choice(6, 12000, p=np.array([speed] + [1] * 5) / (speed + 5))
+        config = {"alpha": 2, "sd": 0.5, "threshold": threshold, "growth": growth}
+        run = play(ucb_odc.run, 12000, complete(6), schedule=[[int(v)] for v in acting], **config)
+        assert len(run.messages) == pytest.approx(expected, rel=0.05)
