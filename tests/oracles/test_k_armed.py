@@ -1,6 +1,5 @@
 """The oracles of K-armed bandits: first turns by hand, closed forms of message counts, sums that averaging keeps."""
 
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,21 +24,11 @@ def complete(agents: int) -> list[list[int]]:
     return [[u for u in range(agents) if u != v] for v in range(agents)]
 
 
-def play(
-    run: Callable[..., OracleRun],
-    turns: int = 20,
-    adjacency: Any = PATH,
-    means: Any = MEANS,
-    noise: float = 0.3,
-    seed: int = 1,
-    schedule: Any = None,
-    offered: Any = None,
-    **config: Any,
-) -> OracleRun:
+def play(run: Any, turns: int = 20, adjacency: Any = PATH, schedule: Any = None, **config: Any) -> OracleRun:
     """Rounds on a path of three unless said otherwise."""
-    world = k_armed.KArmed(means, len(adjacency), turns, seed, noise, offered)
-    schedule = schedule or rounds(len(adjacency), turns)
-    return run(schedule, world, SimpleNamespace(**config), coins(seed), len(adjacency), adjacency)
+    c, N = SimpleNamespace(**{"means": MEANS, "noise": 0.3, "seed": 1, "offered": None, **config}), len(adjacency)
+    world = k_armed.KArmed(c.means, N, turns, c.seed, c.noise, c.offered)
+    return run(schedule or rounds(N, turns), world, c, coins(c.seed), N, adjacency)  # type: ignore[no-any-return]
 
 
 def places(run: OracleRun, agent: int) -> list[int]:
