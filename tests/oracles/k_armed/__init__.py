@@ -39,7 +39,7 @@ class KArmed:
         rng, shape = np.random.default_rng([seed, 7]), (agents, turns)
         self.means, self.sd = list(means), sd
         self.offered = offered or [list(range(len(means)))] * agents
-        self.rows = [np.eye(len(means))[arms] for arms in self.offered]
+        self.rows: list[FloatArray] = [np.eye(len(means))[arms] for arms in self.offered]
         self.noise = (sd * rng.standard_normal(shape) if sd else rng.random(shape)).tolist()
 
     def arms(self, agent: int, turn: int) -> FloatArray:

@@ -29,7 +29,7 @@ def run(
 
     def score(m: float, mean: float, t: int) -> float:
         G, ln = 1 - config.eta**2 / 16, log(max(t - 1, 1))
-        return mean + config.sigma * sqrt(2 * config.gamma / G * (m + sqrt(ln)) / (N * m) * ln / m)
+        return mean + float(config.sigma) * sqrt(2 * config.gamma / G * (m + sqrt(ln)) / (N * m) * ln / m)
 
     for step, acting in enumerate(turns):
         for v in sorted(acting):

@@ -16,8 +16,8 @@ from tests.oracles.local import Adjacency
 
 def second_eigenvalue(W: list[list[float]]) -> float:
     """The second largest modulus; 0 where one step averages exactly."""
-    moduli = sorted(abs(np.linalg.eigvals(np.array(W))))
-    return float(moduli[-2]) if len(W) > 1 and moduli[-2] > 1e-9 else 0.0
+    moduli = [0.0, *sorted(abs(np.linalg.eigvals(np.array(W))))]
+    return float(moduli[-2]) if moduli[-2] > 1e-9 else 0.0
 
 
 def stage_length(config: Config, N: int, second: float) -> int:

@@ -24,7 +24,7 @@ def run(
     most = [held[v][0] for v in range(agents)]
 
     def length(v: int) -> int:
-        low = ceil(phase[v] ** config.growth) - ceil((phase[v] - 1) ** config.growth)
+        low: int = ceil(phase[v] ** config.growth) - ceil((phase[v] - 1) ** config.growth)
         if config.mode == "synchronous":
             return low
         return int(coin[v].integers(low, ceil((1 + config.slack) * low) + 1))

@@ -26,8 +26,8 @@ def run(
     out, K, N = OracleRun(), world.arms(0, 1).shape[1], agents
     post, W = Post(out, agents, adjacency, present), averaging_matrix(adjacency, "n")
     ln = log(config.horizon)
-    L = K * ln / config.p if config.L is None else config.L
-    tau = N * ln / (config.p * connectivity(adjacency)) if config.tau is None else config.tau
+    L: float = K * ln / config.p if config.L is None else config.L
+    tau: float = N * ln / (config.p * connectivity(adjacency)) if config.tau is None else config.tau
     t, arms = [0] * agents, [numbers(world, v) for v in range(agents)]
     active = [list(arms[v]) for v in range(agents)]
     n, s, z = ([[0.0] * K for _ in range(agents)] for _ in range(3))
