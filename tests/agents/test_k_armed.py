@@ -78,7 +78,7 @@ def expected(case: int, number: int, topology: Any, simulated: Run, rounds: int 
     full["fresh"] = "stage" if full.get("fresh") else "none"
     steps = [list(range(AGENTS))] * rounds if rounds else [[agent] for agent, *_ in simulated.pulls]
     network = NetworkConfig.model_validate({"topology": topology})
-    links = Presence(network.graph, streams) if network.graph is not None and network.redrawn else None
+    links = None if network.redrawn is None else Presence(network.redrawn, streams)
     return oracle(
         steps,
         with_ties(world(problem(name, number), number, graph), streams.ties),

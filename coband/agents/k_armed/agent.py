@@ -18,13 +18,14 @@ class KArmed(Agent):
     Attributes:
         counts: how often each arm was pulled, as far as the agent knows, (K,).
         sums: of the rewards of each arm, (K,).
-        turns: t, the agent's own pulls so far.
+        turns: the agent's own pulls so far.
+        known: all pulls that it has learnt.
     """
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.counts, self.sums = np.zeros((2, 0 if context.domain is None else len(context.domain)))
-        self.turns = 0
+        self.turns = self.known = 0
 
     @abstractmethod
     def scores(self) -> FloatArray:
@@ -32,7 +33,7 @@ class KArmed(Agent):
 
     @property
     def pulls_in_model(self) -> int | None:
-        return int(self.counts.sum())
+        return self.known
 
     def choose(self, arms: ArmSet) -> int:
         if len(self.counts) != len(arms):  # alone, an agent may have arms of its own, which it sees at its first turn
@@ -52,6 +53,7 @@ class KArmed(Agent):
 
     def learn(self, arm: int, reward: float) -> None:
         """Take in a pull."""
+        self.known += 1
         self.counts[arm] += 1.0
         self.sums[arm] += reward
 

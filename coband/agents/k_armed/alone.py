@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import Field
 
 from coband.agents.k_armed.agent import KArmed
@@ -63,10 +62,9 @@ class EpsilonGreedy(KArmed):
 
     def decide(self) -> int:
         config: EpsilonGreedyConfig = self.context.config
-        epsilon, rng, arms = config.epsilon, self.context.rng, len(self.counts)
-        if isinstance(epsilon, str):
-            epsilon = min(1.0, config.c * arms / (config.d**2 * (self.turns + 1)))
-        if rng.random() >= epsilon:
+        rng, arms = self.context.rng, len(self.counts)
+        decayed = min(1.0, config.c * arms / (config.d**2 * (self.turns + 1)))
+        if rng.random() >= (decayed if config.epsilon == "decay" else config.epsilon):
             return super().decide()
         return int(rng.integers(arms))
 
@@ -98,7 +96,7 @@ EPSILON_GREEDY = Algorithm(
     reference="Auer et al. 2002, Figure 3",
     needs=ALONE,
     counts=SILENT,
-    rate="with decay: regret O(K log T / d^2) per agent (Theorem 3)",
+    rate="with decay: regret O(K log T / d^2) per agent (Auer et al. 2002, Theorem 3)",
     cites=("auer2002finite",),
     search={"c": "0.1..20"},
 )

@@ -2,7 +2,7 @@
 
 After its pull an agent sends what it has of every arm (the *mass*) to all neighbours. Before its next turn it replaces
 its own x by sum_u w_vu x_u over itself and its neighbours, with the newest that has come from each since its last turn.
-Row v of W is `averaging_matrix`. Of a neighbour that was not heard since, ``missing`` says what takes the place:
+W is `averaging_matrix`. ``missing`` says what takes the place of a neighbour that was not heard since:
 
 * ``own``: the agent's own value, so that the weights still sum to 1;
 * ``last``: the last value that has come from it, if any has, else the own one;

@@ -6,12 +6,13 @@ of rewards, pulls) per arm: gamma collects this stage, beta is the last one whil
 mixed, and is used. N agents, averaging matrix W, lambda2 the second largest modulus of its eigenvalues.
 
 1. Each arm once, into beta; alpha = beta / N, s = K. No messages.
-2. A stage has C rounds. In each the agent pulls the arm with the largest alpha_r/alpha_p + sqrt(2 eta sd^2 ln(s) / (N
-   alpha_p)), adds the pull to gamma, and beta makes one step of mixing: sent to all neighbours, and averaged with theirs.
+2. A stage has C rounds. In each the agent pulls the arm with the largest
+   alpha_r/alpha_p + sqrt(2 eta sd^2 ln(s) / (N alpha_p)) and adds the pull to gamma; beta makes one step of mixing: it
+   is sent to all neighbours, and averaged with theirs.
    Accelerated steps are those of Chebyshev: y_1 = W y_0, and
    y_(r+1) = (2 / lambda2) (c_r / c_(r+1)) W y_r - (c_(r-1) / c_(r+1)) y_(r-1), c_r = T_r(1 / lambda2).
-3. At its end alpha += beta, beta = gamma (accelerated), or alpha = beta, beta += gamma (not); gamma = 0, and s = N times
-   the turns before the stage.
+3. At its end alpha += beta, beta = gamma (accelerated), or alpha = beta, beta += gamma (not); gamma = 0, and s is N
+   times the turns before the stage.
 
 C = ceil(ln(2 N / eps) / sqrt(2 ln(1 / lambda2))) accelerated, else ceil(ln(N / eps) / ln(1 / lambda2)).
 

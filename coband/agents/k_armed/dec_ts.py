@@ -4,7 +4,7 @@ As printed: `tests/oracles/k_armed/dec.py`. Next: `averaging.py`.
 "Bayesian Algorithms for Decentralized Stochastic Bandits" (Lalitha and Goldsmith 2020), for N agents:
 
 1. Draw theta_k from Beta(a_k, b_k) for each arm, from a_k = b_k = 1 on, and pull the arm with the largest.
-2. After the pull a += N y and b += N (1 - y) for this arm; a and b are sent to all neighbours, and averaged with theirs.
+2. After the pull a += N y and b += N (1 - y) for this arm; a and b go to all neighbours, and are averaged with theirs.
 
 More links need not help: on a complete graph all agents have one posterior, and commit to an arm together.
 """
@@ -34,7 +34,9 @@ class DecTs(Averaging):
 
     def scores(self) -> FloatArray:
         """Step 1."""
-        return self.context.rng.beta(*self.mass)
+        a, b = self.mass
+        drawn: FloatArray = self.context.rng.beta(a, b)
+        return drawn
 
     def pulled(self, arm: int, reward: float) -> None:
         refuse_beyond_one(reward, "dec_ts")

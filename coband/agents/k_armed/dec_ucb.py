@@ -1,8 +1,8 @@
 """Dec-UCB: agents average their means, and none is far behind its neighbours in pulls of any arm.
 As printed: `tests/oracles/k_armed/dec.py`. Next: `averaging.py`.
 
-"Decentralized Multi-Armed Bandit Can Outperform Classic Upper Confidence Bound" (Zhu and Liu 2021). An agent has its own
-number of pulls n_k and own mean x_k of each arm, and z_k, which begins with the reward of the arm's first pull.
+"Decentralized Multi-Armed Bandit Can Outperform Classic Upper Confidence Bound" (Zhu and Liu 2021). For each
+arm an agent has its number of pulls n_k, its mean x_k, and z_k, which begins with the reward of the first pull.
 
 1. Each arm once. Later: with m_k the largest n_k of the agent and its neighbours, one of the arms with n_k <= m_k - K,
    drawn uniformly, if there are any; else the arm with the largest z_k + c_k, where c_k = sqrt(4 ln(t) / (3 n_k)) with

@@ -4,8 +4,8 @@ As printed: `tests/oracles/k_armed/flooding_ucb.py`. Next: `agent.py`, `messages
 "Flooding with Absorption: An Efficient Protocol for Heterogeneous Bandits over Complex Networks" (Lee, Schmid and Yun
 2023). Agents may be offered different arms of the problem `k_armed`.
 
-1. An agent pulls each of its arms once, then the one with the largest s/n + sqrt(3 ln(t) / n), t its own pulls so far; n
-   and s have all that it was told of the arm.
+1. An agent pulls each of its arms once, then the one with the largest s/n + sqrt(3 ln(t) / n), t its own pulls so far;
+   n and s have all that it was told of the arm.
 2. After the pull it sends (origin, time, arm, reward), 4 scalars, to all neighbours, for ``hops`` hops.
 3. Who gets a message for the first time uses it, if the arm is one of its own, and passes it on at its next turn to all
    neighbours but the sender, while hops are left; with ``absorption`` only if the arm is none of its own.
@@ -100,6 +100,7 @@ class FloodingUcb(KArmed):
 
     @property
     def pulls_in_model(self) -> int | None:
+        """Those of arms that it is offered."""
         return int(self.counts[self.numbers].sum())
 
     def report(self) -> dict[str, float | int]:

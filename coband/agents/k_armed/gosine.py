@@ -4,12 +4,13 @@ As printed: `tests/oracles/k_armed/gosine.py`. Next: `agent.py`, `messages/k_arm
 "The Gossiping Insert-Eliminate Algorithm for Multi-Agent Bandits" (Chawla, Sankararaman, Ganesh and Shakkottai 2020,
 Algorithms 1 and 2), with N agents numbered from 0:
 
-1. Agent v has the h = ceil(K/N) + 2 arms v ceil(K/N), the next one, ..., modulo K. The first ceil(K/N) are for ever; the
-   next is U, the last L.
-2. In its phase j it plays the arm of these with the largest mean + sqrt(alpha ln(t + 1) / n), t its own turns so far; an
-   arm that it never pulled comes first, in the order of the list. Counts of an arm that leaves are kept for its return.
-3. Phase j ends at turn j^growth, for all agents alike. With ``mode: asynchronous`` each phase of an agent has a length of
-   its own, uniform on the integers from j^g - (j-1)^g to ceil((1 + slack) (j^g - (j-1)^g)).
+1. Agent v has the ceil(K/N) + 2 arms v ceil(K/N), the next one, ..., modulo K. The first ceil(K/N) stay for the whole
+   run; the next is U, the last L.
+2. In its phase j it plays the arm of these with the largest mean + sqrt(alpha ln(t + 1) / n), t its own pulls so far;
+   an arm that it never pulled comes first, in the order of the list. Counts of an arm that leaves are kept for its
+   return.
+3. Phase j ends at turn j^growth, for all agents alike. With ``mode: asynchronous`` each phase of an agent has a length
+   of its own, uniform on the integers from j^g - (j-1)^g to ceil((1 + slack) (j^g - (j-1)^g)).
 4. At its end, of U and L the one that was pulled more in this phase becomes U. The agent asks one of its neighbours,
    drawn uniformly, which answers with the arm that it pulled most in its last phase (before its first has ended: its
    first arm). An arm that the agent does not have takes the place of L.
@@ -21,7 +22,8 @@ costs that phase its recommendation.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -56,6 +58,8 @@ class Gosine(KArmed):
         held: the numbers of its arms; the last two are U and L.
     """
 
+    noted: ClassVar[Mapping[str, str]] = {"model": "number of the arm that was recommended"}
+
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         assert context.graph is not None
@@ -72,7 +76,7 @@ class Gosine(KArmed):
     def _length(self) -> int:
         """Turns of the phase that begins."""
         growth, j = self.config.growth, self.phase
-        shortest = math.ceil(j**growth) - math.ceil((j - 1) ** growth)
+        shortest = int(math.ceil(j**growth) - math.ceil((j - 1) ** growth))
         if self.config.mode == "synchronous":
             return shortest
         return int(self.context.rng.integers(shortest, math.ceil((1.0 + self.config.slack) * shortest) + 1))

@@ -17,6 +17,8 @@ are losses. It says nothing of delay and of lost copies.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -39,16 +41,18 @@ class GossipSeConfig(AveragingConfig):
     weights: Weights = Field(default="n")
     """What a link weighs: n 1 / N, as in the paper; max_degree, metropolis or neighbours."""
     p: float = Field(default=1.0, gt=0, le=1)
-    """Probability that a link is there, which agents know (`network.topology.redrawn`)."""
+    """Probability that a link is there, which agents know (`network.topology: {kind: redrawn}`)."""
     tau: float | None = Field(default=None, ge=0)
-    """Rounds of mixing; null: N ln(T) / (p times the algebraic connectivity of the graph). Published code has N ln(T) / p
-    on a grid, which is less."""
+    """Rounds of mixing; null: N ln(T) / (p times the algebraic connectivity of the graph). Published code has
+    N ln(T) / p on a grid, which is less."""
     horizon: int | None = Field(default=None, ge=1)
     """T, turns of each agent; null: what the schedule gives."""
 
 
 class GossipSe(AveragedMeans):
     """Successive elimination by averaged means."""
+
+    noted: ClassVar[Mapping[str, str]] = {"eliminate": "number of the arm that is dropped"}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

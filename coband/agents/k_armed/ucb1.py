@@ -2,7 +2,7 @@
 As printed: `tests/oracles/k_armed/ucb1.py`. Next: `agent.py`.
 
 Each arm once, then the arm with the largest s/n + 2 sd sqrt(alpha ln(t) / n), where n and s are the number and the sum
-of the rewards of an arm, and t is the number of the agent's own pulls so far.
+of the rewards of an arm, and t is the sum of n over arms.
 
 With ``sharing: all``, the immediate broadcast that many papers compare with, an agent sends (arm, reward) of each pull
 to all neighbours, 2 scalars; n and s have what it has heard. Nothing is passed on.
@@ -52,7 +52,7 @@ class Ucb1(KArmed):
 
     def scores(self) -> FloatArray:
         """s/n + 2 sd sqrt(alpha ln(t) / n)."""
-        factor = 2.0 * self.config.sd * math.sqrt(self.config.alpha * math.log(max(self.turns, 1)))
+        factor = 2.0 * self.config.sd * math.sqrt(self.config.alpha * math.log(self.known))
         scores: FloatArray = self.sums / self.counts + factor / np.sqrt(self.counts)
         return scores
 
@@ -80,8 +80,7 @@ ALGORITHM = Algorithm(
         ClosedForm("scalars", "0", "sharing == 'none'"),
         ClosedForm("peer_scalars", "2 * transmissions", "sharing == 'all'"),
     ),
-    rate="alone: regret O(K log T / gap) per agent (Theorem 1)",
+    rate="alone: regret O(K log T / gap) per agent (Auer et al. 2002, Theorem 1)",
     cites=("auer2002finite",),
     search={"alpha": "0.05..4"},
-    always={"sharing": "all"},
 )

@@ -5,15 +5,15 @@ Ours, after "On-Demand Communication for Asynchronous Multi-Agent Bandits" (Chen
 another one. Agent v has a flag for each neighbour u, open at first.
 
 1. The arm with the largest s/n + 2 sd sqrt(alpha ln(t) / n); n and s have the agent's own pulls and those that it
-   was told, t is the number of its own; an arm that nobody is known to have pulled comes first.
+   was told, t is the sum of n over arms; an arm that nobody is known to have pulled comes first.
 2. After its pull: to each u with an open flag, to which at least threshold * growth^(messages sent to u) own pulls have
    not been sent, it sends the numbers and sums of all its own pulls (2 K scalars), and closes the flag.
 3. A message from u takes the place of the last one from u in n and s, and opens the flag for u.
 
 So messages alternate within a pair: without loss, the numbers of messages from v to u and from u to v differ by one at
-most, and the slower of the two says how many there are. One lost message closes both flags for ever; with ``redemand``
-a flag opens by itself so long after a message. Messages have all pulls and not the new ones alone, so that what is lost
-or doubled spoils no count.
+most, and the slower of the two says how many there are. One lost message closes both flags for the rest of the run;
+with ``redemand`` a flag opens by itself so long after a message. Messages have all pulls and not only the new ones, so
+that what is lost or doubled spoils no count.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class UcbOdc(KArmed):
 
     def scores(self) -> FloatArray:
         """Step 1."""
-        factor = 2.0 * self.config.sd * math.sqrt(self.config.alpha * math.log(max(self.turns, 1)))
+        factor = 2.0 * self.config.sd * math.sqrt(self.config.alpha * math.log(self.known))
         scores: FloatArray = self.sums / self.counts + factor / np.sqrt(self.counts)
         return scores
 
@@ -114,6 +114,7 @@ class UcbOdc(KArmed):
             self.counts += news[0] - self.told[source][0]
             self.sums += news[1] - self.told[source][1]
             self.told[source] = news
+            self.known = int(self.counts.sum())
         return []
 
 
@@ -129,5 +130,4 @@ ALGORITHM = Algorithm(
     counts=(ClosedForm("peer_scalars", "2 * arms * transmissions"),),
     cites=("chen2023demand",),
     search={"threshold": "1..1000", "growth": "1..3"},
-    always={"threshold": 1.0, "growth": 1.0},
 )

@@ -6,7 +6,7 @@ an agent that is offered some of the arms knows their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +18,7 @@ from coband.simulator.arrays import FloatArray, IndexArray, require_room
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.world import World
 from coband.simulator.metrics import Metric
-from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
+from coband.simulator.problems.problem import Problem, ProblemEntry, Streams, refused
 from coband.simulator.problems.rewards import BernoulliNoise, GaussianNoise
 from coband.simulator.problems.world import FixedArmsWorld, Noise, read_only
 
@@ -169,10 +169,23 @@ class KArmedProblem(Problem):
         if self.spread and self._listed and not isinstance(self.means[0], float):  # type: ignore[index]
             raise ValueError("spread goes with means that all agents have; lists for each agent say everything.")
         low, high = self._ends
-        if self.reward == "bernoulli" and not (0.0 <= low - 2 * self.spread and high + 2 * self.spread <= 1.0):
+        if self.reward == "bernoulli" and (low < 2 * self.spread or high > 1.0 - 2 * self.spread):
             what = "means" if not self.spread else "means, and what spread may add to them (twice as much),"
             raise ValueError(f"{what} must be from 0 to 1, as they are probabilities; or write reward: gaussian.")
         return self
+
+    @classmethod
+    def of(cls, means: Any, options: Mapping[str, Any]) -> KArmedProblem:
+        """What `coband.Problem.k_armed` makes.
+
+        Raises:
+            ScenarioError: means or options cannot be used.
+        """
+        try:
+            given = means if isinstance(means, Mapping) else np.asarray(means, dtype=np.float64).tolist()
+            return cls.model_validate({"kind": "k_armed", "means": given, **options})
+        except (TypeError, ValueError) as error:
+            raise refused("Problem.k_armed", error) from error
 
     @property
     def noise(self) -> BernoulliNoise | GaussianNoise:

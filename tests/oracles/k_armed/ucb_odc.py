@@ -33,7 +33,7 @@ def run(
         for v in sorted(acting):
             take_in(v)
             arms = numbers(world, v)
-            place = ucb(world, v, arms, n[v], s[v], (2 * config.sd) ** 2 * config.alpha * log(max(t[v], 1)))
+            place = ucb(world, v, arms, n[v], s[v], (2 * config.sd) ** 2 * config.alpha * log(max(sum(n[v]), 1)))
             t[v] += 1
             y = pull(out, world, v, t[v], place)
             for counts, sums in [(n[v], s[v]), *buffer[v].values()]:

@@ -33,7 +33,7 @@ from coband.simulator.core.network.links import (
     mean_loss,
 )
 from coband.simulator.core.network.partitions import AnyOutage, AnyPartition, Outage
-from coband.simulator.core.network.topologies import BaseGraph, Topology
+from coband.simulator.core.network.topologies import BaseGraph, Redrawn, Topology
 from coband.simulator.core.nodes.context import MOST_BACKOFFS, Recovery, RetryPolicy
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.randomness.distributions import ZERO, is_zero
@@ -163,7 +163,7 @@ class NetworkConfig(Config):
     def lossy(self) -> bool:
         """Whether a copy can be lost on the way, or because its receiver is down by an outage."""
         losses = (self.loss, *(rule.loss for rule in self.links))
-        absent = self.graph is not None and self.redrawn and self.graph.absent == "lost"
+        absent = self.redrawn is not None and self.redrawn.absent == "lost"
         return bool(self.partitions or self.outages or absent) or any(mean_loss(loss) > 0 for loss in losses)
 
     @property
@@ -207,9 +207,9 @@ class NetworkConfig(Config):
         return not (self.takes_time or self.faulty or self.redrawn)
 
     @property
-    def redrawn(self) -> bool:
-        """Whether links of the graph come and go."""
-        return self.graph is not None and self.graph.redrawn is not None
+    def redrawn(self) -> Redrawn | None:
+        """The graph, where its links come and go."""
+        return self.graph if isinstance(self.graph, Redrawn) else None
 
     @property
     def takes_time(self) -> bool:
@@ -225,7 +225,7 @@ class NetworkConfig(Config):
 
 
 class Presence:
-    """Which links of a graph are there (`BaseGraph.redrawn`).
+    """Which links of a graph are there.
 
     A link is there in an interval or not whatever is sent: it has a stream of its own, and one draw for each interval.
     """
@@ -233,9 +233,8 @@ class Presence:
     BLOCK = 256
     """Intervals that are drawn together."""
 
-    def __init__(self, graph: BaseGraph, streams: Streams) -> None:
-        assert graph.redrawn is not None
-        self._p, self._interval, self.lost = graph.redrawn, graph.interval, graph.absent == "lost"
+    def __init__(self, graph: Redrawn, streams: Streams) -> None:
+        self._p, self._interval, self.lost = graph.p, graph.interval, graph.absent == "lost"
         self._streams = streams
         self._blocks: dict[tuple[Address, Address], tuple[np.random.Generator, int, list[bool]]] = {}
 
@@ -260,7 +259,7 @@ class Network:
     def __init__(self, config: NetworkConfig, streams: Streams) -> None:
         self.config, self._streams = config, streams
         self._linked = not config.ideal
-        self.presence = Presence(config.graph, streams) if config.graph is not None and config.redrawn else None
+        self.presence = None if config.redrawn is None else Presence(config.redrawn, streams)
         self.heals = math.inf if config.heals is None else config.heals
         self._links: dict[tuple[Address, Address, str], Link] = {}
         self._models: dict[tuple[bool, ...], LinkModel] = {}  # by which rules apply

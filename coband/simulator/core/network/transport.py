@@ -79,7 +79,7 @@ class Transport:
         self._ledger, self._audit, self._energy = run.ledger, run.audit, run.energy
         self._gone = run.down.gone
         self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
-        self._redrawn = network.config.redrawn
+        self._redrawn = network.presence is not None
         self._hindered = bool(network.config.partitions) or self._redrawn or run.energy is not None
         self._ideal, self._withholds = network.config.ideal, withholds
         self._everyone = list(range(run.ledger.agents))

@@ -204,8 +204,8 @@ class _Rules:
         if network is not None and kinds.isdisjoint(needs.topologies):
             topology = "star" if graph is None else f"{{kind: {graph.kind}}}"
             yield f"cannot run on network.topology {topology}; it runs on: {', '.join(needs.topologies)}"
-        if needs.reliable and graph is not None and graph.redrawn is not None and graph.absent == "unsent":
-            yield "needs every message, but links that are redrawn leave some unsent; leave out network.topology.redrawn"
+        if needs.reliable and network is not None and network.redrawn and network.redrawn.absent == "unsent":
+            yield "needs every message, and absent links leave some unsent; give a graph that is not redrawn"
 
     def _datagrams(self, algorithm: Algorithm) -> Iterator[str]:
         """What keeps an algorithm that needs a reliable transport, or ordered messages, from running on datagrams."""

@@ -1,4 +1,4 @@
-"""Averaging matrices of graphs: row v has the weights by which node v averages its value with those of its neighbours."""
+"""Averaging matrices of graphs: row v has the weights by which node v averages its value with its neighbours'."""
 
 from __future__ import annotations
 
