@@ -17,7 +17,9 @@ from coband.agents.k_armed.flooding_ucb import FloodingUcb
 from coband.agents.k_armed.gosine import Gosine
 from coband.extensions.conformance.graphs import check_conservation, graph_of, run, world
 from coband.extensions.conformance.runs import Run, algorithm
+from coband.extensions.conformance.runs import run as run_in_a_star
 from coband.simulator.core.network.network import NetworkConfig, Presence
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from tests.every import every
 from tests.everyday import everyday
@@ -86,7 +88,7 @@ def expected(case: int, number: int, topology: Any, simulated: Run, rounds: int 
         streams.coin,
         AGENTS,
         graph.adjacency,
-        (lambda step, v, u: True) if links is None else (lambda step, v, u: links.has(v, u, step)),
+        (lambda step, v, u: True) if links is None else (lambda step, v, u: links.has(v, u, step + 1.0)),
     )
 
 
@@ -142,3 +144,82 @@ def test_one_at_a_time_without_delays_is_the_plain_loop(case: int, number: int) 
     if CASES[case][0] == "gossip_se" and "horizon" not in CASES[case][1]:
         pytest.skip("nobody knows how many turns each agent will take")
     compare(simulated, expected(case, number, topology, simulated))
+
+
+REDRAWN = {"kind": "redrawn", "graph": {"kind": "erdos_renyi", "p": 0.7}, "p": 0.6}
+
+
+@every("number", everyday(1, range(20, 26)))
+@pytest.mark.parametrize("case", [n for n, (name, *_) in enumerate(CASES) if name not in ("dd_ucb", "gosine")])
+def test_rounds_on_a_graph_that_is_redrawn_are_the_plain_loop(case: int, number: int) -> None:
+    simulated = simulate(case, number, REDRAWN, schedule={"kind": "rounds", "turns": 40})
+    compare(simulated, expected(case, number, REDRAWN, simulated, rounds=40))
+
+
+@pytest.mark.parametrize("topology", ["ring", REDRAWN], ids=["ring", "redrawn"])
+@pytest.mark.parametrize("weights", ["max_degree", "metropolis", "n"])
+def test_averaging_keeps_mass_where_nothing_is_late_or_lost(weights: str, topology: Any) -> None:
+    for name in ("coop_ucb2", "dec_ts", "gossip_se"):
+        config = {"weights": weights, **({"tau": 0.1} if name == "gossip_se" else {})}
+        simulated = run(name, config, problem(name, 0), topology=topology, schedule={"kind": "rounds", "turns": 60})
+        agents: list[Any] = simulated.engine.agents
+        for agent in agents:
+            agent.mix()
+        mass = sum(agent.mass for agent in agents)
+        counts, sums = (sum(getattr(agent, each) for agent in agents) for each in ("counts", "sums"))
+        if name == "coop_ucb2":
+            assert mass == pytest.approx(np.array([counts, sums]), abs=1e-9)
+        elif name == "dec_ts":
+            assert mass == pytest.approx(5 * np.array([1 + sums, 1 + counts - sums]), abs=1e-9)
+        else:
+            assert mass[0] == pytest.approx(sum(agent.sums / agent.counts for agent in agents), abs=1e-9)
+
+
+@pytest.mark.parametrize(("late", "kept"), [(0, 3600), (2, 1543), (4, 982)])
+def test_averages_that_are_late_lose_mass(late: int, kept: float) -> None:
+    """r / (1 + (1 - a) D) a round, a the weight that agents on a ring of 6 give themselves, 1 / 3."""
+    given: dict[str, Any] = {"agents": 6, "schedule": {"kind": "rounds", "turns": 600}, "network": {"latency": late}}
+    simulated = run("coop_ucb2", {}, problem("coop_ucb2", 1), **given)
+    assert sum(agent.mass[0].sum() for agent in simulated.engine.agents) == pytest.approx(kept, rel=0.02)  # type: ignore[attr-defined]
+
+
+def on_demand(**parts: Any) -> tuple[Run, Counter[tuple[int, int]]]:
+    """A run of 4 agents that all know each other, and how many messages went from one to another."""
+    config = parts.pop("config", {})
+    schedule = {"kind": "one_at_a_time", "turns": 2000}
+    given: dict[str, Any] = {"topology": "complete", "agents": 4, "schedule": schedule, **parts}
+    simulated = run("ucb_odc", config, problem("ucb_odc", 0), **given)
+    return simulated, Counter((one.source, one.destination) for one in simulated.leaving)
+
+
+def test_messages_on_demand_alternate_within_a_pair() -> None:
+    simulated, sent = on_demand(config={"threshold": 3.0}, network={"local": {"mode": "hop_by_hop"}})
+    pulls = Counter(agent for agent, *_ in simulated.pulls)
+    for source, destination in sent:
+        assert abs(sent[source, destination] - sent[destination, source]) <= 1
+        assert sent[source, destination] <= min(pulls[source], pulls[destination]) / 3 + 1
+
+
+def test_a_lost_message_silences_a_pair_and_redemand_mends_it() -> None:
+    lossy = {"loss": 0.1, "transport": "datagram", "latency": 0.01}
+    silent, mended = on_demand(network=lossy)[0], on_demand(network=lossy, config={"redemand": 20.0})[0]
+    spoken = on_demand()[0].result.totals["transmissions"]
+    assert silent.result.totals["transmissions"] < 0.1 * spoken < mended.result.totals["transmissions"]
+    learnt = [sum(agent.known for agent in each.engine.agents) for each in (silent, mended)]  # type: ignore[attr-defined]
+    assert learnt[0] < 3000 < 7000 < learnt[1] <= 8000
+
+
+@pytest.mark.parametrize("network", [{"latency": 2.5}, {"loss": 0.3, "latency": 0.1}], ids=["late", "lossy"])
+def test_mixing_waits_for_all_neighbours_and_pulls_go_on(network: dict[str, Any]) -> None:
+    """All agents end a stage with the same mixing; nothing that was mixed is missing."""
+    given: dict[str, Any] = {"agents": 6, "schedule": {"kind": "rounds", "turns": 200}, "network": network}
+    agents: list[Any] = run("dd_ucb", {"accelerated": False}, problem("dd_ucb", 1), **given).engine.agents
+    assert all(agent.turns == 200 and agent.stage > 0 for agent in agents)
+    for stage in {agent.stage for agent in agents}:
+        ended = [agent for agent in agents if agent.stage == stage and not agent.step]
+        assert all(agent.alpha[1].sum() > 6 for agent in ended)
+
+
+def test_sharing_needs_a_graph() -> None:
+    with pytest.raises(UnsupportedScenario, match="ucb1 with sharing: all needs a graph"):
+        run_in_a_star("ucb1", {"sharing": "all"})

@@ -88,19 +88,27 @@ class UcbOdc(KArmed):
         return outbox
 
     def _tell(self, u: Address) -> Outbox:
+        counts, sums = self.own.copy()
+        news = self.turns - self.sent_at[u]
+        told: Outbox = [(u, Totals(counts=counts, sums=sums, round=self.turns, pulls=news))]
         self.open[u] = False
         self.sent[u] += 1
         self.sent_at[u] = self.turns
-        counts, sums = self.own.copy()
-        told: Outbox = [(u, Totals(counts=counts, sums=sums, round=self.turns))]
         if self.config.redemand is not None:
             told.append((Later(self.config.redemand), Redemand(about=u, sent=self.sent[u])))
         return told
 
+    def undelivered(self, message: Message, recipient: Address) -> Outbox:
+        """As if it had not been sent."""
+        if self.sent_at[recipient] == message.round:
+            self.open[recipient] = True
+            self.sent[recipient] -= 1
+            self.sent_at[recipient] -= message.pulls
+        return []
+
     def on_timer(self, timer: Message) -> Outbox | None:
         """Open a flag for which nothing has come."""
-        assert isinstance(timer, Redemand)
-        if self.open[timer.about] or self.sent[timer.about] != timer.sent:
+        if not isinstance(timer, Redemand) or self.open[timer.about] or self.sent[timer.about] != timer.sent:
             return None
         self.open[timer.about] = True
         return []
