@@ -7,8 +7,9 @@ As printed: `tests/oracles/k_armed/flooding_ucb.py`. Next: `agent.py`, `messages
 1. An agent pulls each of its arms once, then the one with the largest s/n + sqrt(3 ln(t) / n), t its own pulls so far;
    n and s have all that it was told of the arm.
 2. After the pull it sends (origin, time, arm, reward), 4 scalars, to all neighbours, for ``hops`` hops.
-3. Who gets a message for the first time uses it, if the arm is one of its own, and passes it on at its next turn to all
-   neighbours but the sender, while hops are left; with ``absorption`` only if the arm is none of its own.
+3. Who gets a message for the first time uses it, if the arm is one of its own, and passes it on to all neighbours but
+   the sender, while hops are left. Without absorption the network does that after each trial (LOCAL); with
+   ``absorption`` an agent does so at its next turn, and only if the arm is none of its own.
 
 A copy that is lost takes all with it that it would have been passed on to.
 """
@@ -28,7 +29,7 @@ from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
+from coband.simulator.core.nodes.node import Address, Neighbours, NodeContext, Outbox
 from coband.simulator.metrics import Metric
 
 
@@ -74,10 +75,13 @@ class FloodingUcb(KArmed):
         super().observe(arms, number, reward)
         own = self.context.index
         self._first(own, self.turns)
-        news = FloodedPull(origin=own, turn=self.turns, arm=number, reward=reward, hops=self.config.hops - 1)
+        left = self.config.hops - 1 if self.config.absorption else 0
+        news = FloodedPull(origin=own, turn=self.turns, arm=number, reward=reward, hops=left)
+        if not self.config.absorption:
+            return [(Neighbours(self.config.hops), news)]
         outbox: Outbox = [(u, news) for u in self.neighbours]
         for sender, message in self._passing:
-            if not (self.config.absorption and message.arm in self.numbers):
+            if message.arm not in self.numbers:
                 outbox += [(u, message) for u in self.neighbours if u != sender]
         self._passing = []
         return outbox
@@ -116,7 +120,10 @@ ALGORITHM = Algorithm(
     reference="Lee, Schmid and Yun 2023",
     needs=Needs(topologies=("graph",), reliable=False, steady_arms=True, problems=("k_armed",)),
     messages=(MessageSize(FloodedPull, "peer", "4", "to all neighbours but the sender", due=True),),
-    counts=(ClosedForm("peer_scalars", "4 * transmissions"), ClosedForm("transmissions", "copies", "hops == 1")),
+    counts=(
+        ClosedForm("peer_scalars", "4 * transmissions"),
+        ClosedForm("transmissions", "copies", "absorption == 0 or hops == 1"),
+    ),
     metrics=(Metric("hops", "links", "gamma: how many links far a message goes", locked=True),),
     cites=("lee2023flooding",),
     search={"hops": "1..8"},
