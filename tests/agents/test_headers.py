@@ -9,7 +9,7 @@ from coband.extensions.conformance.runs import registry
 from tests.every import every
 
 ROOT = Path(__file__).parents[2]
-HEAD = re.compile(r"^As printed: `tests/oracles/\w+\.py`\. Next: `[^`]+\.py`(,\s`[^`]+\.py`)*\.$", re.MULTILINE)
+HEAD = re.compile(r"^As printed: `tests/oracles/[\w/]+\.py`\. Next: `[^`]+\.py`(,\s`[^`]+\.py`)*\.$", re.MULTILINE)
 MODULES = {entry.agent.__module__: inspect.getmodule(entry.agent) for entry in registry().algorithms.values()}
 
 

@@ -101,7 +101,8 @@ class OracleRun:
     """Everything an oracle run did, in order of time.
 
     ``rounds`` counts exchanges (asynchronous), synchronisations, or shared points (OneKernelUCB). ``server`` holds the
-    embedded statistics at the server, None for the exact algorithms. ``models`` are the agents' models at the end.
+    embedded statistics at the server, None for the exact algorithms. ``models`` are the agents' models at the end,
+    ``state`` what K-armed agents know then, by name.
     """
 
     pulls: list[tuple[int, int, int, float, float]] = field(default_factory=list)
@@ -113,6 +114,7 @@ class OracleRun:
     server: Statistics | None = None
     server_model: Model | None = None
     models: list[Model] = field(default_factory=list)
+    state: list[dict[str, Any]] = field(default_factory=list)
 
     def act(self, world: World, agent: int, model: Model, alpha: float) -> tuple[FloatArray, float, float]:
         """Play the agent's next turn by ``argmax mu + alpha sigma``; the point, its reward, its sigma^2 then."""

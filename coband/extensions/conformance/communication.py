@@ -219,10 +219,9 @@ def run_quantities(run: Run, schedule: str) -> formulas.Values:
         return found
     pulling = [agent for agent, *_ in run.pulls]
     found["linked"] = sum(graph.degrees[agent] > 0 for agent in pulling)
-    if "hops" in result.totals:
-        hops = int(result.totals["hops"])
-        found["reach"] = sum(len(graph.ball(agent, hops)) - 1 for agent in pulling)
-        found["copies"] = sum(_copies(graph.degrees, agent, graph.ball(agent, hops - 1)) for agent in pulling)
+    hops = int(result.totals.get("hops", 1))
+    found["reach"] = sum(len(graph.ball(agent, hops)) - 1 for agent in pulling)
+    found["copies"] = sum(_copies(graph.degrees, agent, graph.ball(agent, hops - 1)) for agent in pulling)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coband.extending import NetworkConfig, NetworkProblem, Streams, trace
+from coband.extending import NetworkConfig, Streams, trace
 from coband.extending import trace as tr
 from coband.extensions.conformance import runs
 from coband.extensions.conformance.demands import demand
@@ -20,7 +20,8 @@ def graph_of(topology: Any, agents: int, seed: int) -> Any:
 
 def world(problem: Section, seed: int, graph: Any) -> Any:
     """A fresh world."""
-    return NetworkProblem.model_validate(problem).build_on(graph.distances, Streams(seed), graph.nodes)
+    given = runs.registry().problems[str(problem["kind"])].config.model_validate(problem)
+    return given.build_on(graph.distances, Streams(seed), graph.nodes)
 
 
 def run(
@@ -68,6 +69,8 @@ def on_graph(name: str) -> bool:
 
 def problem_of(name: str) -> Section:
     """A small problem with network contexts that a peer-to-peer algorithm can run on."""
+    if (small := runs.problem_of(name))["kind"] == "k_armed":
+        return small
     fixed = algorithm(name).needs.fixed_arms
     return {
         "kind": "network",

@@ -29,6 +29,7 @@ FIXED_PROBLEM = {
     "noise": 0.1,
 }
 STEADY_PROBLEM = {"kind": "own_arms", "arms": {"kind": "ball", "dimension": 2, "count": 3}, "noise": 0.3}
+ARMS = {"kind": "k_armed", "means": [0.8, 0.6, 0.5, 0.3]}
 TASKS = {
     "kind": "pure_exploration",
     "features": {"kind": "table", "tasks": "similar", "size": 3, "ones": 1},
@@ -207,6 +208,8 @@ def batches(name: str) -> bool:
 def problem_of(name: str) -> Section:
     """A small problem that the algorithm can run on."""
     needs = algorithm(name).needs
+    if needs.unit_rewards or "k_armed" in needs.problems:
+        return ARMS if needs.fixed_arms else {**ARMS, "offered": 3}
     small: tuple[Section, ...] = (FIXED_PROBLEM, TASKS) if needs.fixed_arms else (PROBLEM, FIXED_PROBLEM, TASKS)
     small = (STEADY_PROBLEM, *small[-2:]) if needs.steady_arms else small
     return next(problem for problem in small if not needs.problems or problem["kind"] in needs.problems)

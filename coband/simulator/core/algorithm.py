@@ -32,7 +32,7 @@ RUN_QUANTITIES: Mapping[str, str] = {
     "uploads": "messages that agents have sent to the server",
     "linked": "pulls of agents that have neighbours",
     "reach": "sum over all pulls of the number of other agents within `hops` links of who pulled",
-    "copies": "sum over all pulls of the links that a message of who pulled crosses within `hops` links",
+    "copies": "sum over all pulls of the links that a message of who pulled crosses within `hops` links, or one",
 }
 """What the closed form of a run may use in addition to every number of the result."""
 
@@ -47,6 +47,7 @@ class Needs:
         ordered: the messages of a pair must arrive in order; datagrams with a random latency are refused.
         fixed_arms: the arm set must be the same at every turn of every agent.
         steady_arms: every agent must be offered the same arms at all of its turns; other agents may have others.
+        unit_rewards: rewards must be from 0 to 1, as with Bernoulli noise.
         problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
         horizon: the number of turns must be known; a schedule with a duration needs the parameter ``horizon``.
         schedules: kinds of schedule it can run on.
@@ -64,6 +65,7 @@ class Needs:
     ordered: bool = False
     fixed_arms: bool = False
     steady_arms: bool = False
+    unit_rewards: bool = False
     problems: tuple[str, ...] = ()
     horizon: bool = False
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")

@@ -22,11 +22,11 @@ from coband.simulator.plugins.promises import real
 from coband.simulator.problems.array_files import Arrays, arms_of, file_of, read_arrays
 from coband.simulator.problems.contextual import ContextualProblem
 from coband.simulator.problems.disjoint import Scale, scale_warnings, scaled
-from coband.simulator.problems.problem import InstanceError, Problem, ProblemEntry, Streams
+from coband.simulator.problems.problem import InstanceError, Problem, ProblemEntry, Streams, refused
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
 from coband.simulator.problems.world import FixedArmsWorld, OwnArmsWorld, longest_block
-from coband.simulator.scenario_errors import RAISED, InputProblem, ScenarioError
+from coband.simulator.scenario_errors import RAISED
 
 MOST_INLINE = 500
 """Numbers that a scenario's text holds at most; more are in a file beside it."""
@@ -81,7 +81,7 @@ class ArraysProblem(Problem):
         try:
             return cls._of(Arrays.of(arms, rewards), options)
         except ValueError as error:  # pydantic's are among them
-            raise _refused("Problem.from_arrays", error) from error
+            raise refused("Problem.from_arrays", error) from error
 
     @classmethod
     def of_function(cls, function: Callable[..., Any], arms: Any, *, agents: int | None, **options: Any) -> Problem:
@@ -95,7 +95,7 @@ class ArraysProblem(Problem):
                 return contextual_of(function, arms, agents=agents, **options)
             return cls._of(rewards_of(function, arms, agents), options)
         except ValueError as error:
-            raise _refused("Problem.from_function", error) from error
+            raise refused("Problem.from_function", error) from error
 
     @classmethod
     def _of(cls, arrays: Arrays, options: Mapping[str, Any]) -> ArraysProblem:
@@ -176,14 +176,6 @@ def _wrong_agents(arrays: Arrays, agents: int) -> str:
         return ""
     shape = arrays.rewards.shape
     return f"rewards of shape {shape} are those of {arrays.agents} agents, but agents.count is {agents}."
-
-
-def _refused(where: str, error: ValueError) -> ScenarioError:
-    """The error as users get it: what a function was given, and what is wrong with it."""
-    if not isinstance(error, pydantic.ValidationError):
-        return ScenarioError([InputProblem("", None, None, where, str(error))])
-    found = [(".".join(map(str, one["loc"])), one["msg"].removeprefix("Value error, ")) for one in error.errors()]
-    return ScenarioError(InputProblem("", None, None, f"{where}: {key}" if key else where, text) for key, text in found)
 
 
 def rewards_of(function: Callable[..., Any], arms: Any, agents: int | None) -> Arrays:

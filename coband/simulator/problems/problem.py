@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pydantic
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.reading import DataError as DataError
@@ -21,6 +22,7 @@ from coband.simulator.core.world import World
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import installed
+from coband.simulator.scenario_errors import InputProblem, ScenarioError
 
 Streams = Callable[[str, int, str], np.random.Generator]
 """Named random streams, (role, entity, purpose) -> generator; equal arguments give equal, fresh streams."""
@@ -50,6 +52,12 @@ def check_columns(kernel: KernelSpec, coordinates: int, place: str) -> None:
 
 class Problem(Config, abc.ABC):
     """The `problem:` section of a scenario: what to draw a world from."""
+
+    @property
+    def adds_noise(self) -> bool:
+        """Whether noise is added to mean rewards, so that rewards may be anything."""
+        noise = getattr(self, "noise", 0.0)
+        return getattr(noise, "kind", "gaussian") != "bernoulli" and noise != 0.0
 
     def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
         """(key path, what is wrong) of every part that does not fit the number of agents."""
@@ -90,7 +98,7 @@ class Problem(Config, abc.ABC):
         Raises:
             ScenarioError: shapes do not fit, a number is not finite, or there are fewer than two arms.
         """
-        made: Problem = _own_problem().of(arms, rewards, noise=noise, count=count, scale=scale, regret=regret)
+        made: Problem = _own_problem("arrays").of(arms, rewards, noise=noise, count=count, scale=scale, regret=regret)
         return made
 
     @staticmethod
@@ -121,9 +129,29 @@ class Problem(Config, abc.ABC):
         Raises:
             ScenarioError: f fails or returns something else, or arms are none.
         """
-        made: Problem = _own_problem().of_function(
+        made: Problem = _own_problem("arrays").of_function(
             f, arms, agents=agents, noise=noise, count=count, scale=scale, regret=regret
         )
+        return made
+
+    @staticmethod
+    def k_armed(means: Any, **options: Any) -> Problem:
+        """K arms without features, for cooperative bandits.
+
+        Examples:
+            >>> Problem.k_armed([0.9, 0.6, 0.5], reward="bernoulli").count
+            3
+
+        Args:
+            means: mean rewards of the arms, (K,) or, for each agent its own, (N, K); or ``{"low": ..., "high": ...}``
+                or ``{"first": ..., "second": ..., "rest": ...}``, with ``arms``.
+            options: ``arms``, ``spread``, ``reward``, ``sd``, ``offered``, ``shuffle``, ``regret``, as `coband describe
+                k_armed` has them.
+
+        Raises:
+            ScenarioError: means or options cannot be used.
+        """
+        made: Problem = _own_problem("k_armed").of(means, options)
         return made
 
     def attachment(self, base: Path | None) -> tuple[str, Callable[[], bytes]] | None:
@@ -174,10 +202,18 @@ class Problem(Config, abc.ABC):
         return self.build(streams, agents, base)
 
 
-def _own_problem() -> Any:
-    """The problem that is made of arrays, found by its name as scenarios find it."""
-    (point,) = [one for one in installed("coband.problems") if one.name == "arrays"]
+def _own_problem(name: str) -> Any:
+    """A problem of coband's, found by its name as scenarios find it."""
+    (point,) = [one for one in installed("coband.problems") if one.name == name]
     return point.load().config
+
+
+def refused(where: str, error: Exception) -> ScenarioError:
+    """The error as users get it: what a function was given, and what is wrong with it."""
+    if not isinstance(error, pydantic.ValidationError):
+        return ScenarioError([InputProblem("", None, None, where, str(error))])
+    found = [(".".join(map(str, one["loc"])), one["msg"].removeprefix("Value error, ")) for one in error.errors()]
+    return ScenarioError(InputProblem("", None, None, f"{where}: {key}" if key else where, text) for key, text in found)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ TITLES = {
     "horizon": "a known number of turns (horizon, or a schedule without duration)",
     "fixed_arms": "one arm set for all turns of all agents",
     "steady_arms": "the same arms for all turns of an agent",
+    "unit_rewards": "rewards from 0 to 1",
 }
 """Headings, where a word of the item is not enough."""
 _HEAD = ("kind", "name", "text", "summary", "reference")

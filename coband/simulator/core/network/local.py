@@ -17,7 +17,7 @@ LOCAL messages of which copies travel one by one, over links that delay, lose or
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from coband.simulator.core.clock.clock import TIMER
 from coband.simulator.core.network.transport import Transport
@@ -44,7 +44,8 @@ class Local(ABC):
         self, graph: Graph, trial: float, run: RunContext, transport: Transport, deliver: Callable[[Packet], None]
     ) -> None:
         self._graph, self._trial, self._run, self._transport, self._deliver = graph, trial, run, transport, deliver
-        self._seen: list[set[Address]] = []  # who has seen a message, by its number
+        self._seen: list[Collection[Address]] = []  # who has seen a message, by its number
+        self._only = [(node,) for node in range(graph.nodes)]  # one of these where it is to one neighbour, to save room
         self._put_off: dict[Address, list[Packet]] = {}
         run.ledger.deliveries = 0
 
@@ -63,7 +64,7 @@ class Local(ABC):
         if isinstance(recipient, Neighbours):
             self._flood(origin, recipient.hops, message, cause)
         elif recipient in self._graph.adjacency[origin]:
-            flood = Flood(self._number(origin), origin, 1, 1, unicast=True, sent=self._run.clock.now)
+            flood = Flood(self._number(()), origin, 1, 1, unicast=True, sent=self._run.clock.now)
             self._transport.pass_on(origin, (recipient,), message, cause, flood)
         else:
             raise ValueError(self._no_neighbour(origin, recipient))
@@ -75,9 +76,9 @@ class Local(ABC):
         have = f"its neighbours are {near}" if near else "it has no neighbours"
         return f"agent {origin} cannot write to {whom}: {have}. In a graph agents write to NEIGHBOURS or to one of them"
 
-    def _number(self, origin: Address) -> int:
-        """The number of a new LOCAL message, which its origin has seen."""
-        self._seen.append({origin})
+    def _number(self, seen: Collection[Address]) -> int:
+        """The number of a new LOCAL message that these have seen."""
+        self._seen.append(seen)
         return len(self._seen) - 1
 
     @abstractmethod
@@ -92,11 +93,15 @@ class Local(ABC):
         """Whether a copy is the first one that reaches its agent, which then gets it."""
         run, flood, node = self._run, packet.flood, packet.destination
         assert flood is not None
-        if node in self._seen[flood.id]:
+        seen = self._seen[flood.id]
+        if node in seen:
             run.audit.ignored(packet)
             run.trace.record_copy(run.clock.now, tr.DUPLICATE, node, packet.source, packet, run.trace.names[SEEN])
             return False
-        self._seen[flood.id].add(node)
+        if isinstance(seen, set):
+            seen.add(node)
+        else:
+            self._seen[flood.id] = self._only[node]
         run.ledger.deliveries = (run.ledger.deliveries or 0) + 1
         run.audit.passed_on(flood, node, packet.send)
         self._deliver(packet)
@@ -124,7 +129,7 @@ class HopByHop(Local):
     """Walks every copy over every link, whatever the links do to it."""
 
     def _flood(self, origin: Address, hops: int, message: Message, cause: int) -> None:
-        flood = Flood(self._number(origin), origin, hops, 1, sent=self._run.clock.now)
+        flood = Flood(self._number({origin}), origin, hops, 1, sent=self._run.clock.now)
         self._transport.pass_on(origin, self._graph.adjacency[origin], message, cause, flood)
 
     def arrive(self, packet: Packet) -> None:

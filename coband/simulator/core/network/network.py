@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.core.config import BITS, RATE, TIME, Config, TimeUnit
@@ -32,7 +33,7 @@ from coband.simulator.core.network.links import (
     mean_loss,
 )
 from coband.simulator.core.network.partitions import AnyOutage, AnyPartition, Outage
-from coband.simulator.core.network.topologies import BaseGraph, Topology
+from coband.simulator.core.network.topologies import BaseGraph, Redrawn, Topology
 from coband.simulator.core.nodes.context import MOST_BACKOFFS, Recovery, RetryPolicy
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.randomness.distributions import ZERO, is_zero
@@ -162,7 +163,8 @@ class NetworkConfig(Config):
     def lossy(self) -> bool:
         """Whether a copy can be lost on the way, or because its receiver is down by an outage."""
         losses = (self.loss, *(rule.loss for rule in self.links))
-        return bool(self.partitions or self.outages) or any(mean_loss(loss) > 0 for loss in losses)
+        absent = self.redrawn is not None and self.redrawn.absent == "lost"
+        return bool(self.partitions or self.outages or absent) or any(mean_loss(loss) > 0 for loss in losses)
 
     @property
     def duplicating(self) -> bool:
@@ -201,8 +203,13 @@ class NetworkConfig(Config):
 
     @property
     def ideal(self) -> bool:
-        """True when nothing takes time on the way, and nothing is lost or doubled."""
-        return not (self.takes_time or self.faulty)
+        """True when nothing takes time on the way, nothing is lost or doubled, and links stay."""
+        return not (self.takes_time or self.faulty or self.redrawn)
+
+    @property
+    def redrawn(self) -> Redrawn | None:
+        """The graph, where its links come and go."""
+        return self.graph if isinstance(self.graph, Redrawn) else None
 
     @property
     def takes_time(self) -> bool:
@@ -217,6 +224,32 @@ class NetworkConfig(Config):
         return not all(map(is_zero, latencies)) or any(rate is not None for rate in bandwidths)
 
 
+class Presence:
+    """Which links of a graph are there.
+
+    A link is there in an interval or not whatever is sent: it has a stream of its own, and one draw for each interval.
+    """
+
+    BLOCK = 256
+    """Intervals that are drawn together."""
+
+    def __init__(self, graph: Redrawn, streams: Streams) -> None:
+        self._p, self._interval, self.lost = graph.p, graph.interval, graph.absent == "lost"
+        self._streams = streams
+        self._blocks: dict[tuple[Address, Address], tuple[np.random.Generator, int, list[bool]]] = {}
+
+    def has(self, source: Address, destination: Address, time: float) -> bool:
+        """Whether the link between two agents is there; of one link, ``time`` must not go back by a block."""
+        ends = (source, destination) if source < destination else (destination, source)
+        block, place = divmod(int(time / self._interval + 1e-9), self.BLOCK)
+        found = self._blocks.get(ends)
+        if found is None or found[1] != block:
+            rng, last, _ = found or (self._streams("network", ends[0], f"presence to {ends[1]}"), -1, [])
+            rng.bit_generator.advance((block - last - 1) * self.BLOCK)  # type: ignore[attr-defined]
+            found = self._blocks[ends] = rng, block, (rng.random(self.BLOCK) < self._p).tolist()
+        return found[2][place]
+
+
 class Network:
     """All links, and the server's shared stages.
 
@@ -226,6 +259,7 @@ class Network:
     def __init__(self, config: NetworkConfig, streams: Streams) -> None:
         self.config, self._streams = config, streams
         self._linked = not config.ideal
+        self.presence = None if config.redrawn is None else Presence(config.redrawn, streams)
         self.heals = math.inf if config.heals is None else config.heals
         self._links: dict[tuple[Address, Address, str], Link] = {}
         self._models: dict[tuple[bool, ...], LinkModel] = {}  # by which rules apply
@@ -241,10 +275,17 @@ class Network:
         return 4.0 * mean if mean > 0 else 1.0
 
     def cut_off(self, source: Address, destination: Address, time: float) -> bool:
-        """Whether a partition loses a copy that is sent now."""
-        if not self.config.partitions or time >= self.heals:
+        """Whether a partition loses a copy that is sent now, or the link is not there."""
+        if time >= self.heals:
             return False
+        if self.presence is not None and not self.presence.has(source, destination, time):
+            return True
         return any(partition.cuts(source, destination, time) for partition in self.config.partitions)
+
+    def leads(self, source: Address, destination: Address, time: float) -> bool:
+        """Whether a copy can be sent now: False where it would go over a link that is not there."""
+        presence = self.presence
+        return presence is None or presence.lost or time >= self.heals or presence.has(source, destination, time)
 
     def link(self, source: Address, destination: Address, lane: str = "") -> Link | None:
         """The link from one node to another, None when it is ideal; made on first use.

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.network.parts import sample_nodes
 from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.randomness.streams import Streams
@@ -281,10 +281,46 @@ class Given(BaseGraph):
         return Graph(tuple(tuple(sorted(row - {agent})) for agent, row in enumerate(rows)), "given")
 
 
+class Redrawn(BaseGraph):
+    """A graph whose links come and go: in each interval each of them is there with probability p.
+
+    A link is there for both directions or for none. Losses with probability 1 - p are another thing: they are drawn for
+    each copy, so that averages that go over links are not kept.
+    """
+
+    kind: Literal["redrawn"]
+    graph: Annotated[BaseGraph, TOPOLOGIES.field(words=_words)]
+    """The graph whose links come and go."""
+    p: float = Field(gt=0, le=1)
+    """Probability that a link is there."""
+    interval: Annotated[float, TIME] = Field(default=1.0, gt=0)
+    """Links are drawn again after so long."""
+    absent: Literal["unsent", "lost"] = "unsent"
+    """A copy to a neighbour whose link is not there is neither sent nor counted, or it is sent and lost."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Redrawn:
+        if isinstance(self.graph, Redrawn):
+            raise ValueError("graph: links are redrawn once; write another kind")
+        return self
+
+    def peek(self, most: int) -> str | None:
+        return self.graph.peek(most)
+
+    def build(self, agents: int, streams: Streams) -> Graph:
+        return self._named(self.graph.build(agents, streams))
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        return self._named(self.graph.draw(agents, rng))
+
+    def _named(self, drawn: Graph) -> Graph:
+        return Graph(drawn.adjacency, f"{drawn.description}, links redrawn with p = {self.p:g}")
+
+
 TOPOLOGIES: Kinds[type[BaseGraph]] = Kinds.of(
     "topologies",
     BaseGraph,
-    (ErdosRenyi, BarabasiAlbert, WattsStrogatz, Grid, Ring, Line, StarGraph, Complete, EdgeList, Given),
+    (ErdosRenyi, BarabasiAlbert, WattsStrogatz, Grid, Ring, Line, StarGraph, Complete, EdgeList, Given, Redrawn),
 )
 """The graphs that scenarios can name."""
 

@@ -79,7 +79,8 @@ class Transport:
         self._ledger, self._audit, self._energy = run.ledger, run.audit, run.energy
         self._gone = run.down.gone
         self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
-        self._hindered = bool(network.config.partitions) or run.energy is not None
+        self._redrawn = network.presence is not None
+        self._hindered = bool(network.config.partitions) or self._redrawn or run.energy is not None
         self._ideal, self._withholds = network.config.ideal, withholds
         self._everyone = list(range(run.ledger.agents))
         self._messages = 0
@@ -112,7 +113,7 @@ class Transport:
         self, source: Address, receivers: Sequence[Address], message: Message, cause: int, flood: Flood
     ) -> None:
         """Put a copy of a LOCAL message on the link to each of some neighbours of ``source``."""
-        if self._gone:
+        if self._gone or self._redrawn:
             to = receivers[0] if flood.unicast else None
             if not (receivers := self._reached(source, receivers, message, cause, to, flood)):
                 return
@@ -129,8 +130,12 @@ class Transport:
         recipient: object,
         flood: Flood | None = None,
     ) -> list[Address]:
-        """Return those of some receivers that take part; who writes to one that does not is told so at this moment."""
-        reached = [one for one in receivers if one not in self._gone]
+        """Return those of some receivers that take part and have a link to ``source`` now.
+
+        Who writes to a single one of which that is not true is told so at this moment.
+        """
+        network, now = self._network, self._clock.now
+        reached = [one for one in receivers if one not in self._gone and network.leads(source, one, now)]
         if isinstance(recipient, int) and not reached:
             packet = Packet(message, source, recipient, send=cause, flood=flood, expired=True)
             self._clock.at(self._clock.now, TIMER, source, self._unsent, packet)

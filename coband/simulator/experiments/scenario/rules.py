@@ -182,6 +182,8 @@ class _Rules:
         needs, problem, network, schedule = algorithm.needs, self._problem, self._network, self._schedule
         if problem is not None and needs.problems and problem.kind not in needs.problems:
             yield f"cannot run on problem.kind {problem.kind}; it runs on: {', '.join(needs.problems)}"
+        if problem is not None and needs.unit_rewards and getattr(problem, "adds_noise", False):
+            yield "needs rewards from 0 to 1, and this noise leads beyond; write problem.noise: {kind: bernoulli}"
         own = type(schedule).__module__.startswith("coband.")
         kind = schedule and (schedule.kind if own else "trace")
         if kind and kind not in needs.schedules:  # those of other packages count as recorded ones
@@ -202,6 +204,8 @@ class _Rules:
         if network is not None and kinds.isdisjoint(needs.topologies):
             topology = "star" if graph is None else f"{{kind: {graph.kind}}}"
             yield f"cannot run on network.topology {topology}; it runs on: {', '.join(needs.topologies)}"
+        if needs.reliable and network is not None and network.redrawn and network.redrawn.absent == "unsent":
+            yield "needs every message, and absent links leave some unsent; give a graph that is not redrawn"
 
     def _datagrams(self, algorithm: Algorithm) -> Iterator[str]:
         """What keeps an algorithm that needs a reliable transport, or ordered messages, from running on datagrams."""

@@ -1,0 +1,1 @@
+"""Cooperative bandits with K arms and without features."""

@@ -1,0 +1,102 @@
+"""Thompson sampling for rewards from 0 to 1 (Thompson 1933) and epsilon-greedy (Auer et al. 2002), by each agent alone.
+As printed: `tests/oracles/k_armed/alone.py`. Next: `agent.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from coband.agents.k_armed.agent import KArmed
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.scenario_errors import BrokenOff
+
+
+class NoParameters(Config):
+    """Thompson sampling from uniform priors has no parameters."""
+
+
+class ThompsonBernoulli(KArmed):
+    """Draws a mean of each arm from its posterior Beta(1 + s, 1 + n - s); the arm with the highest is pulled."""
+
+    def decide(self) -> int:
+        return self.best(self.scores())
+
+    def scores(self) -> FloatArray:
+        return self.context.rng.beta(1.0 + self.sums, 1.0 + self.counts - self.sums)
+
+    def learn(self, arm: int, reward: float) -> None:
+        refuse_beyond_one(reward, "thompson_bernoulli")
+        super().learn(arm, reward)
+
+
+def refuse_beyond_one(reward: float, name: str) -> None:
+    """Say so where a reward is not from 0 to 1, for which a Beta posterior is made.
+
+    Raises:
+        BrokenOff: it is not.
+    """
+    if not 0.0 <= reward <= 1.0:
+        raise BrokenOff(
+            f"{name} got the reward {reward:g}, but its Beta posteriors are those of rewards from 0 to 1; give such "
+            "rewards, as problem k_armed has them with reward: bernoulli, or take ucb1"
+        )
+
+
+class EpsilonGreedyConfig(Config):
+    """Parameters of epsilon-greedy."""
+
+    epsilon: Annotated[float, Field(ge=0, le=1)] | Literal["decay"] = "decay"
+    """Probability of a random arm; decay: min(1, c K / (d^2 t)) in turn t."""
+    c: float = Field(default=5.0, gt=0)
+    """With decay: how much is explored."""
+    d: float = Field(default=0.1, gt=0, le=1)
+    """With decay: a lower bound on the smallest gap."""
+
+
+class EpsilonGreedy(KArmed):
+    """A random arm with probability epsilon, else the arm with the highest mean so far; each arm once before."""
+
+    def decide(self) -> int:
+        config: EpsilonGreedyConfig = self.context.config
+        rng, arms = self.context.rng, len(self.counts)
+        decayed = min(1.0, config.c * arms / (config.d**2 * (self.turns + 1)))
+        if rng.random() >= (decayed if config.epsilon == "decay" else config.epsilon):
+            return super().decide()
+        return int(rng.integers(arms))
+
+    def scores(self) -> FloatArray:
+        means: FloatArray = self.sums / self.counts
+        return means
+
+
+ALONE = Needs(topologies=("star", "graph"), reliable=False, steady_arms=True)
+UNIT = Needs(topologies=("star", "graph"), reliable=False, steady_arms=True, unit_rewards=True)
+THOMPSON = Algorithm(
+    name="thompson_bernoulli",
+    agent=ThompsonBernoulli,
+    server=None,
+    config=NoParameters,
+    summary="Thompson sampling for rewards from 0 to 1: K arms, every agent alone.",
+    reference="Thompson 1933; Agrawal and Goyal 2012",
+    needs=UNIT,
+    counts=SILENT,
+    rate="regret O(log T) per agent, asymptotically the least possible (Kaufmann et al. 2012)",
+    cites=("agrawal2012analysis",),
+)
+EPSILON_GREEDY = Algorithm(
+    name="epsilon_greedy",
+    agent=EpsilonGreedy,
+    server=None,
+    config=EpsilonGreedyConfig,
+    summary="Epsilon-greedy: K arms, every agent alone.",
+    reference="Auer et al. 2002, Figure 3",
+    needs=ALONE,
+    counts=SILENT,
+    rate="with decay: regret O(K log T / d^2) per agent (Auer et al. 2002, Theorem 3)",
+    cites=("auer2002finite",),
+    search={"c": "0.1..20"},
+)

@@ -1,0 +1,121 @@
+"""Running averages with neighbours: what all rules have in common that average something after each pull.
+
+After its pull an agent sends what it has of every arm (the *mass*) to all neighbours. Before its next turn it replaces
+its own x by sum_u w_vu x_u over itself and its neighbours, with the newest that has come from each since its last turn.
+W is `averaging_matrix`. ``missing`` says what takes the place of a neighbour that was not heard since:
+
+* ``own``: the agent's own value, so that the weights still sum to 1;
+* ``last``: the last value that has come from it, if any has, else the own one;
+* ``reweigh``: nothing; the other weights are divided by their sum.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from coband.agents.k_armed.agent import KArmed
+from coband.agents.messages.k_armed import Mass
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import ClosedForm, MessageSize, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import NEIGHBOURS, Address, NodeContext, Outbox
+from coband.simulator.maths.graphs.averaging import Weights, averaging_matrix
+
+
+class AveragingConfig(Config):
+    """Parameters of all rules that average."""
+
+    weights: Weights = Field(default="max_degree")
+    """What a link weighs: metropolis 1 / (1 + max(d_v, d_u)), max_degree 1 / (1 + the largest degree), neighbours 1 /
+    (1 + d_v), n 1 / N."""
+    missing: Literal["own", "last", "reweigh"] = "own"
+    """What takes the place of a neighbour that was not heard since the last turn: the own value, the last one that
+    came from it, or nothing, so that the other weights grow."""
+
+
+class Averaging(KArmed):
+    """An agent that averages with its neighbours after each pull.
+
+    Attributes:
+        mass: what is averaged, (m, K).
+    """
+
+    mass: FloatArray
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        assert context.graph is not None
+        adjacency, config = context.graph.adjacency, context.config
+        matrix = context.sharing.get(
+            ("averaging", config.weights), lambda: averaging_matrix(adjacency, config.weights).tolist()
+        )
+        self.weights: list[float] = matrix[context.index]
+        self.missing = config.missing
+        self.heard: dict[Address, Mass] = {}
+        self._new: set[Address] = set()  # those heard since the last turn
+
+    @abstractmethod
+    def pulled(self, arm: int, reward: float) -> None:
+        """Add a pull to the mass."""
+
+    @property
+    def pulls_in_model(self) -> int | None:
+        """Nobody counts them: a pull is in a model in part."""
+        return None
+
+    def choose(self, arms: ArmSet) -> int:
+        self.mix()
+        return super().choose(arms)
+
+    def decide(self) -> int:
+        """Each arm once, in their order, then the one with the highest score."""
+        return self.turns if self.turns < len(self.counts) else self.best(self.scores())
+
+    def mix(self) -> None:
+        """Average with what has come since the last turn."""
+        own, sources = self.mass, self.heard if self.missing == "last" else self._new
+        weights = {source: self.weights[source] for source in sources}
+        total = self.weights[self.context.index] + sum(weights.values()) if self.missing == "reweigh" else 1.0
+        self.mass = own.copy()
+        for source, weight in weights.items():
+            self.mass += weight / total * (self.heard[source].values[: len(own)] - own)
+        self._new.clear()
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        super().observe(arms, arm, reward)
+        self.pulled(arm, reward)
+        return [(NEIGHBOURS, self.message())]
+
+    def message(self) -> Mass:
+        return Mass(values=self.mass.copy())
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """What a neighbour has; the newest counts."""
+        assert isinstance(message, Mass)
+        self.heard[source] = message
+        self._new.add(source)
+        return []
+
+
+class AveragedMeans(Averaging):
+    """An agent whose mass is z (1, K): with each pull its own mean of the arm changes, and z by as much."""
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.mass = np.zeros((1, len(self.counts)))
+
+    def pulled(self, arm: int, reward: float) -> None:
+        """z += own mean now - own mean before; counts and sums have the pull already."""
+        n, s = self.counts[arm], self.sums[arm]
+        self.mass[0, arm] += s / n - ((s - reward) / (n - 1.0) if n > 1 else 0.0)
+
+
+NEEDS = Needs(topologies=("graph",), reliable=False, fixed_arms=True)
+MESSAGES = (MessageSize(Mass, "peer", "2 * k", "to all neighbours", due=True),)
+COUNTS = (ClosedForm("peer_scalars", "2 * arms * transmissions"), ClosedForm("transmissions", "copies"))

@@ -1,0 +1,89 @@
+"""Dec-UCB: agents average their means, and none is far behind its neighbours in pulls of any arm.
+As printed: `tests/oracles/k_armed/dec.py`. Next: `averaging.py`.
+
+"Decentralized Multi-Armed Bandit Can Outperform Classic Upper Confidence Bound" (Zhu and Liu 2021). For each
+arm an agent has its number of pulls n_k, its mean x_k, and z_k, which begins with the reward of the first pull.
+
+1. Each arm once. Later: with m_k the largest n_k of the agent and its neighbours, one of the arms with n_k <= m_k - K,
+   drawn uniformly, if there are any; else the arm with the largest z_k + c_k, where c_k = sqrt(4 ln(t) / (3 n_k)) with
+   ``weights: neighbours``, and sqrt(3 ln(t) / ((d_v + 1) n_k)) with others.
+2. z_k = sum_u w_vu z_u,k + x_k(now) - x_k(before).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from pydantic import Field
+
+from coband.agents.k_armed.averaging import COUNTS, MESSAGES, NEEDS, AveragedMeans, AveragingConfig
+from coband.agents.messages.k_armed import Mass
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.nodes.node import NodeContext, Outbox
+from coband.simulator.maths.graphs.averaging import Weights
+
+
+class DecUcbConfig(AveragingConfig):
+    """Parameters of Dec-UCB."""
+
+    weights: Weights = Field(default="neighbours")
+    """What a link weighs: neighbours 1 / (1 + d_v), the paper's first rule; metropolis 1 / (1 + max(d_v, d_u)), its
+    second; max_degree 1 / (1 + the largest degree); n 1 / N."""
+
+
+class DecUcb(AveragedMeans):
+    """Upper confidence bounds of averaged means."""
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: DecUcbConfig = context.config
+        assert context.graph is not None
+        self.most = self.counts  # m
+        own = self.config.weights == "neighbours"
+        self._factor = 4.0 / 3.0 if own else 3.0 / (context.graph.degrees[context.index] + 1)
+
+    def decide(self) -> int:
+        """Step 1."""
+        arms = len(self.counts)
+        if self.turns < arms:
+            return self.turns
+        behind = (self.counts <= self.most - arms).nonzero()[0]
+        if len(behind):
+            return int(behind[self.context.rng.integers(len(behind))])
+        return self.best(self.scores())
+
+    def scores(self) -> FloatArray:
+        scores: FloatArray = self.mass[0] + np.sqrt(self._factor * math.log(self.turns) / self.counts)
+        return scores
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        """As long as arms were never pulled, say nothing."""
+        outbox = super().observe(arms, arm, reward)
+        return outbox if self.turns >= len(self.counts) else []
+
+    def mix(self) -> None:
+        if self.turns < len(self.counts):
+            self._new.clear()
+        else:
+            self.most = np.max([self.counts, *(self.heard[source].values[1] for source in self._new)], axis=0)
+            super().mix()
+
+    def message(self) -> Mass:
+        return Mass(values=np.concatenate([self.mass, self.counts[None]]))
+
+
+ALGORITHM = Algorithm(
+    name="dec_ucb",
+    agent=DecUcb,
+    server=None,
+    config=DecUcbConfig,
+    summary="K arms on a graph: upper confidence bounds of averaged means, nobody far behind its neighbours.",
+    reference="Zhu and Liu 2021",
+    needs=NEEDS,
+    messages=MESSAGES,
+    counts=COUNTS[:1],
+    cites=("zhu2021decentralized",),
+)
