@@ -25,6 +25,7 @@ from coband.agents.k_armed.averaging import COUNTS, MESSAGES, NEEDS, Averaging, 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.node import NodeContext
+from coband.simulator.metrics import Metric
 
 
 class CoopUcb2Config(AveragingConfig):
@@ -58,6 +59,9 @@ class CoopUcb2(Averaging):
         self.mass[0, arm] += 1.0
         self.mass[1, arm] += reward
 
+    def report(self) -> dict[str, float | int]:
+        return {"averaged_pulls": float(self.mass[0].sum())}
+
 
 ALGORITHM = Algorithm(
     name="coop_ucb2",
@@ -69,6 +73,7 @@ ALGORITHM = Algorithm(
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
+    metrics=(Metric("averaged_pulls", "pulls", "pulls that the averages of all agents amount to; without delay, all"),),
     cites=("landgren2016distributed",),
     search={"gamma": "0.1..4"},
 )
