@@ -177,6 +177,7 @@ def test_a_point_that_could_not_be_sent_goes_with_the_next_one_and_not_again() -
     agent: Any = run("one_kernel_ucb", {}, agents=2, schedule={"kind": "rounds", "turns": 3}).engine.agents[0]
     arms = ArmSet(np.eye(agent.context.dimension))
     ((_, lost),) = agent.observe(arms, 0, 0.5)
+    agent.unshared += lost.pulls  # as where a message is given up
     agent.keep(lost, SERVER)
     sent = [[message.position for _, message in agent.observe(arms, 1, 0.5)] for _ in range(2)]
     assert sent == [[lost.position, lost.position + 1], [lost.position + 2]]

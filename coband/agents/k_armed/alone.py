@@ -12,7 +12,6 @@ from coband.agents.k_armed.agent import KArmed
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
-from coband.simulator.scenario_errors import BrokenOff
 
 
 class NoParameters(Config):
@@ -20,7 +19,10 @@ class NoParameters(Config):
 
 
 class ThompsonBernoulli(KArmed):
-    """Draws a mean of each arm from its posterior Beta(1 + s, 1 + n - s); the arm with the highest is pulled."""
+    """Draws a mean of each arm from its posterior Beta(1 + s, 1 + n - s); the arm with the highest is pulled.
+
+    A reward that noise or an attack has moved beyond 0 or 1 counts as 0 or 1.
+    """
 
     def decide(self) -> int:
         return self.best(self.scores())
@@ -29,21 +31,7 @@ class ThompsonBernoulli(KArmed):
         return self.context.rng.beta(1.0 + self.sums, 1.0 + self.counts - self.sums)
 
     def learn(self, arm: int, reward: float) -> None:
-        refuse_beyond_one(reward, "thompson_bernoulli")
-        super().learn(arm, reward)
-
-
-def refuse_beyond_one(reward: float, name: str) -> None:
-    """Say so where a reward is not from 0 to 1, for which a Beta posterior is made.
-
-    Raises:
-        BrokenOff: it is not.
-    """
-    if not 0.0 <= reward <= 1.0:
-        raise BrokenOff(
-            f"{name} got the reward {reward:g}, but its Beta posteriors are those of rewards from 0 to 1; give such "
-            "rewards, as problem k_armed has them with reward: bernoulli, or take ucb1"
-        )
+        super().learn(arm, min(max(reward, 0.0), 1.0))
 
 
 class EpsilonGreedyConfig(Config):

@@ -116,6 +116,6 @@ class AveragedMeans(Averaging):
         self.mass[0, arm] += s / n - ((s - reward) / (n - 1.0) if n > 1 else 0.0)
 
 
-NEEDS = Needs(topologies=("graph",), reliable=False, fixed_arms=True)
+NEEDS = Needs(topologies=("graph",), reliable=False, fixed_arms=True, prompt_rewards=True)
 MESSAGES = (MessageSize(Mass, "peer", "2 * k", "to all neighbours", due=True),)
 COUNTS = (ClosedForm("peer_scalars", "2 * arms * transmissions"), ClosedForm("transmissions", "copies"))

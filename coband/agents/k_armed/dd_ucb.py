@@ -168,7 +168,7 @@ ALGORITHM = Algorithm(
     config=DdUcbConfig,
     summary="K arms on a graph: pulls of a stage are mixed among all agents during the next stage.",
     reference="Martínez-Rubio et al. 2019, Algorithm 1",
-    needs=Needs(topologies=("graph",), fixed_arms=True),
+    needs=Needs(topologies=("graph",), fixed_arms=True, prompt_rewards=True),
     messages=(MessageSize(MixedMass, "peer", "2 * k + 2", "to each neighbour, once in a step of mixing", due=True),),
     counts=(ClosedForm("peer_scalars", "(2 * arms + 2) * transmissions"),),
     cites=("martinez2019decentralized",),

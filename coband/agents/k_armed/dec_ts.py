@@ -15,7 +15,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from coband.agents.k_armed.alone import refuse_beyond_one
 from coband.agents.k_armed.averaging import COUNTS, MESSAGES, NEEDS, Averaging, AveragingConfig
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
@@ -39,8 +38,7 @@ class DecTs(Averaging):
         return drawn
 
     def pulled(self, arm: int, reward: float) -> None:
-        refuse_beyond_one(reward, "dec_ts")
-        agents = self.context.agents
+        agents, reward = self.context.agents, min(max(reward, 0.0), 1.0)  # noise and attacks may move it
         self.mass[0, arm] += agents * reward
         self.mass[1, arm] += agents * (1.0 - reward)
 

@@ -118,7 +118,7 @@ ALGORITHM = Algorithm(
     config=FloodingUcbConfig,
     summary="K arms on a graph, not all offered to everybody: pulls flood the graph, until they are absorbed or not.",
     reference="Lee, Schmid and Yun 2023",
-    needs=Needs(topologies=("graph",), reliable=False, steady_arms=True, problems=("k_armed",)),
+    needs=Needs(topologies=("graph",), reliable=False, steady_arms=True, prompt_rewards=True, problems=("k_armed",)),
     messages=(MessageSize(FloodedPull, "peer", "4", "to all neighbours but the sender", due=True),),
     counts=(
         ClosedForm("peer_scalars", "4 * transmissions"),

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -116,10 +117,9 @@ ALGORITHM = Algorithm(
     config=GossipSeConfig,
     summary="K arms on a graph whose links come and go: successive elimination by averaged means.",
     reference="Liu et al. 2025, Algorithm 1",
-    needs=NEEDS,
+    needs=replace(NEEDS, horizon=True),
     messages=(MessageSize(MassAndDrops, "peer", "2 * k", "to all neighbours", due=True),),
     counts=COUNTS,
     metrics=(Metric("active_arms", "arms", "arms that are not dropped, on average over agents", aggregate="mean"),),
-    knows=("horizon",),
     cites=("liu2025gossip",),
 )

@@ -41,7 +41,7 @@ class UcbOdcConfig(Config):
     """Exploration, as in UCB1."""
     sd: float = Field(default=0.5, ge=0)
     """Scale of the rewards: 1/2 for rewards from 0 to 1, else their sub-Gaussian standard deviation."""
-    threshold: float = Field(default=1.0, ge=1)
+    threshold: float = Field(default=1.0, gt=0)
     """Own pulls that a first message to a neighbour is sent for."""
     growth: float = Field(default=1.0, ge=1)
     """Each further message to a neighbour takes so many times more of them."""

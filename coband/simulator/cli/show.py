@@ -95,7 +95,6 @@ def _cite(run: StoredRun) -> None:
     from coband.simulator.experiments.registry.bibliography import SOURCES, bibtex
     from coband.simulator.experiments.registry.registry import Registry
     from coband.simulator.experiments.scenario.yaml_nodes import plain, read
-    from coband.simulator.problems.datasets import graph_of
 
     registry = Registry.installed()
     document: Any = plain(read(run.scenario, "scenario.yaml")[0]) if run.scenario else {}
@@ -104,6 +103,6 @@ def _cite(run: StoredRun) -> None:
     used: list[Any] = [registry.algorithms.get(name) for name in run.labels.values()]
     used.append(registry.problems.get(str(problem.get("kind"))))
     used.append(SOURCES.get(str(data.get("name"))) if isinstance(data, dict) else None)
-    used.append(None if graph is None else graph_of(Path(graph).name))
+    used += [one for one in SOURCES.values() if graph is not None and getattr(one, "file", None) == Path(graph).name]
     cites = [cite for one in used if one is not None for cite in one.cites]
     click.echo(bibtex([*dict.fromkeys(cites), "coband"]))

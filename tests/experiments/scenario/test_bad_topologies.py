@@ -21,7 +21,7 @@ problem:
 algorithms:
   - {algorithm: eager_kernel_ucb, label: Eager, kernel: {kind: gaussian, gamma: 1}}
 """
-KINDS = "erdos_renyi, barabasi_albert, watts_strogatz, grid, ring, line, star, complete, edge_list, given"
+KINDS = "erdos_renyi, barabasi_albert, watts_strogatz, grid, ring, line, star, complete, edge_list, given, redrawn"
 EITHER = KINDS.replace(", ", " | ")
 
 

@@ -66,10 +66,7 @@ def test_the_schema_holds_it() -> None:
 
 
 @pytest.mark.parametrize("template", list(ABOUT))
-def test_templates_say_it(template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from coband.simulator.cli import init
-
-    monkeypatch.setattr(init, "_lock", lambda directory: None)
+def test_templates_say_it(template: str, tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, ["init", str(tmp_path), "--template", template]).exit_code == 0
     assert "\nschema_version: 1\n" in "\n" + (tmp_path / "scenario.yaml").read_text()
 

@@ -197,7 +197,7 @@ grid:⏎  replications: [1, 2]⏎
     21:3: 'replications' is the same at all points and cannot vary
 grid:⏎  agents..count: [1]⏎
     21:3: 'agents..count' is not a key path; write key.path, such as agents.count
-    21:3: agents.: unknown key
+    21:3: agents.: the key '' has no name
 zip:⏎  seed: [1, 2]⏎  agents.count: [1]⏎
     22:3: agents.count: has 1 values, and 'seed' has 2: keys under zip need equally many
 grid:⏎  seed: [1, 2]⏎zip:⏎  seed: [1, 2]⏎  agents.count: [1, 2]⏎

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from coband.extensions.conformance.runs import FIXED_PROBLEM, PROBLEM, STEADY_PROBLEM, TASKS, algorithm
+from coband.extensions.conformance.runs import ARMS, FIXED_PROBLEM, PROBLEM, STEADY_PROBLEM, TASKS, algorithm
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.scenario.overrides import to_yaml
 from coband.simulator.experiments.scenario.scenario import Scenario
@@ -108,6 +108,19 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("fed_ucb_graph", threshold=20.0),
         ],
     },
+    "k_armed": {
+        "schedule": {"kind": "rounds", "turns": 20},
+        "problem": ARMS,
+        "network": {"topology": {"kind": "ring"}},
+        "algorithms": [
+            entry("ucb1", sharing="all"),
+            *(entry(name) for name in ("coop_ucb2", "dd_ucb", "dec_ts", "dec_ucb", "gossip_se", "ucb_odc")),
+            entry("ucb_odc", "redemand", redemand=3.0),
+            entry("gosine", growth=1.5),
+            entry("flooding_ucb"),
+            entry("flooding_ucb", "absorption", absorption=True),
+        ],
+    },
 }
 MOVES = {
     "count": 5,
@@ -126,6 +139,7 @@ def _moving(*families: str) -> list[dict[str, Any]]:
 HUNTED |= {
     "members": {**HUNTED["asynchronous"], "agents": MOVES, "algorithms": _moving("synchronous", "asynchronous")},
     "members_graph": {**HUNTED["graph"], "agents": MOVES, "algorithms": _moving("graph")},
+    "members_k_armed": {**HUNTED["k_armed"], "agents": MOVES, "algorithms": _moving("k_armed")},
 }
 
 
