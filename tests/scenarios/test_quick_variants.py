@@ -18,7 +18,8 @@ SIZES = set(
     (
         "replications agents.count grid.agents.count schedule.turns schedule.duration problem.domain.points "
         "problem.domain.dimension problem.arms.dimension problem.arms.count algorithms[DELB:DELB].C "
-        "algorithms[PLS:PLS].C algorithms[RCLB:RCLB].C problem.gap tuning.replications until.max_replications until.relative"
+        "algorithms[PLS:PLS].C algorithms[RCLB:RCLB].C problem.gap tuning.replications until.max_replications "
+        "until.relative"
     ).split()
 )
 IN_TURNS = {"alpha_ramp", "train_until", "window", "at", "gamma"}

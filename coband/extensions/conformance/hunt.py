@@ -357,11 +357,13 @@ def _in_words(error: BaseException) -> str:
 def check_end(result: RunResult) -> None:
     """Check that all turns were taken, and no agent that is still there waits; the engine has looked where pulls are.
 
+    Where agents have left, turns may be theirs, as they were down when they left.
+
     Raises:
         Unfinished: one of these does not hold.
     """
     waiting = [agent.context.index for agent in result.agents if agent.waiting and not agent.done]
     waiting = [index for index in waiting if result.agents[index].context.is_there(index)]
-    if result.stalled or waiting:
+    if waiting or (result.stalled and all(agent.context.is_there(agent.context.index) for agent in result.agents)):
         still = f"; agents {waiting} still wait" if waiting else ""
         raise Unfinished(f"{result.never_taken}{still}".removeprefix("; "))

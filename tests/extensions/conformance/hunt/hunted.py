@@ -109,7 +109,7 @@ HUNTED: dict[str, dict[str, Any]] = {
         ],
     },
     "k_armed": {
-        "schedule": {"kind": "rounds", "turns": 20},
+        "schedule": ROUNDS,
         "problem": ARMS,
         "network": {"topology": {"kind": "ring"}},
         "algorithms": [
