@@ -345,7 +345,7 @@ class Hunt:
                 result = engine.run()
             finally:
                 self._gave_up = engine.audit.given_up > 0
-        check_end(result)
+        check_end(result, scenario.agents.changing)
         return result
 
 
@@ -354,16 +354,17 @@ def _in_words(error: BaseException) -> str:
     return str(error) if isinstance(error, (invariants.InvariantViolation, Unfinished, BrokenOff)) else told(error)
 
 
-def check_end(result: RunResult) -> None:
+def check_end(result: RunResult, leaving: bool) -> None:
     """Check that all turns were taken, and no agent that is still there waits; the engine has looked where pulls are.
 
-    Where agents have left, turns may be theirs, as they were down when they left.
+    Where agents leave, turns may be missing of those that were down when they left.
 
     Raises:
         Unfinished: one of these does not hold.
     """
     waiting = [agent.context.index for agent in result.agents if agent.waiting and not agent.done]
     waiting = [index for index in waiting if result.agents[index].context.is_there(index)]
-    if waiting or (result.stalled and all(agent.context.is_there(agent.context.index) for agent in result.agents)):
+    there = not leaving or all(agent.context.is_there(agent.context.index) for agent in result.agents)
+    if waiting or (result.stalled and there):
         still = f"; agents {waiting} still wait" if waiting else ""
         raise Unfinished(f"{result.never_taken}{still}".removeprefix("; "))
