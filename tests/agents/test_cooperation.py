@@ -299,14 +299,6 @@ def test_at_one_hop_the_later_delay_is_that_of_links_that_take_a_trial_longer(na
     assert (later.result.totals["extra_delay"], slow.result.totals["extra_delay"]) == (1, 0)
 
 
-@every("name", NAMES)
-def test_the_delay_makes_a_difference(name: str) -> None:
-    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}, "noise": 0.3}
-    found = [run(name, {"delay": delay}, problem, agents=9, checks="cheap") for delay in ("d_minus_1", "d")]
-    assert found[0].pulls != found[1].pulls
-    assert found[0].result.totals["deliveries"] == found[1].result.totals["deliveries"]
-
-
 @every("case", everyday(4, range(24)))
 def test_information_gain_is_the_largest_log_determinant_of_a_clique(case: int) -> None:
     plan, config = random_case("coop_kernel_ucb", case)

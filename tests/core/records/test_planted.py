@@ -113,7 +113,10 @@ def test_a_model_that_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert violation(plan(turns=3)).startswith("node 0 went back from model version 9 to 8")
 
 
-SLOW = {"schedule": {"kind": "rounds", "turns": 12}, "network": {"latency": {"kind": "uniform", "low": 0.1, "high": 0.4}}}
+SLOW = {
+    "schedule": {"kind": "rounds", "turns": 12},
+    "network": {"latency": {"kind": "uniform", "low": 0.1, "high": 0.4}},
+}
 
 
 def test_an_upload_of_more_pulls_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:

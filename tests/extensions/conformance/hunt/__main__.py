@@ -69,7 +69,7 @@ def hunt(entries: list[dict[str, Any]], count: int, minutes: float, workers: int
     entries.append({"code": f"{code_version()}-{sha256(families, Path(__file__).read_bytes())[:8]}", "families": {}})
     FOUND.mkdir(exist_ok=True)
     with ProcessPoolExecutor(workers) as pool:
-        firsts = {one: max((entry["families"].get(one, {}).get("last", 0) for entry in entries)) for one in HUNTED}
+        firsts = {one: max(entry["families"].get(one, {}).get("last", 0) for entry in entries) for one in HUNTED}
         while left := [family for family, first in firsts.items() if first < count]:
             for family in left:
                 if time.monotonic() > until:
