@@ -109,12 +109,13 @@ MOST_NAMED = 4
 
 def scenario_jobs(name: str) -> Iterator[tuple[str, Facts]]:
     """Each algorithm's first replication in a small quick scenario; of a grid its first and last variant."""
+    from coband.simulator.analysis.counts.counting import ends
     from coband.simulator.experiments.sweep.study import load_study
 
     with TemporaryDirectory() as place:
         settings = [*golden.settings(name, Path(place)), *golden.SMALLER.get(name, ())]
         study = load_study(golden.PACKAGE / name, settings)
-        for variant in golden.ends(study):
+        for variant in ends(study):
             for entry in variant.scenario.algorithms:
                 yield f"{name} {variant.label}", job_facts(replace(variant.scenario, algorithms=(entry,)))
 

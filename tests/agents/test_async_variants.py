@@ -1,12 +1,11 @@
 """Async-KernelUCB beyond the paper's defaults: delta transfer, interleaved exchanges, blocking, delays."""
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
 
-from coband.agents.kernel.async_kernel_config import AsyncConfig, confidence_width, exchange_threshold, sampling_rate
+from coband.agents.kernel.async_kernel_config import AsyncConfig
 from coband.agents.messages.asynchronous import Request, ServerModel, Upload
 from coband.extensions.conformance import runs
 from coband.extensions.conformance.runs import Run, run
@@ -245,16 +244,6 @@ def test_theory_is_that_of_the_pseudo_code(case: int) -> None:
     simulated, expected = beside("async_kernel_ucb", ORACLES["async_kernel_ucb"], config, plan, T=turns)
     assert_equal(simulated, expected)
     assert expected.rounds > 0
-
-
-def test_constants_by_hand() -> None:
-    """eps = 1/3 makes beta = 2; N = 10, D = 1/100, T = 1000, delta = 0.1, no data yet."""
-    assert exchange_threshold(10) == 0.01
-    assert sampling_rate(1 / 3, 1000, 0.1) == pytest.approx(4 * math.log(28284.2712) * 2 * (10 / 9) * 9)
-    lag = math.sqrt(1.2) + 10 * math.sqrt(0.04)
-    expected = (math.sqrt(1.5) + 1) * 0.5 * 2 + 2 * 0.3 * lag * math.sqrt(math.log(10) + 1.5)
-    alpha = confidence_width(1.5, agents=10, threshold=0.01, epsilon=1 / 3, lam=0.25, norm=2.0, noise=0.3, delta=0.1)
-    assert alpha == pytest.approx(expected)
 
 
 def test_alpha_of_theory_needs_an_exchange_threshold() -> None:

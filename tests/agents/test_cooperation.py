@@ -299,39 +299,6 @@ def test_at_one_hop_the_later_delay_is_that_of_links_that_take_a_trial_longer(na
     assert (later.result.totals["extra_delay"], slow.result.totals["extra_delay"]) == (1, 0)
 
 
-@every("name", NAMES)
-def test_the_delay_makes_a_difference(name: str) -> None:
-    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}, "noise": 0.3}
-    found = [run(name, {"delay": delay}, problem, agents=9, checks="cheap") for delay in ("d_minus_1", "d")]
-    assert found[0].pulls != found[1].pulls
-    assert found[0].result.totals["deliveries"] == found[1].result.totals["deliveries"]
-
-
-@every("case", everyday(4, range(24)))
-def test_information_gain_is_the_largest_log_determinant_of_a_clique(case: int) -> None:
-    plan, config = random_case("coop_kernel_ucb", case)
-    simulated = simulate("coop_kernel_ucb", plan, {**config, "information_gain": True}, checks="cheap")
-    without = simulate("coop_kernel_ucb", plan, config, checks="cheap")
-    assert simulated.pulls == without.pulls
-    graph = graph_of(plan["topology"], plan["agents"], plan["seed"])
-    truth = world(plan["problem"], plan["seed"], graph)
-    spec, network = config["network_kernel"], None
-    if spec is not None:
-        table = plain(spec)(truth.contexts, truth.contexts)
-        network = lambda one, other: float(table[one, other])  # noqa: E731
-    kernel, gains = pair_kernel(config, network), []
-    made = [
-        oracle.Observation(trial, agent, arm, truth.arms(agent, trial)[arm])
-        for agent, trial, arm, _ in sorted(simulated.pulls, key=lambda pull: pull[:2])
-    ]
-    for clique in cliques(graph.adjacency, config["hops"], config["cover"]):
-        known = [item for item in made if item.agent in clique]
-        gram = np.array([[kernel(one, other) for other in known] for one in known])
-        gains.append(np.linalg.slogdet(np.eye(len(known)) + gram / config["lam"])[1])
-    assert simulated.result.totals["information_gain"] == pytest.approx(max(gains), rel=1e-8)
-    assert "information_gain" not in without.result.totals
-
-
 @every(
     ("contexts", "kernel", "rank", "arms"),
     [

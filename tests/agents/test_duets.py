@@ -124,12 +124,6 @@ def test_the_number_of_epochs(agents: int) -> None:
             assert all(later >= earlier for earlier, later in pairwise(lengths[:-1]))
 
 
-def test_the_papers_epochs() -> None:
-    assert epoch_lengths(50, 2) == (2, 10, 22, 16)
-    assert epoch_lengths(1000, 2) == (2, 44, 209, 457, 288)
-    assert epoch_lengths(0, 2) == (0,)
-
-
 def payloads(result: Run) -> Iterator[tuple[str, dict[str, Any]]]:
     """(kind, payload by field) of every message of a full trace."""
     for row in result.events(tr.SEND):
@@ -175,18 +169,6 @@ def test_trimming_keeps_what_is_within_the_margin() -> None:
     assert induced.kept_by_mean(vbar, margin * 1.001).tolist() == sorted(active[np.argsort(-mean)[:2]])
     assert induced.kept_by_mean(vbar, margin * 0.999).tolist() == [active[mean.argmax()]]
     assert induced.kept_by_mean(vbar, 0.0).tolist() == [active[mean.argmax()]]
-
-
-def test_regions_are_what_links_of_the_longest_branch_connect() -> None:
-    """On a line with gaps of 1 and 2 the reach is 2; without the points between, two and three regions are left."""
-    X = np.array([[0.0], [1.0], [2.0], [4.0], [5.0], [7.0]])
-    regions = Regions(X)
-    assert regions.reach == 2.0
-    everything = np.arange(6)
-    assert [part.tolist() for part in regions.of(everything)] == [[0, 1, 2, 3, 4, 5]]
-    assert [part.tolist() for part in regions.of(np.array([0, 1, 4, 5]))] == [[0, 1], [4, 5]]
-    assert [part.tolist() for part in regions.of(np.array([0, 3]))] == [[0], [3]]
-    assert [part.tolist() for part in Regions(X[:1]).of(np.array([0]))] == [[0]]
 
 
 @every("seed", range(8))

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from math import sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from coband.agents.exploration.ind_alba import IndAlba, PublicCodeAlba
+from coband.agents.exploration.ind_alba import IndAlba
 from coband.extensions.conformance.runs import TASKS, algorithm, plan_of, run, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.nodes.node import UnsupportedScenario
@@ -349,30 +348,6 @@ def test_leftover_budget_is_spent_where_asked_for() -> None:
     assert run("ind_peace_fb", {"budget": 600}, agents=5, problem=problem).result.turns == 3000
 
 
-@pytest.mark.parametrize(("weight", "scale", "smaller"), [(0.25, 1.0, 2), (1e-4, 1.0, 2), (0.25, 100.0, 1)])
-def test_the_intervals_of_the_public_code_of_alba(weight: float, scale: float, smaller: int) -> None:
-    """v + min(first, second), written out entry by entry; with large values the first bound is the smaller one."""
-    X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    values, inverse = scale * np.array([0.3, 0.1, -0.2]), np.array([[1.2, 0.1], [0.1, 0.7]])
-    weights = np.full(3, weight)
-    agent: Any = object.__new__(PublicCodeAlba)
-    agent._X, agent._weights, agent._d, agent._L = X, weights, 2, 1.5
-    agent._l = lambda step: 40.0 * step
-    step, s = 3, 1.0 / 120.0
-    y = [X[0][i] - X[1][i] for i in range(2)]
-    w = sqrt(sum(y[i] * inverse[i, j] * y[j] for i in range(2) for j in range(2)))
-    v = sqrt(2 * s * w**2 * (1 + sqrt(3 * 2 * s)))
-    slack, gap = 0.5 * 2.0**-step, abs(values[0] - values[1])
-    first = sqrt(2 * s) * 1.5 * w + 2 * 1.5 * (sqrt(y[0] ** 2 + y[1] ** 2) + w * sqrt(2)) * s / 3
-    E = 0.0
-    for k in range(3):
-        along = sum(X[k][i] * inverse[i, j] * y[j] for i in range(2) for j in range(2))
-        E += weights[k] * (along * (abs(values[k]) + slack)) ** 2
-    second = sqrt(2 * E * s) + (2 * (gap + slack) + 1.5 * w * sqrt(2)) * s / 3
-    assert (second < first) == (smaller == 2)
-    assert agent._interval(inverse, values, (0, 1), step) == pytest.approx(v + min(first, second), rel=1e-12)
-
-
 def fresh(name: str, problem: dict[str, Any], **config: Any) -> Any:
     """An agent alone that has not pulled any arm yet."""
     plan = plan_of({"agents": {"count": 1}, "schedule": {"kind": "phases"}, "network": {}})
@@ -400,28 +375,6 @@ def test_peace_takes_the_mean_of_an_arm_that_was_pulled_once_as_it_is() -> None:
 def test_rage_of_the_public_code_takes_at_least_2_s_over_epsilon_samples() -> None:
     agent = fresh("ind_rage", orthogonal(3), constants="public_code", epsilon=0.01, delta=0.9)
     assert agent.request().sum() == 2 * 3 / 0.01
-
-
-def test_rage_drops_arms_by_the_width_of_the_interval_of_a_difference() -> None:
-    """Six arms in four dimensions: (z' - z)^T A^-1 (z' - z), written out for every pair."""
-    table = {**orthogonal(4), "features": {"kind": "table", "size": 4, "ones": 2}}
-    dropped = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        agent = fresh("ind_rage", table, elimination="width", delta=0.5)
-        X = agent.pairs.features
-        counts, theta = rng.integers(5, 50, 6), rng.normal(size=4)
-        inverse, log = np.linalg.inv(X.T @ np.diag(counts) @ X), np.log(36 / 0.5)
-        estimates = X @ theta
-        agent.observe_batch(counts, estimates)
-        expected = []
-        for z in range(6):
-            widths = [sqrt(2 * log * (X[other] - X[z]) @ inverse @ (X[other] - X[z])) for other in range(6)]
-            ahead = [estimates[other] - estimates[z] >= widths[other] for other in range(6) if other != z]
-            expected.append(not any(ahead))
-        assert agent.alive[0].tolist() == expected
-        dropped += 6 - sum(expected)
-    assert 20 < dropped < 100
 
 
 def test_rage_looks_for_the_design_of_a_round_near_that_of_the_round_before(monkeypatch: pytest.MonkeyPatch) -> None:

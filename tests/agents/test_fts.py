@@ -59,21 +59,6 @@ def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     assert expected.rounds > 0
 
 
-@every("name", NAMES)
-def test_bits_are_those_of_the_closed_form(name: str) -> None:
-    """12 turns, of which the third is the first that sends; P = 8 regions in three dimensions."""
-    found = run(name, {"features": 7, "initial": 3}, agents=4, schedule={"kind": "rounds", "turns": 12}).result
-    regions = 8 if name.endswith("_de") else 1
-    assert found.totals["bits"] == 64 * 4 * 10 * (7 + 7 * regions)
-
-
-def test_regions_are_products_of_equal_parts() -> None:
-    config = Regions(splits=3)
-    X = np.array([[0.0, 0.0], [0.32, 0.34], [0.5, 0.99], [1.0, 0.1], [-0.2, 1.7]])
-    assert config.regions_of(X).tolist() == [0, 1, 5, 6, 2]
-    assert config.total(2) == 9
-
-
 @pytest.mark.parametrize(("name", "low", "warned"), [("fts_de", 0, True), ("fts_de", -1, False), ("fts", 0, False)])
 def test_arms_for_which_no_region_is_made_are_told(name: str, low: int, warned: bool) -> None:
     problem = {
@@ -117,15 +102,6 @@ def test_shares_are_numbers_however_far_apart_a_and_b_are() -> None:
             shares = Regions(a=a, b=b).shares(3, 2, round)
             assert shares.sum(axis=1) == pytest.approx(1.0)
             assert shares.min() > 0
-
-
-def test_shares_stay_and_then_fall_to_equal_ones() -> None:
-    config = Regions(splits=2, a=2.0, b=1.0, constant=3, decay=4)
-    for round, a in ((1, 2.0), (3, 2.0), (4, 2.0), (5, 5 / 3), (7, 1.0), (50, 1.0)):
-        shares = config.shares(4, 1, round)
-        assert shares.sum(axis=1) == pytest.approx(1.0)
-        assert shares[0, [0, 2]] == pytest.approx(shares[0, 1] * math.exp(a - 1.0))
-        assert shares[1, [1, 3]] == pytest.approx(shares[1, 0] * math.exp(a - 1.0))
 
 
 def test_features_have_the_kernel_and_draws_the_posterior() -> None:

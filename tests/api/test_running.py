@@ -12,7 +12,6 @@ from coband.simulator.api import driving
 from coband.simulator.api.errors import in_python
 from coband.simulator.experiments.runs.executor import InProcess, Local
 from coband.simulator.terminal import progress
-from coband.simulator.terminal.progress import View
 
 
 def test_one_worker_is_this_process() -> None:
@@ -42,7 +41,6 @@ def test_bars_show_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Console, "is_jupyter", True, raising=False)
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     assert bar.visible()
-    assert View("study").visible()
     assert bar._console().file is not sys.stderr
 
 

@@ -177,14 +177,6 @@ def test_bad_panels(coband: Program, run: Path, options: list[str], message: str
     assert message in errors
 
 
-def test_the_page_begins_with_the_replication_that_is_asked_for(coband: Program, run: Path, tmp_path: Path) -> None:
-    assert coband("report", run, "--replication", "2", "--out", tmp_path / "page.html")[0] == 0
-    chosen = re.findall(r"<option value=.\d+. selected>([^<]*)<", (tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert chosen == ["Often, replication 2"]
-    status, _, errors = coband("report", run, "--replication", "7", "--out", tmp_path / "other.html")
-    assert (status, "there is no replication 7; there is 0, 1, 2." in errors) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

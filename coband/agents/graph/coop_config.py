@@ -117,8 +117,6 @@ class WithCliques(WithTasks):
     cover: CoverMethod = "dsatur"
     """How the clique cover of G_gamma is found: by a colouring of its complement, dsatur or largest_first, or by
     maximal_cliques, a large clique again and again."""
-    information_gain: bool = False
-    """Compute the information gain of the cliques at the end of a run; the cost is that of learning the last pulls."""
 
 
 def network_kernel(config: Cooperative) -> KernelSpec | Mmd | None:

@@ -144,8 +144,8 @@ class CoopKernelUCB(EagerKernelUCB):
         return tuple(of_agent[agent] for agent in range(self.graph.nodes))
 
     def report(self) -> dict[str, float | int]:
-        """The cover, reported by agent 0, and the information gain of each clique, by its first member."""
-        found = super().report() | self._information_gain()
+        """The cover, reported by agent 0."""
+        found = super().report()
         if self.context.index:
             return found
         agents, cliques = self.context.agents, set(self.context.sharing.get("groups", self._groups))
@@ -156,15 +156,6 @@ class CoopKernelUCB(EagerKernelUCB):
             "cliques_divide": int(agents == 1 or largest < NEARLY_ALL * agents),
             "cliques_join": int(agents == 1 or len(cliques) < NEARLY_ALL * agents),
         }
-
-    def _information_gain(self) -> dict[str, float]:
-        """log det(I + K_C/lambda) of all pulls of the clique C that its first member has been told (Theorem 1)."""
-        assert isinstance(self.config, WithCliques)
-        if not self.config.information_gain or self.context.index != self.members[0]:
-            return {}
-        self._take_in()
-        self._learn()
-        return {"information_gain": self.knowledge.information_gain}
 
 
 MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)", due=True),)
@@ -194,12 +185,6 @@ COVER = (
         "0 or 1",
         "0: there are at least 80 % as many cliques as agents",
         caution="there are almost as many cliques as agents, so most of them learn from their own pulls alone",
-    ),
-    Metric(
-        "information_gain",
-        "nats",
-        "largest log det(I + K_C/lambda) of the pulls of a clique C (Theorem 1; with information_gain: true)",
-        aggregate="max",
     ),
 )
 

@@ -210,11 +210,6 @@ class OnTasks(Learnt):
     def _take(self, pulls: Sequence[Pull]) -> None:
         self.posterior.update(PullObservations(pulls, by_agent=True))
 
-    @property
-    def information_gain(self) -> float:
-        """log det(I + K/lam) of all pulls that were learnt, with the newest K_z."""
-        return self.posterior.log_det
-
     def predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
         return self.posterior.predict(arms)
 

@@ -50,4 +50,4 @@ def list_(place: Path | None) -> None:
         where = "" if status.path is None else str(status.path)
         size = [f"{dataset.rows:,}", dataset.columns]
         rows.append([dataset.name, dataset.title, dataset.licence, WORDS[status.state], where, *size])
-    tables.show(["name", "title", "licence", "state", "file", "rows", "columns"], rows, left=5, keys=1)
+    tables.show(["name", "title", "licence", "state", "file", "rows", "columns"], rows, left=5)

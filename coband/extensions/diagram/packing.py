@@ -11,7 +11,6 @@ import base64
 import json
 import shlex
 import zlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,10 @@ Key = tuple[str, int]
 """A job: its label, and its replication."""
 
 
-def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[dict[Key, str], list[Key]]:
+def embedded(analysis: Analysis) -> tuple[dict[Key, str], list[Key]]:
     """Return the events of the jobs in the page as JSON, and the jobs for which there is no room.
 
-    Those of ``replications`` come first, then the first of every label, and so on, as far as there is room.
+    The first replication of every label comes first, then the second, and so on, as far as there is room.
     """
     jobs = [
         (f"{contender.label} in {one.environment}" if one.environment else contender.label, job)
@@ -44,14 +43,14 @@ def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[dict
         for job in contender.jobs
     ]
     events, room, kept, begun, full = MAX_ALL_EVENTS, MAX_BYTES, dict[Key, str](), set[str](), set[str]()
-    for label, job in sorted(jobs, key=lambda item: (item[1].replication not in replications, item[1].replication)):
+    for label, job in sorted(jobs, key=lambda item: item[1].replication):
         count = job.part.execute("SELECT ifnull(max(seq) + 1, 0) FROM events WHERE job = ?", (job.id,)).fetchone()[0]
         events -= min(count, MAX_EVENTS)
         if events < 0 or label in full:
             continue
         options = f"--label {shlex.quote(visible(job.label))} --replication {job.replication}"
         data = _json(analysis, {**pack(read_events(job)), "options": options})
-        wanted = not analysis.swept and (job.replication in replications or label not in begun)
+        wanted = not analysis.swept and label not in begun
         begun.add(label)
         if wanted or len(data) <= room:
             kept[label, job.replication], room = data, room - len(data)

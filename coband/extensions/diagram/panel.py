@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 
 import pandas as pd
@@ -53,13 +52,12 @@ def draw_messages(axis: Axes, frame: pd.DataFrame, styles: style.Styles) -> None
     axis.set_xlabel("simulated time")
 
 
-def html(analysis: Analysis, replications: Sequence[int]) -> str:
+def html(analysis: Analysis) -> str:
     """Return the diagram, with the events of the jobs that have room in the page."""
-    jobs, absent = embedded(analysis, replications)
-    chosen = next((key for key in jobs if key[1] in replications), None)
+    jobs, absent = embedded(analysis)
     options = [
-        f'<option value="{place}"{" selected" * (key == chosen)}>{escape(key[0])}, replication {key[1]}</option>'
-        for place, key in enumerate(jobs)
+        f'<option value="{place}">{escape(label)}, replication {number}</option>'
+        for place, (label, number) in enumerate(jobs)
     ]
     options += [f"<option disabled>{escape(key[0])}, replication {key[1]} (left out)</option>" for key in absent]
     data = "\n".join(f'<script type="application/json" class="diagram-data">{data}</script>' for data in jobs.values())

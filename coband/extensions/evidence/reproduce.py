@@ -106,7 +106,7 @@ def reproduce(
         if nice:
             os.nice(LOWEST)
         with options.pool(**place) as workers:
-            how: dict[str, Any] = {"size": size, "budget": budget, "origin": origin(seed), "listener": progress.View}
+            how: dict[str, Any] = {"size": size, "budget": budget, "origin": origin(seed), "listener": progress.Bar}
             reproduction = Reproduction(claims, out, workers, **how, earlier=earlier)
             status = _run(reproduction, where)
             outcomes, drawn = reproduction.outcomes(), of_papers({one.paper for one in claims}, out, size, seed)
@@ -175,7 +175,7 @@ def _list(claims: Sequence[PlacedClaim], as_json: bool) -> None:
     if as_json:
         tables.show_json([dict(zip(header, row, strict=True)) for row in rows])
     else:
-        tables.show(header, rows, left=3, keys=1)
+        tables.show(header, rows, left=3)
         click.echo(f"{len(claims)} claims")
 
 
@@ -197,7 +197,7 @@ def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
         [one.claim, verdict, str(one.replications), f"{one.cpu_hours:.2g}", remark(one, verdict)]
         for one, verdict in zip(outcomes, found, strict=True)
     ]
-    tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2, keys=1)
+    tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2)
     counts = ", ".join(f"{found.count(one)} {one}" for one in dict.fromkeys(found))
     click.echo(
         f"{len(found)} claim{'' if len(found) == 1 else 's'}: {counts}; "

@@ -47,7 +47,7 @@ def list_(as_json: bool) -> None:
         one.check()
         rows = [[name, one.world(name).metric, one.header(name)] for name in one.definition.scenarios]
         click.echo(f"{one.name}, digest {one.digest[:16]}")
-        tables.show(["scenario", "compares", "asks"], rows, left=3, keys=1)
+        tables.show(["scenario", "compares", "asks"], rows, left=3)
 
 
 @suite.command()
@@ -98,7 +98,7 @@ def run(
         raise options.BadInput(f"{file} is there already; give --force to replace it, or another --out DIR.")
     with options.pool(**place) as workers:
         try:
-            submission = Runner(found, chosen, where, size, out, workers, progress.View).run()
+            submission = Runner(found, chosen, where, size, out, workers, progress.Bar).run()
         except KeyboardInterrupt:
             click.echo(f"what is finished is kept in {out}, and the same command goes on", err=True)
             raise

@@ -24,7 +24,7 @@ from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.files import SCENARIO
 from coband.simulator.experiments.sweep.job_queue import cluster_of
 from coband.simulator.experiments.sweep.study import load_study
-from coband.simulator.terminal.progress import Bar, View
+from coband.simulator.terminal.progress import Bar
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
 Entry: TypeAlias = coband.Algorithm | type[coband.Client] | str | Mapping[str, Any]
@@ -186,7 +186,7 @@ def swept(
         begun = [*_command(name, asked, folder), *words]
         onwards = shlex.join([*begun, "--resume", "--out", str(folder.path)])
         commands = Commands(_command("run", asked, folder), begun, onwards)
-        return drive_study(study, folder, pool, commands, View(study.name) if progress else None, callbacks)
+        return drive_study(study, folder, pool, commands, Bar(study.name) if progress else None, callbacks)
 
 
 def _stored(given: Given | Run) -> repeating.Repeated | None:

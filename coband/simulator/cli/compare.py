@@ -110,15 +110,13 @@ def _show_differences(title: str, table: ReportTable) -> None:
     if alike:
         click.echo(f"in all rows: {'; '.join(f'{one[0]}: {one[1]}' for one in alike)}")
     header, *rows = zip(*shown, strict=True)
-    tables.show(header, rows, left=2, keys=1)
+    tables.show(header, rows, left=2)
 
 
 def _show_environment(analysis: Analysis) -> None:
     from coband.simulator.analysis.comparison import tables as report_tables
 
-    tables.show(
-        ["measure", "in words"], [[one.measure.heading, one.sentence] for one in analysis.rankings], left=2, keys=1
-    )
+    tables.show(["measure", "in words"], [[one.measure.heading, one.sentence] for one in analysis.rankings], left=2)
     for title, table in report_tables.differences(analysis) if len(analysis.labels) > 1 else ():
         _show_differences(title, table)
     if analysis.at_times:

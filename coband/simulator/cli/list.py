@@ -46,4 +46,4 @@ def list_(kind: str | None, as_json: bool) -> None:
         of_scenarios = title == "scenarios"
         data = [[item["data"] or "-"] if of_scenarios else [] for item in chosen[title]]
         rows = [[item["name"], *more, item["summary"]] for item, more in zip(chosen[title], data, strict=True)]
-        tables.show([title, *(["data"] if of_scenarios else []), ""], rows, left=3, keys=1)
+        tables.show([title, *(["data"] if of_scenarios else []), ""], rows, left=3)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import FORCE, LATEST_HELP, RUNS, AtLeast, BadInput, against, analysed, out_file
+from coband.simulator.cli.options import FORCE, LATEST_HELP, RUNS, BadInput, against, analysed, out_file
 
 NAME = "report.html"
 SEVERAL = "comparison.html"
@@ -14,19 +14,10 @@ SEVERAL = "comparison.html"
 
 @click.command(epilog=LATEST_HELP)
 @RUNS
-@click.option(
-    "--replication",
-    "replications",
-    type=AtLeast(0),
-    multiple=True,
-    help="Only where not all messages have room in the page: those of this replication come first; repeatable.",
-)
 @against
 @out_file(f"Output file; by default {NAME} in the run directory, or {SEVERAL} for several runs.")
 @FORCE
-def report(
-    paths: tuple[Path, ...], replications: tuple[int, ...], against: str | None, out: Path | None, force: bool
-) -> None:
+def report(paths: tuple[Path, ...], against: str | None, out: Path | None, force: bool) -> None:
     """Write a report about one or several runs: one self-contained HTML file."""
     if out is not None and out.suffix.lower() not in ("", ".html", ".htm"):
         raise BadInput(f"--out {out}: a report is HTML; end its name with .html. `coband plot` draws its figures.")
@@ -35,11 +26,7 @@ def report(
     from coband.simulator.experiments.store.files import keep_file
 
     with analysed(paths, against) as analysis:
-        known = sorted({number for one in analysis.contenders for number in one.records})
-        for number in replications:
-            if number not in known:
-                raise BadInput(f"there is no replication {number}; there is {', '.join(map(str, known))}.")
-        text = page(analysis, replications)
+        text = page(analysis)
     for name, why in broken().items():
         click.echo(f"warning: the panel {name!r} of an extension is left out: {why}", err=True)
     folder = paths[0] if paths[0].is_dir() else paths[0].parent

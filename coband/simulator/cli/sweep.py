@@ -102,7 +102,7 @@ def driven(
     if (other := place.other_hardware()) is not None:
         click.echo(f"warning: {other}", err=True)
     commands = Commands(request.replay(), sys.argv, _resume(place.path))
-    with progress.View(study.name) as view:
+    with progress.Bar(study.name) as view:
         return drive(study, place, workers=pool, commands=commands, listener=view)
 
 

@@ -9,11 +9,9 @@ The paper does not specify the following, so these choices are ours:
 
 * all arms of a turn belong to one user, the acting one;
 * each agent is one user. The U users who can act are shuffled in each replication, and agent a is user number a mod U
-of them; agents that share a user have their own draws. Users who are not agents still influence the features. With
-``users_per_agent: all`` and N agents, agent a has the users number a, a + N, a + 2N, ..., and each turn draws one;
-* the nineteen other items are drawn from all items that the user has not rated above 2 (``negatives: unliked``), since
-few users have nineteen low ratings. With ``negatives: rated`` they are drawn from the user's low ratings, and only
-users with enough low ratings can act;
+of them; agents that share a user have their own draws. Users who are not agents still influence the features;
+* the nineteen other items are drawn from all items that the user has not rated above 2, since few users have nineteen
+low ratings;
 * the rows of the factors U sqrt(s) and V sqrt(s) are scaled to norm 1/sqrt(2), so arms lie on the unit sphere
 (``scale: normalise``; users and items that the factors say nothing about have 0); or all rows are divided by the
 largest norm, which leaves most items close to 0 (``unit_ball``).
@@ -149,23 +147,18 @@ class RecommenderData:
         row = self.ratings.matrix[[user]]
         return np.sort(row.indices[row.data > self.above]).astype(np.int64)
 
-    def others(self, user: int, rated: bool) -> IntArray:
-        """Items that the user did not rate above the threshold: all of them, or only those with a rating."""
-        row = self.ratings.matrix[[user]]
-        if rated:
-            return np.sort(row.indices[row.data <= self.above]).astype(np.int64)
+    def others(self, user: int) -> IntArray:
+        """Items that the user did not rate above the threshold."""
         return np.setdiff1d(np.arange(len(self.items)), self.liked(user))
 
-    def eligible(self, count: int, rated: bool) -> IntArray:
+    def eligible(self, count: int) -> IntArray:
         """Users with at least one positive item and ``count`` - 1 other items."""
-        matrix = self.ratings.matrix
-        totals = np.diff(matrix.indptr)
         from scipy.sparse import csr_matrix
 
+        matrix = self.ratings.matrix
         positive = csr_matrix((matrix.data > self.above, matrix.indices, matrix.indptr), shape=matrix.shape)
         liked = np.asarray(positive.sum(axis=1)).ravel().astype(np.int64)
-        others = (totals if rated else len(self.items)) - liked
-        return np.flatnonzero((liked >= 1) & (others >= count - 1)).astype(np.int64)
+        return np.flatnonzero((liked >= 1) & (len(self.items) - liked >= count - 1)).astype(np.int64)
 
 
 @lru_cache(maxsize=4)
@@ -184,15 +177,12 @@ class RecommenderWorld(TurnsWorld):
     Arms are (features of the user, features of the item).
 
     Args:
-        acting: the users of each agent.
-        rated: whether the other items of a turn are items that the user has rated.
+        acting: the user of each agent.
     """
 
-    def __init__(
-        self, data: RecommenderData, acting: list[IntArray], count: int, rated: bool, streams: Streams
-    ) -> None:
+    def __init__(self, data: RecommenderData, acting: list[int], count: int, streams: Streams) -> None:
         super().__init__(int(data.users.shape[1] + data.items.shape[1]), as_noise(0.0), streams)
-        self._data, self._acting, self._count, self._rated = data, acting, count, rated
+        self._data, self._acting, self._count = data, acting, count
         self._longest = longest_block(len(acting), count * self.dimension)
         self._choices: dict[int, tuple[IntArray, IntArray]] = {}
 
@@ -203,7 +193,7 @@ class RecommenderWorld(TurnsWorld):
             "items": int(matrix.shape[1]),
             "ratings": int(matrix.nnz),
             "positive": int((matrix.data > self._data.above).sum()),
-            "acting": [[names[user] for user in users.tolist()] for users in self._acting],
+            "acting": [[names[user]] for user in self._acting],
         }
 
     def _open(self, agent: int) -> Blocks[Turn]:
@@ -211,8 +201,7 @@ class RecommenderWorld(TurnsWorld):
         return Blocks(lambda turns: [self._draw(agent, rng) for _ in range(turns)], self._longest)
 
     def _draw(self, agent: int, rng: np.random.Generator) -> Turn:
-        users = self._acting[agent]
-        user = int(users[rng.integers(len(users))]) if len(users) > 1 else int(users[0])
+        user = self._acting[agent]
         liked, others = self._items_of(user)
         items = np.empty(self._count, dtype=np.int64)
         items[1:] = others[rng.choice(len(others), self._count - 1, replace=False)]
@@ -225,7 +214,7 @@ class RecommenderWorld(TurnsWorld):
     def _items_of(self, user: int) -> tuple[IntArray, IntArray]:
         found = self._choices.get(user)
         if found is None:
-            found = self._choices[user] = self._data.liked(user), self._data.others(user, self._rated)
+            found = self._choices[user] = self._data.liked(user), self._data.others(user)
         return found
 
 
@@ -246,11 +235,6 @@ class RecommenderProblem(Problem):
     """Ratings above this value are positive."""
     count: int = Field(default=20, ge=2)
     """Arms of a turn, one of them positive."""
-    negatives: Literal["unliked", "rated"] = "unliked"
-    """The other arms: unliked, any item that the user has not rated positively; rated, only items that it has rated."""
-    users_per_agent: Literal["one", "all"] = "one"
-    """one: every agent is one user, drawn again in each replication; with fewer users than agents, several agents share
-    a user. all: the users are divided among the agents, and each turn draws one of the agent's users."""
     scale: Scale = "normalise"
     """normalise: user and item features to norm 1/sqrt(2); unit_ball: divided by the largest norms; none: as is."""
 
@@ -270,23 +254,17 @@ class RecommenderProblem(Problem):
         source = RATINGS[self.data.name]
         file = locate(source, self.data.path, base)
         ratings = _cached_ratings(source.name, *file_version(file), self.users, self.items)
-        rated = self.negatives == "rated"
         data = RecommenderData(*_cached_factors(ratings, self.rank, self.scale), ratings, self.positive)
-        eligible = data.eligible(self.count, rated)
+        eligible = data.eligible(self.count)
         if not len(eligible):
-            kind = "it has rated, none of them" if rated else "it has not rated"
             raise DataError(
                 f"no user can act: none has an item rated above {self.positive:g} and {self.count - 1} items that "
-                f"{kind} above; set count lower.",
+                "it has not rated above; set count lower.",
                 file,
             )
         shuffled = eligible[streams("world", 0, "users").permutation(len(eligible))]
-        return RecommenderWorld(data, self._deal(shuffled, agents), self.count, rated, streams)
-
-    def _deal(self, users: IntArray, agents: int) -> list[IntArray]:
-        if self.users_per_agent == "all" and len(users) > agents:
-            return [users[agent::agents] for agent in range(agents)]
-        return [users[[agent % len(users)]] for agent in range(agents)]
+        acting = [int(shuffled[agent % len(shuffled)]) for agent in range(agents)]
+        return RecommenderWorld(data, acting, self.count, streams)
 
 
 PROBLEM = ProblemEntry(

@@ -15,7 +15,7 @@ from coband.simulator.terminal import output, tables
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
     from coband.simulator.experiments.runs.reporting import EndedJob, Report
     from coband.simulator.experiments.runs.results import Failure
@@ -33,18 +33,13 @@ LOG_SECONDS = (3.0, 60.0)
 
 
 class Bar:
-    """Follows a run: a bar on a terminal and in a notebook, elsewhere a line now and then.
-
-    Attributes:
-        percent: whether it says how many percent are done.
-    """
-
-    percent = True
+    """Follows a run or a sweep: a bar on a terminal and in a notebook, elsewhere a line now and then."""
 
     def __init__(self, title: str) -> None:
         self._title = title
         self._progress: Progress | None = None
         self._shown: set[str] = set()
+        self._failures = 0
         self._pause, self._logged = LOG_SECONDS[0], time.monotonic()
 
     def changed(self, status: Status) -> None:
@@ -79,14 +74,19 @@ class Bar:
     def _started(self) -> Progress:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-        percent = [TaskProgressColumn()] if self.percent else []
-        columns = (TextColumn("{task.description}"), BarColumn(), *percent, TextColumn("{task.fields[note]}"))
-        bars = Progress(*columns, console=self._console(), transient=True)
+        title, note = TextColumn("{task.description}"), TextColumn("{task.fields[note]}")
+        bars = Progress(title, BarColumn(), TaskProgressColumn(), note, console=self._console(), transient=True)
         bars.start()
         return bars
 
     def failed(self, failure: Failure) -> None:
-        """Say what went wrong and how to see it again; an error that came before is named, not shown, once more."""
+        """Say what went wrong and how to see it again, until it becomes too much; an error that came before is named,
+        not shown, once more."""
+        self._failures += 1
+        if self._failures > MOST_FAILURES:
+            if self._failures == MOST_FAILURES + 1:
+                self._print("more jobs break off; results.json shows them")
+            return
         happened = "broke an invariant" if failure.kind == "violated" else "failed"
         error = failure.error.rstrip()
         gist = failure.gist if failure.kind == "failed" else error
@@ -239,41 +239,6 @@ STATES = {
     "stopped": "had to stop",
     "killed": "was killed, or had no room to write how it ended",
 }
-
-
-class View(Bar):
-    """Follows a sweep: with a bar for each algorithm."""
-
-    percent = False
-
-    def __init__(self, title: str) -> None:
-        super().__init__(title)
-        self._bars: dict[str, TaskID] = {}
-        self._failures = 0
-
-    def failed(self, failure: Failure) -> None:
-        """Say what went wrong, until it becomes too much."""
-        self._failures += 1
-        if self._failures <= MOST_FAILURES:
-            super().failed(failure)
-        elif self._failures == MOST_FAILURES + 1:
-            self._print("more jobs break off; `coband sweep --status DIR` and results.json show them")
-
-    def _draw(self, status: Status) -> None:
-        """A bar for each algorithm, and one for the whole."""
-        if self._progress is None:
-            self._progress = self._started()
-        for name, entry in status.entries.items():
-            ended = entry.done + entry.failed
-            failed = f", {entry.failed:,} failed" if entry.failed else ""
-            self._bar(name, entry.total, ended, f"{ended:,}/{entry.total:,}{failed}")
-        self._bar(self._title, status.total, status.ended + status.under_way, line(status))
-
-    def _bar(self, name: str, total: int, ended: float, note: str) -> None:
-        assert self._progress is not None
-        if name not in self._bars:
-            self._bars[name] = self._progress.add_task(escaped(name), note="")
-        self._progress.update(self._bars[name], total=total, completed=ended, note=note)
 
 
 def line(status: Status) -> str:

@@ -48,7 +48,6 @@ class TextTable:
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     left: int = 1
-    keys: int | None = None
 
 
 Part = TextTable | str
@@ -58,7 +57,7 @@ def show(parts: Iterable[Part]) -> None:
     """Print tables and sentences."""
     for part in parts:
         if isinstance(part, TextTable):
-            tables.show(part.header, part.rows, part.left, part.keys)
+            tables.show(part.header, part.rows, part.left)
         else:
             click.echo(part)
 
@@ -203,7 +202,7 @@ def _best(lines: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
         return
     key = lines[0]["on"]
     header = ["algorithm", *contexts, "best parameters", "of", f"{key} when tuned", f"{key} on fresh seeds", *more]
-    yield TextTable(header, rows, left=len(contexts) + 2, keys=len(contexts) + 1)
+    yield TextTable(header, rows, left=len(contexts) + 2)
     yield "mean ± half the width of the 95 % confidence interval (number of replications)"
     yield from judged(line.get("judged", "") for line in lines)
     yield "the best of many looks better on the seeds that chose it than it is; compare fresh seeds"
@@ -233,7 +232,7 @@ def _variants(entries: Sequence[Entry], columns: Mapping[str, str]) -> Iterator[
         rows.append([entry["entry"], *cells, str(len(entry["replications"])), *numbers])
     shown = rows[:MOST_ROWS]
     if shown:
-        yield TextTable(["algorithm", *names, "n", *columns.values()], shown, left=1, keys=1 + len(names))
+        yield TextTable(["algorithm", *names, "n", *columns.values()], shown, left=1)
         yield MEANING
     if len(rows) > len(shown):
         yield f"... and {len(rows) - len(shown)} more variants; results.json and run.sqlite have them all"

@@ -13,7 +13,7 @@ import pytest
 
 from coband.simulator.analysis.traces.exporting import export
 from coband.simulator.experiments.store.store import Event, StoreError, open_run
-from tests.analysis.traces import perfetto_parser, runs
+from tests.analysis.traces import runs
 
 LOSSY = ("network.loss=0.2", "network.bandwidth=200")
 RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -25,14 +25,6 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "hops": (runs.GRAPH, ("network.local.mode=hop_by_hop", "network.latency=0.1")),
     "tasks": (runs.TASKS, ()),
 }
-PARSED = ("lossy", "ties", "late", "hops")
-QUESTIONS = (
-    "select name, value from stats where severity in ('error', 'data_loss') and value > 0",
-    "select ts, dur from slice",
-    "select count(*) as n from flow",
-    "select count(*) as n from counter",
-)
-Parsed = tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]
 
 
 @pytest.fixture(scope="module")
@@ -167,40 +159,6 @@ def check_spans(items: list[dict[str, Any]]) -> None:
             assert start["ts"] <= item["ts"]
             ended += 1
     assert ended == len(begun)
-
-
-@pytest.fixture(scope="module")
-def parsed(stored: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Parsed]:
-    """Traces, and what Perfetto's own parser makes of them: starting it takes seconds, so it reads them all."""
-    perfetto_parser.home()
-    place = tmp_path_factory.mktemp("perfetto")
-    files = [exported(stored[name], "perfetto", place / f"{name}.json.gz") for name in PARSED]
-    answers = perfetto_parser.ask(files, QUESTIONS, place)
-    items = [json.loads(gzip.decompress(file.read_bytes()))["traceEvents"] for file in files]
-    return dict(zip(PARSED, zip(items, answers, strict=True), strict=True))
-
-
-@pytest.mark.parametrize("name", PARSED)
-def test_perfettos_own_parser_takes_everything(parsed: dict[str, Parsed], name: str) -> None:
-    items, (errors, slices, flows, counters) = parsed[name]
-    assert errors == []
-    assert Counter((row["ts"], row["dur"]) for row in slices) == Counter(expected_slices(items))
-    assert flows == [{"n": sum(bool(item.get("flow_in")) for item in items)}]
-    assert counters == [{"n": sum(item["ph"] == "C" for item in items)}]
-
-
-def expected_slices(items: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    found = []
-    begun = {}
-    for item in items:
-        if item["ph"] == "X":
-            start, end = nanoseconds(item)
-            found.append((start, end - start))
-        elif item["ph"] == "b":
-            begun[item["id"]] = nanoseconds(item)[0]
-        elif item["ph"] == "e":
-            found.append((begun[item["id"]], nanoseconds(item)[0] - begun[item["id"]]))
-    return found
 
 
 def test_files_are_kept_and_appear_whole(stored: dict[str, Path], tmp_path: Path) -> None:

@@ -4,9 +4,15 @@ from typing import Any
 
 import pytest
 
+from coband.extensions.conformance.runs import run
+from coband.server.common.synchronisation import SynchronousServer
+from coband.server.kernel.async_kernel_ucb import AsyncKernelUCBServer
+from coband.simulator.core.conversations import Talks
+from coband.simulator.core.conversations.conversation import Conversations
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.nodes.message import NodeMistake
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.records.invariants import InvariantViolation
 from tests.core import toys
@@ -105,3 +111,48 @@ def test_a_model_that_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(toys.ToyAgent, "receive", backwards)
     assert violation(plan(turns=3)).startswith("node 0 went back from model version 9 to 8")
+
+
+SLOW = {
+    "schedule": {"kind": "rounds", "turns": 12},
+    "network": {"latency": {"kind": "uniform", "low": 0.1, "high": 0.4}},
+}
+
+
+def test_an_upload_of_more_pulls_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    post = Conversations._post
+
+    def one_more(self: Conversations, message: Any, *rest: Any) -> Any:
+        """Its agent and the server believe it."""
+        message.__dict__["pulls"] += message.pulls > 0
+        return post(self, message, *rest)
+
+    monkeypatch.setattr(Conversations, "_post", one_more)
+    with pytest.raises(NodeMistake, match="of its pulls are not sent yet"):
+        run("dis_lin_ucb", {"threshold": 0.3}, agents=4, **SLOW)
+
+
+def test_an_upload_that_is_applied_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    receive = Talks.receive
+
+    def twice(self: Any, message: Any, source: int) -> Any:
+        if message.pulls and isinstance(self, SynchronousServer):
+            self.applied += message.pulls
+        return receive(self, message, source)
+
+    monkeypatch.setattr(Talks, "receive", twice)
+    with pytest.raises(InvariantViolation, match="which must make 48 in all"):
+        run("dis_lin_ucb", {"threshold": 0.3}, agents=4, **SLOW)
+
+
+def test_a_sum_that_is_taken_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    add = AsyncKernelUCBServer.add
+
+    def twice(self: AsyncKernelUCBServer, upload: Any, agent: int) -> Any:
+        answer = add(self, upload, agent)
+        self.statistics = self.statistics + self.statistics
+        return answer
+
+    monkeypatch.setattr(AsyncKernelUCBServer, "add", twice)
+    with pytest.raises(InvariantViolation, match="is not the sum of"):
+        run("async_kernel_ucb", {"threshold": 0.5}, agents=4, share=False, **SLOW)

@@ -74,11 +74,6 @@ def test_results_hold_every_replication_with_means_and_intervals(tmp_path: Path)
     assert low < often["mean"]["regret"] < high
 
 
-def test_one_replication_has_no_interval(tmp_path: Path) -> None:
-    report = perform(tmp_path / "run", replications=1)
-    assert set(report.object["results"][0]["ci95"].values()) == {None}
-
-
 def test_workers_change_nothing(tmp_path: Path) -> None:
     alone, parallel = perform(tmp_path / "a", replications=3), perform(tmp_path / "b", workers=2, replications=3)
     assert fingerprints(alone) == fingerprints(parallel)

@@ -9,7 +9,6 @@ import pytest
 from scipy import integrate, stats
 
 from coband.extensions.evidence.e_values import closed_ebh
-from coband.simulator.experiments.statistics import evidence
 from coband.simulator.experiments.statistics.evidence import (
     LARGEST,
     SCALES,
@@ -20,7 +19,7 @@ from coband.simulator.experiments.statistics.evidence import (
     share_sequence,
     t_process,
 )
-from tests.experiments.statistics.synthetic import CLAIMS, KINDS, MOST, means, rates, signs
+from tests.experiments.statistics.synthetic import KINDS, rates, signs
 
 RNG = np.random.default_rng(11)
 MILD = ("Gaussian", "Gaussian, correlated between claims", "lognormal, s = 0.5", "one in 20 is 5 deviations off")
@@ -47,15 +46,6 @@ def test_the_process_is_the_mixture_that_it_is_said_to_be(n: int, mean: float) -
     t = float(np.mean(x)) * math.sqrt(n) / float(np.std(x, ddof=1))
     expected = math.log(sum(mixture(x, scale) for scale in SCALES) / len(SCALES))
     assert float(t_process(t, n)) == pytest.approx(expected, abs=2e-4)
-
-
-def test_the_two_sides_make_the_known_two_sided_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wang and Ramdas 2023 with prior N(0, 1): sqrt(1/(n + 1)) ((1 + u)/(1 + u/(n + 1)))^(n/2), u = t^2/(n - 1)."""
-    monkeypatch.setattr(evidence, "SCALES", (1.0,))
-    n, t = 9, 2.5
-    u = t**2 / (n - 1)
-    both = 0.5 * (np.exp(t_process(t, n)) + np.exp(t_process(-t, n)))
-    assert float(both) == pytest.approx(math.sqrt(1 / (n + 1)) * ((1 + u) / (1 + u / (n + 1))) ** (n / 2))
 
 
 def test_it_grows_with_the_statistic_and_stays_finite() -> None:
@@ -99,11 +89,6 @@ def test_shares_against_integration(successes: int, n: int, share: float) -> Non
     assert share_process(successes, n, share) == pytest.approx(math.log(expected), abs=1e-6)
 
 
-def test_signs_of_seven_replications_worked_by_hand() -> None:
-    """2^7 times twice the integral of p^7 over [1/2, 1]: 2^8 (1 - 2^-8) / 8 = 31.875."""
-    assert math.exp(share_process(7, 7, 0.5)) == pytest.approx(31.875)
-
-
 def test_shares_are_martingales_at_the_border() -> None:
     """Exactly, in fractions of the outcomes of six trials."""
     p = Fraction(1, 4)
@@ -133,16 +118,6 @@ def test_confidence_sequences_are_the_means_that_are_not_rejected() -> None:
     assert critical(2, 0.025) == math.inf
 
 
-def test_confidence_sequences_cover_at_all_times_together() -> None:
-    x = RNG.normal(size=(1000, 100))
-    n = np.arange(2, 101)
-    averages = x.cumsum(axis=1)[:, 1:] / n
-    spread = np.sqrt((np.square(x).cumsum(axis=1)[:, 1:] - n * averages**2) / (n - 1))
-    widths = np.array([critical(int(count), 0.025) for count in n])
-    missed = (np.abs(averages) * np.sqrt(n) > widths * spread).any(axis=1)
-    assert missed.mean() <= 0.05
-
-
 def published_by_definition(wrong: list[float], right: list[float], rate: float) -> set[int]:
     """The largest set that every possible world allows, by trying all sets and all worlds."""
     m = len(wrong)
@@ -170,15 +145,6 @@ def test_closed_ebh_against_its_definition() -> None:
     assert closed_ebh([], [], 0.05) == []
 
 
-def test_closed_ebh_publishes_all_that_ebh_does() -> None:
-    """E-BH of Wang and Ramdas (2022) takes the largest r whose r-th e-value reaches m / (rate r)."""
-    for _ in range(50):
-        e = np.sort(np.exp(RNG.normal(3.0, 2.0, size=30)))[::-1]
-        ranks = np.flatnonzero(e >= 30 / (0.05 * np.arange(1, 31)))
-        plain = int(ranks[-1]) + 1 if len(ranks) else 0
-        assert sum(closed_ebh(np.log(e).tolist(), [-LARGEST] * 30, 0.05)) >= plain
-
-
 @pytest.mark.parametrize("kind", MILD)
 def test_few_verdicts_are_false_whenever_one_stops(kind: str) -> None:
     found, power = rates(KINDS[kind], 60)
@@ -196,8 +162,3 @@ def test_few_verdicts_of_two_thousand_studies_are_false(kind: str) -> None:
 def test_signs_hold_where_means_of_heavy_tails_do_not(kind: str) -> None:
     assert rates(KINDS[kind], 30)[0] > 0.05  # the price of the Gaussian assumption, as docs/evidence.md says
     assert rates(KINDS[kind], 30, signs)[0] <= 0.05
-
-
-def test_synthetic_means_are_those_of_the_process() -> None:
-    x = RNG.normal(0.5, 1.0, size=(CLAIMS, MOST))
-    assert means(x)[3, 19] == pytest.approx(float(mean_processes(x[3:4, :20])[0][0]))

@@ -46,8 +46,6 @@ def test_jobs_for_which_there_is_no_room_are_named(made: Path, monkeypatch: pyte
         jobs, absent = packing.embedded(found)
         assert list(jobs) == [("Sync", 0), (NAMED, 0), ("Alone", 0)]
         assert absent == [(label, number) for label in ("Sync", NAMED, "Alone") for number in (1, 2)]
-        monkeypatch.setattr(packing, "MAX_ALL_EVENTS", sum(sizes[2::3]) + 10)
-        assert {replication for _, replication in packing.embedded(found, [2])[0]} == {2}
 
 
 def test_names_cannot_deceive() -> None:

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.extensions.live import listener
 from coband.extensions.live.codec import WireError, pack
-from coband.extensions.live.config import LiveError, Terms
+from coband.extensions.live.config import Terms
 from coband.extensions.live.frames import FROM_HUB, FROM_STATION, framed
 from coband.extensions.live.schema import Copy
-from coband.extensions.live.station import Invitation, Station
 from coband.simulator.experiments.scenario import loading
-from tests.extensions.live.tampering import DEEP, DOWN, UP, Proxied, Tampering, decoded, recorded, served, tampered
+from tests.extensions.live.tampering import DOWN, UP, Proxied, Tampering, decoded, recorded, tampered
 from tests.extensions.live.test_equality import LOSS
 from tests.extensions.live.together import SERIAL, TOKEN, Live, live
 
@@ -192,34 +190,3 @@ def origin_of(value: list[Any]) -> int:
         return int(value[3][0][0]) >> 40
     marks, agents = value[6][5], value[12]
     return int(marks[0]) >> 40 if marks else int(bool(agents) and agents[0][0] == 0)
-
-
-@pytest.mark.parametrize("knows", [False, True], ids=["stranger", "knows the token"])
-def test_a_station_that_comes_to_a_wrong_hub_ends_with_one_line(knows: bool) -> None:
-    said = said_in(serial)
-    head = listener.HEAD + bytes(listener.NONCE)
-    if knows:
-        raws = [Tampering(seed, said[DOWN]).body("value", said[DOWN][0])[1] for seed in range(20)]
-        answers = [*map(framed, (*DEEP, *raws, said[DOWN][1], pack(["refused", "\x1b[2J"]))), b"\xff" * 50]
-    else:
-        answers = [
-            start + deep for deep in (*DEEP, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9) for start in (b"", head)
-        ]
-
-    async def one(answer: bytes) -> str:
-        async def hub(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            if knows:
-                await listener.admit(reader, writer, TOKEN)
-            writer.write(answer)
-            await writer.drain()
-            async with asyncio.timeout(0.1):
-                await reader.read(1 << 16)
-
-        async with served(hub) as port, asyncio.timeout(10):
-            with pytest.raises((LiveError, *loading.BAD_INPUT)) as end:
-                await Station(Invitation("127.0.0.1", port, TOKEN, None, 0.2)).run()
-        return str(end.value)
-
-    for answer in answers:
-        line = asyncio.run(one(answer))
-        assert line.isprintable()

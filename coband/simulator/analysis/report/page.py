@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import count
 from typing import Any
@@ -49,17 +49,13 @@ script-src 'unsafe-inline'; img-src data:">
 <link rel="icon" href="data:,">"""
 
 
-def page(analysis: Analysis, replications: Sequence[int] = ()) -> str:
-    """The report as the text of an HTML file; the same runs give the same text.
-
-    Args:
-        replications: replications whose messages come into the page before those of others.
-    """
+def page(analysis: Analysis) -> str:
+    """The report as the text of an HTML file; the same runs give the same text."""
     comparison = analysis.comparison
     title = escape(comparison.title)
     description = next((text for one in comparison.scenarios if (text := one.get("description"))), "")
     facts = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in words.facts(analysis))
-    body = list(_sections(analysis, replications))
+    body = list(_sections(analysis))
     if max(len(one.labels) for one in analysis.within) > 1:
         body.insert(0, ("summary", "Who wins", "Who wins", _summary(analysis)))
     body.append(("reproduce", "Reproduce", "Scenario, and how to reproduce", "\n".join(_made(comparison.runs))))
@@ -127,7 +123,7 @@ def _summary(analysis: Analysis) -> str:
     return f"{lead}<ul>{others}</ul>{level}"
 
 
-def _sections(analysis: Analysis, replications: Sequence[int]) -> Iterator[tuple[str, str, str, str]]:
+def _sections(analysis: Analysis) -> Iterator[tuple[str, str, str, str]]:
     """(anchor, name in the list of contents, heading, content) of each panel with rows."""
     styles, ids = Styles(analysis), count()
     shown = {one.environment for one in analysis.within[:MAX_ENVIRONMENTS]}
@@ -139,7 +135,7 @@ def _sections(analysis: Analysis, replications: Sequence[int]) -> Iterator[tuple
             frame = frame[frame["environment"].isin(shown)]
         many = len(analysis.within) > FOLDED
         drawn, cut = _best(one, frame, styles)
-        content = one.html(analysis, replications) if one.html else _figures(one, drawn, styles, ids, many)
+        content = one.html(analysis) if one.html else _figures(one, drawn, styles, ids, many)
         content += f'<p class="said">{prose(one.caption)}{cut}</p>'
         if one.html is None:
             content += _folded("The numbers", numbers(one.table(texts(frame))))

@@ -7,7 +7,7 @@ each part is drawn by itself (`analysis.report.drawing`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ class Panel:
         table: what of the frame is the table below the figure, with texts such as "41.4 ± 2.7" for its means.
         whole: whether ``frame`` is given all environments of a sweep at once and has a column ``environment`` itself.
         main: whether the page of a sweep with many environments shows it at once; others are folded.
-        html: makes what the page shows in place of drawings, from the analysis and the replications that come first.
+        html: makes what the page shows in place of drawings, from the analysis.
         after: the name of the panel that it follows in the page.
     """
 
@@ -53,7 +53,7 @@ class Panel:
     table: Callable[[pd.DataFrame], pd.DataFrame] = field(default=lambda frame: frame)
     whole: bool = False
     main: bool = False
-    html: Callable[[Analysis, Sequence[int]], str] | None = None
+    html: Callable[[Analysis], str] | None = None
     after: str = ""
 
     def numbers(self, analysis: Analysis, **only: object) -> pd.DataFrame:

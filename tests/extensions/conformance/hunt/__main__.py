@@ -1,37 +1,39 @@
-"""``python -m tests.extensions.conformance.hunt [COUNT]``: hunt in every family.
-
-The figures are written into docs/reliability.md.
+"""``python -m tests.extensions.conformance.hunt [COUNT]``: hunt in every family, and write the figures.
 
 COUNT fault schedules per family, in turn on the scenario as it is and on a network that sends no copy twice
 (``max_attempts: 1``), in rounds and one agent at a time. A hunt goes on where the last one was, whatever the code of
-that one (``figures``); a failure is kept in ``.hunt`` as a scenario.
+that one: more seeds find more than the same ones again. A failure is kept in ``.hunt`` as a scenario. What each version
+of the code was hunted with is in docs/hunts.json, and their sums are in docs/reliability.md.
 """
 
 import argparse
+import datetime
 import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from coband.extensions.conformance.hunt import Hunt, Schedule
+from coband.extensions.conformance.hunt import Hunt
 from coband.extensions.conformance.runs import algorithm
 from coband.simulator.experiments.runs.code_version import code_version, sha256
-from tests.extensions.conformance.hunt.figures import HuntFigures, table
 from tests.extensions.conformance.hunt.hunted import HUNTED, hunted
 
 ROOT = Path(__file__).parents[4]
-PAGE, FIGURES = ROOT / "docs" / "reliability.md", ROOT / "docs" / "hunts.json"
+PAGE, FIGURES, FOUND = ROOT / "docs" / "reliability.md", ROOT / "docs" / "hunts.json", ROOT / ".hunt"
 BEGIN, END = "<!-- hunt: begin -->", "<!-- hunt: end -->"
 CHUNK = 20
+COUNTS = ("schedules", "impatient", "runs", "gave_up", "refused", "failures")
+"""Numbers of a family: schedules, those with max_attempts: 1, runs, runs in which the transport gave messages up,
+runs that were refused, and failures."""
 GIVES_UP: dict[str, Any] = {"retransmission": {"max_attempts": 1}}
 ONE_AT_A_TIME = {"kind": "one_at_a_time", "turns": 32}
-Chunk = tuple[str, int]
-"""A family and the first of its seeds."""
+Entry = Mapping[str, Any]
+"""What one version of the code was hunted with."""
 
 
 @cache
@@ -50,59 +52,51 @@ def hunt_of(family: str, variant: int) -> Hunt:
     return Hunt(hunted(family, **changes))
 
 
-def work(family: str, first: int, last: int, folder: Path) -> dict[str, int]:
-    counts = Counter[str]()
-    for seed in range(first, last):
-        (schedule,) = hunt_of(family, seed % 4).seeds([seed])
-        counts.update(schedules=1, impatient=seed % 2, runs=schedule.runs, gave_up=schedule.gave_up)
-        counts.update(refused=len(schedule.refused), failures=len(schedule.failures))
-        keep(schedule, family, folder)
-    return dict(counts)
-
-
-def keep(schedule: Schedule, family: str, folder: Path) -> None:
-    """Write failures as scenarios that reproduce them."""
-    for failure in schedule.failures:
-        label = failure.label.replace(" ", "_")
-        file = folder / f"{family}-{label}-{failure.seed}.yaml"
+def work(family: str, seed: int) -> Counter[str]:
+    """The numbers of one schedule; failures become scenarios that reproduce them."""
+    (found,) = hunt_of(family, seed % 4).seeds([seed])
+    for failure in found.failures:
         comment = "".join(f"# {line}\n" for line in failure.error.rstrip().splitlines())
+        file = FOUND / f"{family}-{failure.label.replace(' ', '_')}-{failure.seed}.yaml"
         file.write_text(comment + failure.scenario, encoding="utf-8")
+    counts = {"runs": found.runs, "gave_up": found.gave_up, "refused": len(found.refused)}
+    return Counter(counts, schedules=1, impatient=seed % 2, failures=len(found.failures))
 
 
-def missing(figures: HuntFigures, count: int, again: bool) -> Iterator[Chunk]:
-    """What is left to do, all families in turn."""
-    firsts = figures.begin(HUNTED, again)
-    while left := [family for family, first in firsts.items() if first < count]:
-        for family in left:
-            yield family, firsts[family]
-            firsts[family] += CHUNK
-
-
-def code() -> str:
-    """A digest of the code that is hunted and of the hunts."""
-    families = sha256(json.dumps(HUNTED, sort_keys=True), Path(__file__).read_bytes())[:8]
-    return f"{code_version()}-{families}"
-
-
-def hunt(figures: HuntFigures, chunks: Iterator[Chunk], count: int, minutes: float, workers: int) -> int:
-    """Hunt in the chunks, for so long; returns the number of failures."""
-    folder, until = ROOT / ".hunt", time.monotonic() + 60.0 * minutes
-    folder.mkdir(exist_ok=True)
-    under_way, failures = dict[Future[dict[str, int]], Chunk](), 0
+def hunt(entries: list[dict[str, Any]], count: int, minutes: float, workers: int) -> int:
+    """Hunt in all families in turn, and note what is done after each part; returns the number of failures."""
+    until, failures, families = time.monotonic() + 60.0 * minutes, 0, json.dumps(HUNTED, sort_keys=True)
+    entries.append({"code": f"{code_version()}-{sha256(families, Path(__file__).read_bytes())[:8]}", "families": {}})
+    FOUND.mkdir(exist_ok=True)
     with ProcessPoolExecutor(workers) as pool:
-        while True:
-            while len(under_way) < workers and time.monotonic() < until and (chunk := next(chunks, None)):
-                family, first = chunk
-                found = pool.submit(work, family, first, min(first + CHUNK, count), folder)
-                under_way[found] = chunk
-            if not under_way:
-                return failures
-            for ended in wait(under_way, return_when=FIRST_COMPLETED).done:
-                family, first = under_way.pop(ended)
-                figures.add(family, first, ended.result())
-                if new := ended.result()["failures"]:
-                    failures += new
-                    print(f"{family}, seeds from {first} on: {new} failures; see {folder}", flush=True)
+        firsts = {one: max(entry["families"].get(one, {}).get("last", 0) for entry in entries) for one in HUNTED}
+        while left := [family for family, first in firsts.items() if first < count]:
+            for family in left:
+                if time.monotonic() > until:
+                    return failures
+                seeds = range(firsts[family], min(firsts[family] + CHUNK, count))
+                found = sum(pool.map(partial(work, family), seeds), Counter[str]())
+                part = entries[-1]["families"].setdefault(family, {"first": seeds[0], **dict.fromkeys(COUNTS, 0)})
+                part |= {key: part[key] + found[key] for key in COUNTS} | {"last": seeds[-1] + 1}
+                entries[-1]["date"] = datetime.datetime.now(datetime.UTC).date().isoformat()
+                FIGURES.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+                firsts[family], failures = part["last"], failures + found["failures"]
+    return failures
+
+
+def table(entries: Sequence[Entry]) -> Iterator[str]:
+    """The figures of all versions of the code together, and how many schedules are of each."""
+    yield "| family | algorithms | schedules | `max_attempts: 1` | runs | gave messages up | refused | failures |"
+    yield "|---|---|---|---|---|---|---|---|"
+    sizes = {family: len(document["algorithms"]) for family, document in HUNTED.items()}
+    for name, families in (*((one, [one]) for one in HUNTED), ("all", list(HUNTED))):
+        parts = [entry["families"].get(one, {}) for entry in entries for one in families]
+        sums = " | ".join(f"{sum(part.get(key, 0) for part in parts):,}" for key in COUNTS)
+        yield f"| {name} | {sum(sizes[one] for one in families)} | {sums} |"
+    parts = [(sum(part["schedules"] for part in one["families"].values()), one["date"]) for one in entries]
+    each = ", ".join(f"{count:,} until {date}" for count, date in parts)
+    where = "[hunts.json](hunts.json) has the seeds and the digests of the code."
+    yield f"\nWith {len(parts)} versions of the code, the newest last: {each}. {where}"
 
 
 def main() -> int:
@@ -110,15 +104,12 @@ def main() -> int:
     parser.add_argument("count", nargs="?", type=int, default=10_000, help="fault schedules per family")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start nothing after so long")
     parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--again", action="store_true", help="also the seeds that earlier code was hunted with")
     given = parser.parse_args()
-    figures = HuntFigures(FIGURES, code())
-    chunks = missing(figures, given.count, given.again)
-    failures = hunt(figures, chunks, given.count, given.minutes, given.workers)
-    text = "\n".join(table(figures, {family: len(document["algorithms"]) for family, document in HUNTED.items()}))
+    failures = hunt(json.loads(FIGURES.read_text(encoding="utf-8")), given.count, given.minutes, given.workers)
+    text = "\n".join(table(json.loads(FIGURES.read_text(encoding="utf-8"))))
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
-    print(text)
+    print(text, f"{failures} failures; see {FOUND}", sep="\n")
     return int(failures > 0)
 
 
