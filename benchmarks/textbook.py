@@ -7,7 +7,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import simpy
 from numpy.typing import NDArray
 
 from coband.simulator.maths.neural.network import Network
@@ -183,22 +182,3 @@ def onto_simplex(point: FloatArray) -> FloatArray:
     threshold = thresholds[np.flatnonzero(ordered > thresholds)[-1]]
     projected: FloatArray = np.maximum(point - threshold, 0.0)
     return projected
-
-
-def process_messages(count: int) -> None:
-    """Delayed messages the usual way: a process per message and a store per receiver."""
-    env = simpy.Environment()
-    inbox = simpy.Store(env)
-
-    def travel(message: int) -> Any:
-        yield env.timeout(1.0)
-        yield inbox.put(message)
-
-    def receive() -> Any:
-        while True:
-            yield inbox.get()
-
-    env.process(receive())
-    for message in range(count):
-        env.process(travel(message))
-    env.run()
