@@ -52,6 +52,7 @@ class Episode:
         self._bound, self._exact = 0.0, False  # of what all of them add to log det V; whether it is just that
         self._block = NOTHING  # features of the turns to come (turns, n, d)
         self._of, self._start, self._end = NOTHING, 0, 0  # turns that are worked out
+        self._winners: list[int | None] = []  # of these turns; None where ``Client.best`` decides
 
     def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
         """The arm sets of the turns to come, the next one first."""
@@ -90,7 +91,10 @@ class Episode:
         mean, self._variance = self._model.ridge.predict(G)
         self._scores = mean + self._alpha * np.sqrt(self._variance)
         self._end = self._start + len(G)
-        self._winners, self._gaps = Client.winners(self._scores), gaps(self._scores).tolist()
+        if len(G) == 1:
+            self._winners = [None]
+        else:
+            self._winners, self._gaps = Client.winners(self._scores), gaps(self._scores).tolist()
 
     def pull(self, arms: ArmSet, arm: int, reward: float) -> float:
         """V_loc += x x^T, b_loc += y x; a bound of log det(V + V_loc) - log det V."""

@@ -140,7 +140,7 @@ class AgentHost(ClientHost):
         if self._veiled is not None:
             arms = self._veiled(self.address, self.turns, arms, arm)
         outbox = self.node.observe(arms, arm, reward)
-        return Turn(self, self.turns, arms, arm, reward=reward, regret=regret, in_model=in_model, outbox=outbox)
+        return Turn(self, self.turns, arms, arm, reward, regret, in_model, outbox)
 
     def _reward(self, arms: ArmSet, arm: int) -> tuple[float, float]:
         """Reward and regret of an arm of those offered.

@@ -94,15 +94,19 @@ class Turns:
         ]
 
     def _schedule_tick(self) -> None:
+        """Schedule the next tick; those before which nothing else is due are given at once, as events cost more."""
+        clock, hosts, stays = self._clock, self._hosts, self._stays
         for time, agent in self._ticks:
-            self._clock.at(time, TURN, agent, self._tick, agent)
-            return
+            if not clock.passes(time, TURN, agent):
+                clock.at(time, TURN, agent, self._tick, agent)
+                return
+            if stays is None:
+                hosts[agent].tick()  # type: ignore[attr-defined]
+            else:
+                self._allow(agent)
 
     def _tick(self, agent: Address) -> None:
-        if self._stays is None:
-            self._hosts[agent].tick()  # type: ignore[attr-defined]
-        else:
-            self._allow(agent)
+        self._allow(agent)
         self._schedule_tick()
 
     def _allow(self, agent: Address) -> None:
