@@ -1,8 +1,8 @@
 """Measure fast forms against textbook forms, and figures against targets.
 
-``python -m benchmarks [CASE]... [--full] [--record [--accept-fallen]]``; exit status 1: a fast form decides otherwise
-than its textbook form, or its ratio has fallen (`benchmarks.history`). Such ratios are not recorded: those on file are
-what later ones are compared with.
+``python -m benchmarks [CASE]... [--record [--accept-fallen]]``; exit status 1: a fast form decides otherwise
+than its textbook form, its ratio has fallen, or instructions have risen (`benchmarks.history`). Such measurements are
+not recorded: those on file are what later ones are compared with.
 """
 
 from __future__ import annotations
@@ -12,11 +12,20 @@ import sys
 from importlib import metadata
 from typing import Any
 
-from benchmarks import bandits, cooperation, exploration, history, known_points, neural, scale, start, sweeps
+from benchmarks import (
+    bandits,
+    cooperation,
+    exploration,
+    history,
+    instructions,
+    known_points,
+    neural,
+    scale,
+    start,
+    sweeps,
+)
 
 PARTS = (start, bandits, known_points, neural, cooperation, exploration, scale, sweeps)
-LONG = ("coop_40", "million")
-"""These take minutes."""
 
 
 def _all(table: str) -> dict[str, Any]:
@@ -29,29 +38,26 @@ CASES, FIGURES = _all("CASES"), _all("FIGURES")
 
 def main() -> int:
     """Run the cases and print one line each: first the ratios to textbook forms, then the figures."""
-    known = [*CASES, *FIGURES]
-    usual = [name for name in known if name not in LONG]
+    known = list(dict.fromkeys([*CASES, *instructions.CASES, *FIGURES]))
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "cases", nargs="*", metavar="CASE", help=f"some of: {', '.join(known)} (default: all but {', '.join(LONG)})"
-    )
-    parser.add_argument("--full", action="store_true", help=f"also {', '.join(LONG)}, which take minutes")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"some of: {', '.join(known)} (default: all)")
     parser.add_argument("--record", action="store_true", help="add the ratios to those on file, and write their page")
     parser.add_argument("--accept-fallen", action="store_true", help="record ratios that have fallen, and pass")
     arguments = parser.parse_args()
     unknown = set(arguments.cases) - set(known)
     if unknown:
         parser.error(f"unknown case {', '.join(sorted(unknown))}; known: {', '.join(known)}")
-    names = arguments.cases or (known if arguments.full else usual)
+    names = arguments.cases or known
     wrong, fallen, ratios = _ratios([name for name in names if name in CASES])
+    counts = _counts([name for name in names if name in instructions.CASES])
+    fallen += [f"{name} (instructions)" for name in history.risen(counts, history.read())]
     failed = wrong or ([] if arguments.accept_fallen else fallen)
     if arguments.record and failed:
         advice = "" if wrong else "; measure again, or give --accept-fallen if they are to count from now on"
         print(f"nothing was recorded, for {', '.join(failed)} {'decided otherwise' if wrong else 'has fallen'}{advice}")
     elif arguments.record:
-        history.record(ratios, metadata.version("coband"))
-        what = {name: text for name, (_, text) in CASES.items()}
-        history.PAGE.write_text(history.page(history.read(), what), encoding="utf-8")
+        history.record(ratios, metadata.version("coband"), counts)
+        history.PAGE.write_text(page(), encoding="utf-8")
     _figures([name for name in names if name in FIGURES])
     return 1 if failed else 0
 
@@ -76,6 +82,21 @@ def _ratios(names: list[str]) -> tuple[list[str], list[str], dict[str, float]]:
             flush=True,
         )
     return wrong, fallen, ratios
+
+
+def _counts(names: list[str]) -> dict[str, float]:
+    """Count instructions; print them, and what the last ones were."""
+    counts = instructions.counted(names)
+    for name, count in counts.items():
+        before = history.of_case(history.read(), name, "instructions")[-1:]
+        print(f"{name:14}{count:14,.0f} instructions, before {before}  {instructions.CASES[name][-1]}", flush=True)
+    return counts
+
+
+def page() -> str:
+    """The page of the documentation."""
+    what = {name: text for name, (_, text) in CASES.items()}
+    return history.page(history.read(), what, {name: case[-1] for name, case in instructions.CASES.items()})
 
 
 def _figures(names: list[str]) -> None:

@@ -85,7 +85,6 @@ def whole(trials: int, target: float) -> Figure:
 CASES: Cases = {
     "coop": (lambda: cooperative("coop_kernel_ucb", 200, 20), "Coop, V=200, p=0.7, T=20"),
     "cohorts": (lambda: together(coop_by), "Coop, V=200, p=0.7, T=20, all turns of a trial together"),
-    "coop_40": (lambda: cooperative("coop_kernel_ucb", 200, 40), "Coop, V=200, p=0.7, T=40; target 25"),
     "dist": (lambda: cooperative("dist_kernel_ucb", 60, 40), "Dist, V=60, p=0.7, T=40, 8 fixed arms"),
 }
 FIGURES: Figures = {"coop_100": (lambda: whole(100, 3.0), "Coop, V=200, p=0.7, T=100, CPU")}

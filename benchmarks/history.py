@@ -1,7 +1,7 @@
-"""Ratios of earlier measurements: what must not fall, and a page that shows how they went.
+"""Earlier measurements: ratios that must not fall, instructions that must not rise, and their page.
 
-A measurement counts as a fall when its ratio to the textbook form is more than `MOST_FALL` below the median of the last
-ones on file. Times differ between machines; ratios within one run do so much less.
+A ratio to the textbook form has fallen when it is more than `MOST_FALL` below the median of the last ones on file.
+Times differ between machines; ratios within one run do so much less, and counts of instructions hardly.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 FILE = Path(__file__).with_name("history.json")
 PAGE = Path(__file__).parents[1] / "docs" / "speed.md"
 MOST_FALL = 0.15
+MOST_RISE = 0.03
+"""Of instructions, above the last count on file."""
 RECENT = 3
 """So many of the last measurements give the reference."""
 TRIES = 3
@@ -23,9 +25,10 @@ BARS = "▁▂▃▄▅▆▇█"
 INTRODUCTION = """Each case is computed by coband and by plain loops from the paper, in one process; the ratio of CPU
 seconds is what counts. `python -m benchmarks` measures them, and fails where one is more than {fall:.0%} below the
 median of the last {recent}; `python -m benchmarks --record` adds a measurement, unless one has fallen, and writes this
-page. Measurements are on shared machines with two cores, whose noise is about a tenth."""
+page. Measurements are on shared machines with two cores, whose noise is about a tenth. Instructions, counted by
+callgrind, are in the second table; 3% more is a failure."""
 History = list[dict[str, object]]
-"""Measurements, the oldest first: ``date``, ``version``, and ``ratios`` by case."""
+"""Measurements, the oldest first: ``date``, ``version``, and by case ``ratios`` and ``instructions``."""
 
 
 def read(file: Path = FILE) -> History:
@@ -34,9 +37,9 @@ def read(file: Path = FILE) -> History:
     return found
 
 
-def of_case(history: History, name: str) -> list[float]:
-    """The ratios of a case, the oldest first."""
-    return [float(ratios[name]) for one in history if isinstance(ratios := one["ratios"], dict) and name in ratios]
+def of_case(history: History, name: str, what: str = "ratios") -> list[float]:
+    """The ratios or ``instructions`` of a case, the oldest first."""
+    return [float(found[name]) for one in history if isinstance(found := one.get(what), dict) and name in found]
 
 
 def reference(history: History, name: str) -> float | None:
@@ -60,21 +63,33 @@ def held(name: str, first: float, again: Callable[[], float], history: History) 
     return best, before is None or best >= (1 - MOST_FALL) * before
 
 
-def record(ratios: Mapping[str, float], version: str, file: Path = FILE) -> None:
+def risen(instructions: Mapping[str, float], history: History) -> list[str]:
+    """The cases that take more instructions than the last time."""
+    last = {name: of_case(history, name, "instructions")[-1:] for name in instructions}
+    return [name for name, count in instructions.items() if any(count > (1 + MOST_RISE) * old for old in last[name])]
+
+
+def record(ratios: Mapping[str, float], version: str, instructions: Mapping[str, float], file: Path = FILE) -> None:
     """Add a measurement."""
     found = {name: float(f"{ratio:.3g}") for name, ratio in ratios.items()}
-    entries = [*read(file), {"date": date.today().isoformat(), "version": version, "ratios": found}]
+    counts = {name: round(count) for name, count in instructions.items()}
+    now = {"date": date.today().isoformat(), "version": version, "ratios": found, "instructions": counts}
+    entries = [*read(file), now]
     lines = ",\n ".join(json.dumps(one) for one in entries)
     file.write_text(f"[{lines}]\n", encoding="utf-8")
 
 
-def page(history: History, what: Mapping[str, str]) -> str:
-    """The page of the documentation: one line per case, with all of its ratios as bars."""
+def page(history: History, what: Mapping[str, str], counted: Mapping[str, str]) -> str:
+    """The page of the documentation: one line per case, with all of its ratios as bars, or with its instructions."""
     lines = ["# How fast it is", "", INTRODUCTION.format(fall=MOST_FALL, recent=RECENT), ""]
     lines += ["| case | latest ratio | best | all, the oldest first | what |", "|---|---|---|---|---|"]
     for name in what:
         if found := of_case(history, name):
             lines.append(f"| {name} | {found[-1]:g} | {max(found):g} | {bars(found)} | {what[name]} |")
+    lines += ["", "| instructions | latest | first | what |", "|---|---|---|---|"]
+    for name in counted:
+        if found := of_case(history, name, "instructions"):
+            lines.append(f"| {name} | {found[-1]:,.0f} | {found[0]:,.0f} | {counted[name]} |")
     dates = [f"{one['date']} ({one['version']})" for one in history]
     return "\n".join([*lines, "", f"Measured on {', '.join(dates)}.", ""])
 

@@ -1,19 +1,15 @@
-"""Points that are known in advance: posteriors over a fixed domain, and rewards of known arms as counts and means."""
+"""Points that are known in advance: posteriors over a fixed domain."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from benchmarks.measuring import Cases, Measured, seconds
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.finite_domain import Domain, DomainPosterior
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.problems.pure_exploration import PureExplorationProblem
 
 GAMMA, LAM = 2.0, 0.01
 
@@ -59,29 +55,6 @@ def domain(points: int, turns: int) -> Measured:
     return Measured(slow, fast, chosen == expected, f"{1e3 * fast / turns:.2f} ms a turn")
 
 
-def known_arms(pulls: int) -> Measured:
-    """Gaussian rewards of known arms drawn as one mean an arm, against one by one."""
-    problem = PureExplorationProblem.model_validate(
-        {"kind": "pure_exploration", "features": {"kind": "table"}, "gap": 0.1, "noise": 1.0}
-    )
-    world: Any = problem.build(Streams(0), 1)
-    means, rng = world.means(0, 1), np.random.default_rng(1)
-    counts = np.full(len(means), pulls // len(means))
-
-    def one_by_one() -> FloatArray:
-        sums = np.zeros(len(means))
-        for arm, count in enumerate(counts.tolist()):
-            for _ in range(count):
-                sums[arm] += means[arm] + rng.standard_normal()
-        return sums / counts
-
-    fast, found = seconds(lambda: world.pull_batch(0, 1, counts)[0], 5)
-    slow, expected = seconds(one_by_one, 1)
-    same = bool(np.all(np.abs(found - expected) < 6.0 * np.sqrt(2.0 / counts)))
-    return Measured(slow, fast, same, f"{1e6 * fast:.0f} us for {pulls:.0e} rewards; same: as far as noise allows")
-
-
 CASES: Cases = {
     "domain": (lambda: domain(500, 1000), "exact GP over a fixed domain, M=500, T=1000, against append-V; target 10"),
-    "known_arms": (lambda: known_arms(1_000_000), "10^6 Gaussian rewards of known arms; target: counts and means"),
 }

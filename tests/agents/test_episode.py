@@ -1,6 +1,9 @@
 """Turns that are worked out together, against plain loops over them one by one."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -8,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coband.agents.linear.fed_lin_ucb import Episode
-from coband.simulator.arms import ArmSet, ComingArms
+from coband.simulator.arms import ArmSet
+from coband.simulator.arms import coming as of_block
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.nodes.decisions import gaps
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
@@ -35,6 +40,10 @@ def test_an_episode_is_its_turns_one_by_one(steps: list[str], even: bool, ahead:
     X, y, sums = list[FloatArray](), list[float](), list[FloatArray]()
     out = list[tuple[Gram, FloatArray]]()
     coming = list[ArmSet]()
+    noted = list[float]()
+    agent: Any = SimpleNamespace(
+        context=SimpleNamespace(index=0, closest=Mock(note_gap=lambda _, gap: noted.append(gap)))
+    )
 
     def arm_set() -> ArmSet:
         return ArmSet(rng.normal(size=(4 if even else int(rng.integers(1, 5)), 3)))
@@ -42,15 +51,16 @@ def test_an_episode_is_its_turns_one_by_one(steps: list[str], even: bool, ahead:
     for step in steps:
         if step == "look" or (ahead and not coming):
             features = [arm_set().features for _ in range(int(rng.integers(1, 6)))]
-            shown = ComingArms(np.stack(features) if even and rng.random() < 0.7 else features)
-            episode.look_ahead(shown)
-            coming = list(shown)
+            coming = of_block(np.stack(features)) if even else list(map(ArmSet, features))
+            episode.look_ahead(coming)
         if step in ("best", "other", "unseen"):
             arms = arm_set() if step == "unseen" or not coming else coming.pop(0)
             coming = [] if step == "unseen" else coming
             plain = [x @ np.linalg.solve(V, b) + ALPHA * math.sqrt(x @ np.linalg.solve(V, x)) for x in arms.features]
-            assert episode.scores(arms) == pytest.approx(plain, abs=1e-9)
-            arm = int(np.argmax(plain)) if step == "best" else int(rng.integers(len(arms)))
+            best = int(np.argmax(plain))
+            assert episode.choose(agent, arms) == best
+            assert noted.pop() == pytest.approx(gaps(np.array([plain]))[0], abs=1e-7)
+            arm = best if step == "best" else int(rng.integers(len(arms)))
             X.append(arms.features[arm])
             y.append(float(rng.normal()))
             episode.pull(arms, arm, y[-1])
@@ -87,7 +97,7 @@ def test_determinants_are_worked_out_only_where_a_bound_is_too_much(monkeypatch:
     gains = list[float]()
     for _ in range(4):
         arms = ArmSet(np.eye(3))
-        episode.scores(arms)
+        episode.choose(Mock(), arms)
         episode.pull(arms, 0, 1.0)
         gains.append(episode.gain(1.2))
     assert found == pytest.approx(np.log([3, 4, 5]).tolist())

@@ -17,18 +17,18 @@ from pydantic import Field
 
 from coband.agents.alone.lin_ucb import LinUcbConfig
 from coband.agents.messages.linear import LinearModel, LinearUpload
-from coband.simulator.arms import ArmSet, ComingArms
+from coband.simulator.arms import ALONE, ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.conversations import Talks, late
-from coband.simulator.core.nodes.decisions import exceeds
-from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
+from coband.simulator.core.nodes.decisions import exceeds, gaps
+from coband.simulator.core.nodes.node import SERVER, Address, Agent, Client, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING, LocalRidge, RidgeVersion, SynchronisedRidge
 
-NOTHING: FloatArray = np.empty((0, 0))
+NOTHING: FloatArray = np.empty((0, 0, 0))
 
 
 class Episode:
@@ -39,65 +39,84 @@ class Episode:
         alpha: exploration.
     """
 
-    __slots__ = ("_alpha", "_bound", "_exact", "_model", "_news", "_next", "_pulls", "_sets", "_start", "_table")
+    __slots__ = (
+        *("_alpha", "_block", "_bound", "_end", "_exact", "_gaps", "_model", "_news", "_of", "_pulls", "_scores"),
+        *("_start", "_taken", "_variance", "_winners"),
+    )
 
     def __init__(self, model: SynchronisedRidge, alpha: float) -> None:
         self._model, self._alpha = model, alpha
-        self._pulls = array("d")  # x and y of each that is not in the news yet
+        self._pulls = array("d")  # x and y of each that is not in the news yet, but for those that were taken last
+        self._taken: list[tuple[int, int, float]] = []  # turns of the block, arms and rewards
         self._news: LocalRidge | None = None
         self._bound, self._exact = 0.0, False  # of what all of them add to log det V; whether it is just that
-        self.look_ahead(())
+        self._block = NOTHING  # features of the turns to come (turns, n, d)
+        self._of, self._start, self._end = NOTHING, 0, 0  # turns that are worked out
+        self._winners: list[int | None] = []  # of these turns; None where ``Client.best`` decides
 
     def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
         """The arm sets of the turns to come, the next one first."""
-        self._sets, self._next = arm_sets, 0
-        self._forget()
-
-    def _forget(self) -> None:
-        self._start = self._next  # from which turn on; then (turns, 2 n), scores beside variances
-        self._table = NOTHING
+        self._settle()
+        self._block = arm_sets[0].block
 
     def begin(self) -> None:
         """The model is another one."""
-        self._forget()
+        self._of = NOTHING
         if self._news is not None:
             self._news.clear()  # of what was worked out with the model before; none of them is given out
-        self._bound = math.inf if self._pulls or self._news is not None else 0.0
+        self._bound = math.inf if self._taken or self._pulls or self._news is not None else 0.0
         self._exact = False
 
-    def scores(self, arms: ArmSet) -> FloatArray:
-        """The scores of the arms of a turn, (n,)."""
-        if self._next >= len(self._sets) or self._sets[self._next] is not arms:
-            self.look_ahead((arms,))
-        place = self._next - self._start
-        if place >= len(self._table):
-            self._foresee(arms)
-            place = 0
-        scores: FloatArray = self._table[place, : len(arms)]
-        return scores
+    def choose(self, agent: Client, arms: ArmSet) -> int:
+        """The arm with the highest score."""
+        place = arms.place
+        if arms.block is not self._of or not self._start <= place < self._end:
+            self._work_out(arms)
+            place = self._start
+        place -= self._start
+        winner = self._winners[place]
+        if winner is None:
+            return agent.best(self._scores[place])
+        context = agent.context
+        if context.closest is not None:
+            context.closest.note_gap(context.index, self._gaps[place])
+        return winner
 
-    def _foresee(self, arms: ArmSet) -> None:
-        """Work out turns whose arms are known: one before the first model comes, as it will soon be another one."""
-        self._forget()
+    def _work_out(self, arms: ArmSet) -> None:
+        """Work out a turn, and with a model those after it, as the first model will soon be another one."""
+        self._of, self._start = arms.block, arms.place
         G = arms.features[None]
-        if self._model.version and isinstance(self._sets, ComingArms):
-            features = self._sets.features[self._next :]
-            if isinstance(features, np.ndarray):
-                G = features
-            elif len({len(rows) for rows in features}) == 1:
-                G = np.stack(features)
-        mean, variance = self._model.ridge.predict(G)
-        self._table = np.concatenate([mean + self._alpha * np.sqrt(variance), variance], axis=1)
+        if self._model.version and arms.place != ALONE and arms.block is self._block:
+            G = arms.block[self._start :]
+        mean, self._variance = self._model.ridge.predict(G)
+        self._scores = mean + self._alpha * np.sqrt(self._variance)
+        self._end = self._start + len(G)
+        if len(G) == 1:
+            self._winners = [None]
+        else:
+            self._winners, self._gaps = Client.winners(self._scores), gaps(self._scores).tolist()
 
-    def pull(self, arms: ArmSet, arm: int, reward: float) -> None:
-        """V_loc += x x^T, b_loc += y x."""
-        place = self._next - self._start
-        known = place < len(self._table) and self._sets[self._next] is arms
-        self._exact = known and not self._bound  # of one pull the bound is the gain itself
-        self._bound += math.log1p(self._table.item(place, len(arms) + arm)) if known else math.inf
-        self._next += 1
-        self._pulls.extend(arms.features[arm].tolist())
-        self._pulls.append(reward)
+    def pull(self, arms: ArmSet, arm: int, reward: float) -> float:
+        """V_loc += x x^T, b_loc += y x; a bound of log det(V + V_loc) - log det V."""
+        block, place = arms.block, arms.place
+        if block is self._of and self._start <= place < self._end:
+            self._exact = not self._bound  # of one pull the bound is the gain itself
+            self._bound += math.log1p(self._variance.item(place - self._start, arm))
+        else:
+            self._exact, self._bound = False, math.inf
+        if block is self._block and place != ALONE:
+            self._taken.append((place, arm, reward))
+        else:
+            self._settle()
+            self._pulls.extend([*arms.features[arm].tolist(), reward])
+        return self._bound
+
+    def _settle(self) -> None:
+        """Keep the pulls of turns of the block, which there may be no more."""
+        if self._taken:
+            turns, arms, rewards = zip(*self._taken, strict=True)
+            self._pulls.frombytes(np.column_stack([self._block[turns, arms], rewards]).tobytes())
+            self._taken = []
 
     def gain(self, most: float) -> float:
         """log det(V + V_loc) - log det V; where that is certainly not above ``most``, a bound that is not."""
@@ -109,6 +128,7 @@ class Episode:
     def news(self) -> LocalRidge:
         """V_loc and b_loc, to be given out or taken back."""
         self._news = self._news or LocalRidge(self._model)
+        self._settle()
         if self._pulls:
             table = np.array(self._pulls).reshape(-1, self._model.ridge.dimension + 1)
             self._news.update(Observations(table[:, :-1], table[:, -1]))
@@ -138,6 +158,8 @@ class FedLinUCB(Talks, Agent):
     """The client's side: acts on (V_i, b_i) of its last download, and keeps its news (V_loc, b_loc) apart."""
 
     noted: ClassVar[Mapping[str, str]] = {"trigger": "gain since the last upload"}
+    pulls_in_model = 0
+    """Those of the downloaded model."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -147,16 +169,10 @@ class FedLinUCB(Talks, Agent):
         self._episode = Episode(self.downloaded, self.config.alpha)
         self._growth = math.log1p(self.config.threshold) + ROUNDING
         self._uploading = False
-        self._behind = 0  # pulls in the downloaded model
-
-    @property
-    def pulls_in_model(self) -> int:
-        """Those of the downloaded model."""
-        return self._behind
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1) of the downloaded model alone."""
-        return self.best(self._episode.scores(arms))
+        return self._episode.choose(self, arms)
 
     def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
         """Let coming turns be worked out together."""
@@ -164,9 +180,13 @@ class FedLinUCB(Talks, Agent):
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """V_loc += x x^T, b_loc += y x; upload them when det(V_i + V_loc) > (1 + C) det(V_i)."""
-        self._episode.pull(arms, arm, reward)
+        bound = self._episode.pull(arms, arm, reward)
         self.unshared += 1
-        if self._uploading or not exceeds(gain := self._episode.gain(self._growth), self._growth):
+        if (
+            self._uploading
+            or bound <= self._growth
+            or not exceeds(gain := self._episode.gain(self._growth), self._growth)
+        ):
             return []
         return self.begin(self._upload(gain), blocking=self.config.blocking)
 
@@ -194,7 +214,7 @@ class FedLinUCB(Talks, Agent):
             return
         self.downloaded.follow(model.version, model.W, model.b)
         self._episode.begin()
-        self._behind = model.known
+        self.pulls_in_model = model.known
         self.note("model", version=model.version, round=model.round)
 
 

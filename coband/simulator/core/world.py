@@ -20,11 +20,11 @@ class World(Protocol):
     Some attributes are optional. ``contexts``, rows (agents, d_z): agents have different tasks, described by network
     contexts z_v, and each agent is told its own. ``realised``: true where regret is against the noisy reward, and may
     be negative. ``measures``, a mapping: numbers about the instance for the result, asked for after the run; the
-    problem declares them as metrics. ``upcoming(agent, turn)``: the arms of the turn and of some turns after it, for
-    agents that look ahead. ``steady_arms``: true where the arms of an agent are the same at all of its turns.
-    ``warnings``, sentences for the user: why the instance may mislead. ``expect(turns)``: told before the first turn
-    about how many turns an agent takes; it must not change what is drawn. ``follow_clock(now)``: given what tells the
-    simulated time, where rewards change with it.
+    problem declares them as metrics. ``upcoming(agent, turn)``: the arms of the turn and of some turns after it,
+    (turns, n, d), for agents that look ahead. ``steady_arms``: true where the arms of an agent are the same at all of
+    its turns. ``warnings``, sentences for the user: why the instance may mislead. ``expect(turns)``: told before the
+    first turn about how many turns an agent takes; it must not change what is drawn. ``follow_clock(now)``: given what
+    tells the simulated time, where rewards change with it.
     """
 
     @property

@@ -72,6 +72,13 @@ class ContextualWorld(TurnsWorld):
         assert isinstance(drawn, DrawnTurns)
         return drawn.arms[place:]
 
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        drawn, place = (self._blocks.get(agent) or self._of(agent)).upcoming(turn)
+        assert isinstance(drawn, DrawnTurns)
+        mean, best, draw = drawn.of(place, arm)
+        reward = self._noise.reward(mean, draw)
+        return reward, best - (reward if self.realised else mean)
+
     def expect(self, turns: int) -> None:
         """About so many turns an agent will take: they are drawn in longer blocks, and few are not used."""
         self._expected = turns
@@ -188,7 +195,7 @@ class DriftingWorld(ContextualWorld):
         return arms, means, float(means.max()), draw
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        outcome = super().pull(agent, turn, arm)
+        outcome = TurnsWorld.pull(self, agent, turn, arm)
         self._hidden.note_pull()
         return outcome
 

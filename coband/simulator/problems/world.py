@@ -93,7 +93,7 @@ class Blocks(Generic[T]):
         expected: about how many turns there will be; a block ends with them, and short ones follow it.
     """
 
-    __slots__ = ("_draw", "_expected", "_items", "_length", "_longest", "_start")
+    __slots__ = ("_draw", "_end", "_expected", "_items", "_length", "_longest", "_start")
 
     def __init__(
         self, draw: Callable[[int], Sequence[T]], longest: int = LONGEST_BLOCK, expected: int | None = None
@@ -102,7 +102,7 @@ class Blocks(Generic[T]):
         self._longest = longest
         self._length = min(FIRST_BLOCK, longest)
         self._expected = expected
-        self._start = 1
+        self._start = self._end = 1
         self._items: Sequence[T] = ()
 
     def at(self, turn: int) -> T:
@@ -118,6 +118,7 @@ class Blocks(Generic[T]):
             index -= len(self._items)
             self._start += len(self._items)
             self._items = self._draw(self._length)
+            self._end = self._start + len(self._items)
             self._length = self._next_length()
         return self._items[index]
 
@@ -126,7 +127,7 @@ class Blocks(Generic[T]):
         length = min(2 * self._length, self._longest)
         if self._expected is None:
             return length
-        first, left = min(FIRST_BLOCK, self._longest), self._expected - (self._start + len(self._items) - 1)
+        first, left = min(FIRST_BLOCK, self._longest), self._expected - (self._end - 1)
         if left > 0:
             return max(first, min(length, left))
         self._expected, self._longest = None, min(self._longest, LONGEST_BLOCK)
@@ -134,7 +135,8 @@ class Blocks(Generic[T]):
 
     def upcoming(self, turn: int) -> tuple[Sequence[T], int]:
         """Draws that were made together, and the place of a turn's among them; those after it are of turns to come."""
-        self.at(turn)
+        if not self._start <= turn < self._end:
+            self.at(turn)
         return self._items, turn - self._start
 
 
@@ -161,10 +163,11 @@ class DrawnTurns(Sequence[Turn]):
         noise: one draw per turn.
     """
 
-    __slots__ = ("_rest", "arms")
+    __slots__ = ("_count", "_rest", "arms")
 
     def __init__(self, arms: FloatArray, means: FloatArray, noise: Sequence[float]) -> None:
         turns, n = means.shape
+        self._count = n
         self.arms, rest = arms, np.empty((turns, n + 2))  # means, the largest one, noise
         rest[:, :n], rest[:, n], rest[:, n + 1] = means, means.max(axis=1), noise
         self._rest = frozen(rest)
@@ -177,6 +180,13 @@ class DrawnTurns(Sequence[Turn]):
             return [self[number] for number in range(*place.indices(len(self)))]
         rest = self._rest[place]
         return self.arms[place], rest[:-2], rest.item(-2), rest.item(-1)
+
+    def of(self, place: int, arm: int) -> tuple[float, float, float]:
+        """Of a turn the mean of an arm, the largest mean, and the draw of the noise."""
+        n, rest = self._count, self._rest
+        if not 0 <= arm < n:
+            check_arm(arm, n)
+        return rest.item(place, arm), rest.item(place, n), rest.item(place, n + 1)
 
 
 class TurnsWorld(abc.ABC):

@@ -146,6 +146,8 @@ def test_models_that_nobody_counts_have_no_age(runs: dict[str, StoredRun]) -> No
 def test_the_documentation_names_the_algorithms_without_age() -> None:
     def counts(agent: type[object]) -> bool:
         found = getattr(agent, "pulls_in_model", None)
+        if isinstance(found, int):
+            return True
         return isinstance(found, property) and found.fget is not None and bool(found.fget.__code__.co_names)
 
     algorithms = Registry.installed().algorithms.values()

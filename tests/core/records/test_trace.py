@@ -230,7 +230,7 @@ def test_a_turn_recorded_by_one_call_is_three_events() -> None:
     one, three = tr.Trace(tr.keep(together)), tr.Trace(tr.keep(apart))
     for number in range(1, 2000):
         time, node, arm, reward = 0.5 * number, number % 7, number % 3, 1.0 / number
-        cause, detail = (number - 2 if number % 4 else tr.NONE), (None if number % 2 else "text")
+        cause, detail = (number - 2 if number % 4 else tr.NONE), (None if number % 40 else "text")
         last = one.record_turn(time, node, cause, number, arm, reward, detail)
         seq = three.record(time, tr.TURN, node, cause=cause, value=number)
         seq = three.record(time, tr.CHOOSE, node, cause=seq, value=arm, detail=detail)

@@ -37,6 +37,7 @@ class Clock(simpy.Environment):
 
     now: float = property(attrgetter("_now"))  # type: ignore[assignment]
     """Simulated time; SimPy's property of that name runs Python code."""
+    _running = False
 
     def at(self, time: float, kind: int, node: int, callback: Callable[[Any], None], value: object = None) -> None:
         """Call ``callback(value)`` at ``time``.
@@ -49,6 +50,14 @@ class Clock(simpy.Environment):
             value: what it is called with.
         """
         heappush(self._queue, (time, kind * NODES + node + 1, next(self._eid), callback, value))  # type: ignore[misc]
+
+    def passes(self, time: float, kind: int, node: int) -> bool:
+        """Let time pass to what would be scheduled so, if that came next; not where something else decides on time."""
+        due = (time, kind * NODES + node + 1, inf)
+        if not self._running or (self._queue and due > self._queue[0]):
+            return False
+        self._now = time
+        return True
 
     def step(self) -> None:
         """Run the next callback or the next event of SimPy."""
@@ -63,6 +72,7 @@ class Clock(simpy.Environment):
         if until is not None:
             return super().run(until)
         queue: list[Any] = self._queue
+        self._running = True
         while queue:
             due = heappop(queue)
             if len(due) == CALLBACK:
@@ -71,6 +81,7 @@ class Clock(simpy.Environment):
             else:
                 heappush(queue, due)
                 super().step()
+        self._running = False
         return None
 
     @property

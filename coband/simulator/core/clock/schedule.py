@@ -10,6 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Annotated, Literal
 
 import numpy as np
@@ -80,16 +81,17 @@ class OneAtATime(BaseSchedule):
     def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
         if self.duration is not None:
             return None
-        acting = np.fromiter(self._agents(agents, streams("schedule", 0, "agent")), dtype=np.intp, count=self.turns)
+        acting = np.concatenate(list(self._agents(agents, streams("schedule", 0, "agent"))))
         return int(np.bincount(acting, minlength=agents).min())
 
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
-        for tick, agent in enumerate(self._agents(agents, streams("schedule", 0, "agent")), start=1):
-            yield tick * self.interval, agent
+        acting = chain.from_iterable(self._agents(agents, streams("schedule", 0, "agent")))
+        return zip(map(self.interval.__mul__, range(1, self.turns + 1)), acting, strict=True)
 
-    def _agents(self, agents: int, rng: np.random.Generator) -> Iterator[int]:
+    def _agents(self, agents: int, rng: np.random.Generator) -> Iterator[Sequence[int]]:
+        """Who acts, in blocks."""
         if self.order == "round_robin":
-            yield from (tick % agents for tick in range(self.turns))
+            yield [tick % agents for tick in range(self.turns)]
             return
         if self.weights is None:
             edges = np.arange(1, agents + 1) / agents
@@ -98,7 +100,7 @@ class OneAtATime(BaseSchedule):
         last = int(np.flatnonzero(np.diff(edges, prepend=0.0))[-1])
         for start in range(0, self.turns, BLOCK):
             drawn = np.searchsorted(edges, rng.random(min(BLOCK, self.turns - start)), side="right")
-            yield from np.minimum(drawn, last).tolist()
+            yield np.minimum(drawn, last).tolist()
 
 
 class Rounds(BaseSchedule):

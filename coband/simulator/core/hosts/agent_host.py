@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coband.simulator.arms import ArmSet, ComingArms
+from coband.simulator.arms import ArmSet, coming
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.clock.clock import TURN
 from coband.simulator.core.hosts.host import ClientHost
@@ -20,7 +20,6 @@ from coband.simulator.core.records import trace as tr
 from coband.simulator.core.records.progress import NEVER, Progress
 from coband.simulator.core.world import World
 
-NOTHING = ComingArms(())
 Veil = Callable[[Address, int, ArmSet, int], ArmSet]
 """What an agent learns of its arms after a pull, where that is not what it has chosen from."""
 
@@ -72,14 +71,15 @@ class AgentHost(ClientHost):
         compute: Draws | None,
         progress: Progress,
         after_turn: Callable[[int], None] | None,
-        upcoming: Callable[[Address, int], Sequence[FloatArray]] | None = None,
+        upcoming: Callable[[Address, int], FloatArray] | None = None,
     ) -> None:
         super().__init__(*host)
         self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
         self._domain = self.node.context.domain
         self._veiled: Veil | None = getattr(world, "veiled", None)
         self._upcoming = upcoming
-        self._ahead = NOTHING  # unless the agent looks ahead
+        self._ahead: list[ArmSet] = []  # from this turn on, if the agent looks ahead
+        self._first = 1
         self.turns = 0
         self.newest = NEVER  # when the newest message from which the agent has learnt was sent
 
@@ -124,7 +124,7 @@ class AgentHost(ClientHost):
         """Choose, pull, observe, send: one step of the paper's loop, at the end of a turn that took time."""
         arms = self._arms()
         turn = self.pull(arms, self.node.choose(arms))
-        now, detail = self._clock.now, self._progress.describe_choice(turn.arms.features, turn.arm)
+        now, detail = self._clock.now, self._described(turn)
         seq = self._trace.record(now, tr.CHOOSE, self.address, cause=cause, value=turn.arm, detail=detail)
         self._end(turn, self._trace.record(now, tr.REWARD, self.address, cause=seq, value=turn.reward))
 
@@ -140,7 +140,7 @@ class AgentHost(ClientHost):
         if self._veiled is not None:
             arms = self._veiled(self.address, self.turns, arms, arm)
         outbox = self.node.observe(arms, arm, reward)
-        return Turn(self, self.turns, arms, arm, reward=reward, regret=regret, in_model=in_model, outbox=outbox)
+        return Turn(self, self.turns, arms, arm, reward, regret, in_model, outbox)
 
     def _reward(self, arms: ArmSet, arm: int) -> tuple[float, float]:
         """Reward and regret of an arm of those offered.
@@ -163,20 +163,26 @@ class AgentHost(ClientHost):
 
     def enter(self, turn: Turn) -> None:
         """Keep the accounts of a turn that took no time, and send its messages."""
-        detail = self._progress.describe_choice(turn.arms.features, turn.arm)
-        cause = self.resumed()
+        detail = self._described(turn) if self._progress.full else None
+        cause, self._resumption = self._resumption, tr.NONE
         seq = self._trace.record_turn(self._clock.now, self.address, cause, turn.number, turn.arm, turn.reward, detail)
         self._end(turn, seq)
 
+    def _described(self, turn: Turn) -> str | None:
+        return self._progress.describe_choice(turn.arms.features, turn.arm)
+
     def _end(self, turn: Turn, seq: int) -> None:
         """Send the messages of a turn and take note of it; ``seq``: of its reward."""
-        self._carry_out(turn.outbox, seq, "observe")
-        progress, now = self._progress, self._clock.now
+        node = self.node
+        if turn.outbox != [] or node.notes or self.address in self._down:
+            self._carry_out(turn.outbox, seq, "observe")
+        progress = self._progress
         progress.decisions.note(turn.in_model, self.newest, seq - 1)
-        progress.pulled(self.address, now, turn.regret, turn.reward, seq)
+        progress.pulled(self.address, self._clock.now, turn.regret, turn.reward, seq)
         if self._check is not None:
-            self._check.pulled(self.node, turn.arms, turn.arm, turn.reward, turn.outbox, seq)
-        self._note_waiting(seq)
+            self._check.pulled(node, turn.arms, turn.arm, turn.reward, turn.outbox, seq)
+        if node.waiting != self.waited:
+            self._note_waiting(seq)
         if self._after_turn is not None:
             self._after_turn(self.address)
 
@@ -210,14 +216,11 @@ class AgentHost(ClientHost):
             return self._domain
         if self._upcoming is None:
             return ArmSet(self._world.arms(self.address, self.turns))
-        place = self.turns - self._ahead.first
+        place = self.turns - self._first
         if place >= len(self._ahead):
-            self._ahead, place = ComingArms(self._upcoming(self.address, self.turns), self.turns), 0
+            self._ahead, self._first, place = coming(self._upcoming(self.address, self.turns)), self.turns, 0
             self.node.look_ahead(self._ahead)
-        elif place:
-            self._ahead.forget(place - 1)
-        arms: ArmSet = self._ahead[place]
-        return arms
+        return self._ahead[place]
 
     def _handle(self, packet: Packet, seq: int) -> int:
         node = self.node

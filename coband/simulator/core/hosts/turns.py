@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 
 import numpy as np
 
@@ -61,6 +62,8 @@ class Turns:
                     self._begin(agent, host.call)
         elif isinstance(schedule, BaseSchedule):
             ticks = schedule.ticks(self._agents, self._streams)
+            if self._progress.duration is not None:
+                ticks = takewhile(lambda tick: self._progress.may_start(tick[0]), ticks)
             self._ticks = ticks if only is None else (tick for tick in ticks if tick[1] in only)
             if self._cohort is None:
                 self._schedule_tick()
@@ -91,9 +94,16 @@ class Turns:
         ]
 
     def _schedule_tick(self) -> None:
-        time, agent = next(self._ticks, (np.inf, -1))
-        if agent >= 0 and self._progress.may_start(time):
-            self._clock.at(time, TURN, agent, self._tick, agent)
+        """Schedule the next tick; those before which nothing else is due are given at once, as events cost more."""
+        clock, hosts, stays = self._clock, self._hosts, self._stays
+        for time, agent in self._ticks:
+            if not clock.passes(time, TURN, agent):
+                clock.at(time, TURN, agent, self._tick, agent)
+                return
+            if stays is None:
+                hosts[agent].tick()  # type: ignore[attr-defined]
+            else:
+                self._allow(agent)
 
     def _tick(self, agent: Address) -> None:
         self._allow(agent)

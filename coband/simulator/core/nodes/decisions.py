@@ -6,6 +6,7 @@ second one by less than that, they pull another arm, and from there on the run i
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,8 @@ class ClosestDecision:
     """
 
     def __init__(self, agents: int) -> None:
-        self._gaps = np.full(agents, np.inf)
+        self._least = array("d", [np.inf]) * agents
+        self._gaps = np.frombuffer(self._least)  # the same numbers
         self._whose: list[int] = []
         self._kept: list[FloatArray] = []
 
@@ -49,6 +51,11 @@ class ClosestDecision:
         self._kept.append(scores.copy())  # whose array may be used again
         if len(self._whose) == ROWS or len(scores) > MANY:
             self._look()
+
+    def note_gap(self, agent: int, gap: float) -> None:
+        """Take note of a decision with this gap."""
+        if gap < self._least[agent]:
+            self._least[agent] = gap
 
     def note_together(self, agents: Sequence[int], table: FloatArray) -> None:
         """Take note of the scores of several agents, one row each."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 OFF, PROTOCOL, FULL = "off", "protocol", "full"
 RECORD = struct.Struct("<qdhiiqqhqhiidh")
 BATCH = 1024
+MANY = 8
+"""Turns without anything else in between from which on a block takes less time than rows."""
 
 EVENTS = (
     "turn",
@@ -141,6 +143,7 @@ class Trace:
         self._sink, self._first = sink, first
         self._hash = hashlib.sha256()
         self._rows: list[PlainRow] = []
+        self._turns: list[tuple[float, int, int, int, int, float]] = []  # that take no time, after the rows
         self._room = BATCH  # rows that fit in the batch, beside those that are sealed
         self._sealed: list[list[PlainRow] | Block] = []  # in the fingerprint, not yet passed on
         self._previous: list[list[PlainRow] | Block] = []
@@ -171,6 +174,8 @@ class Trace:
         detail: str | None = None,
     ) -> int:
         """Record one event and return its number. Codes of ``event``: :data:`EVENTS`; NONE where nothing applies."""
+        if self._turns:
+            self._end_turns()
         seq = self._next
         self._next = seq + 1
         self._rows.append(
@@ -243,15 +248,34 @@ class Trace:
             The number of the last of the three events.
         """
         seq = self._next
+        if detail is not None:
+            self._end_turns()
+            self._rows += _rows_of(seq, time, node, cause, number, arm, reward, detail)
+        else:
+            self._turns.append((time, node, cause, number, arm, reward))
         self._next = seq + 3
-        self._rows += (
-            (seq, time, TURN, node, NOBODY, NONE, cause, NONE, 0, 0, NONE, NONE, number, NONE, None),
-            (seq + 1, time, CHOOSE, node, NOBODY, NONE, seq, NONE, 0, 0, NONE, NONE, arm, NONE, detail),
-            (seq + 2, time, REWARD, node, NOBODY, NONE, seq + 1, NONE, 0, 0, NONE, NONE, reward, NONE, None),
-        )
-        if len(self._rows) >= self._room:
+        if len(self._rows) + 3 * len(self._turns) >= self._room:
             self.flush()
         return seq + 2
+
+    def _end_turns(self) -> None:
+        """Take the turns at hand, right after which something else happens, into a block or, if they are few, rows."""
+        turns, self._turns = self._turns, []
+        first, count = self._next - 3 * len(turns), len(turns)
+        if count < MANY:
+            for place, turn in enumerate(turns):
+                self._rows += _rows_of(first + 3 * place, *turn)
+            return
+        self._seal()
+        block: Block = np.frombuffer(bytearray(3 * count * _BLANK), dtype=_BLOCK).reshape(count, 3)
+        block["seq"] = np.arange(first, self._next).reshape(count, 3)
+        block["event"] = TURN, CHOOSE, REWARD
+        times, nodes, causes, numbers, arms, rewards = zip(*turns, strict=True)
+        block["time"], block["node"] = np.array(times)[:, None], np.array(nodes)[:, None]
+        block["cause"][:, 0], block["cause"][:, 1:] = causes, block["seq"][:, :-1]
+        for column, values in enumerate((numbers, arms, rewards)):
+            block["value"][:, column] = values
+        self._add(block)
 
     def block(self, time: float, shape: tuple[int, ...]) -> Block:
         """The next events, numbered in C order, all at one time; ``record_block`` records them when they are filled in.
@@ -268,14 +292,19 @@ class Trace:
         """Record events that ``block`` has numbered."""
         self._seal()
         self._next += block.size
-        self._room -= block.size
-        self._hash.update(block.tobytes())
-        self._sealed.append(block)
+        self._add(block)
         if self._room <= 0:
             self.flush()
 
+    def _add(self, block: Block) -> None:
+        self._room -= block.size
+        self._hash.update(block)
+        self._sealed.append(block)
+
     def _seal(self) -> None:
         """Take the events at hand into the fingerprint."""
+        if self._turns:
+            self._end_turns()
         rows = self._rows
         if rows:
             self._hash.update(b"".join(starmap(RECORD.pack, map(_NUMBERS_OF, rows))))
@@ -301,6 +330,7 @@ class Trace:
 
     def chain(self, seq: int) -> list[Row]:
         """The event ``seq`` and what led to it, nearest first, as far back as the last two batches reach."""
+        self._end_turns()
         recent = _plain([*self._previous, *self._sealed, self._rows])
         known = {row.seq: row for row in map(Row._make, recent)}
         chain = []
@@ -308,6 +338,17 @@ class Trace:
             chain.append(known[seq])
             seq = known[seq].cause
         return chain
+
+
+def _rows_of(
+    seq: int, time: float, node: int, cause: int, number: int, arm: int, reward: float, detail: str | None = None
+) -> tuple[PlainRow, ...]:
+    """The three events of a turn that takes no time."""
+    return (
+        (seq, time, TURN, node, NOBODY, NONE, cause, NONE, 0, 0, NONE, NONE, number, NONE, None),
+        (seq + 1, time, CHOOSE, node, NOBODY, NONE, seq, NONE, 0, 0, NONE, NONE, arm, NONE, detail),
+        (seq + 2, time, REWARD, node, NOBODY, NONE, seq + 1, NONE, 0, 0, NONE, NONE, reward, NONE, None),
+    )
 
 
 def _plain(parts: Sequence[list[PlainRow] | Block]) -> Sequence[PlainRow]:

@@ -121,8 +121,8 @@ class PrivateWorld:
             self._fixed = self._clipped(self._world.arms(agent, turn), 0, 0)
         return self._fixed
 
-    def _ahead(self, arm_sets: Sequence[FloatArray], agent: int, turn: int) -> list[FloatArray]:
-        return [self._clipped(rows, agent, turn + number) for number, rows in enumerate(arm_sets)]
+    def _ahead(self, arm_sets: FloatArray, agent: int, turn: int) -> FloatArray:
+        return np.array([self._clipped(rows, agent, turn + number) for number, rows in enumerate(arm_sets)])
 
     def _clipped(self, rows: FloatArray, agent: int, turn: int) -> FloatArray:
         most = self._clip.points
