@@ -182,7 +182,7 @@ class DrawnTurns(Sequence[Turn]):
         return self.arms[place], rest[:-2], rest.item(-2), rest.item(-1)
 
     def of(self, place: int, arm: int) -> tuple[float, float, float]:
-        """Of a turn the mean of an arm, the largest mean, and the draw of the noise."""
+        """In one turn: the mean of an arm, the largest mean, and the draw of the noise."""
         n, rest = self._count, self._rest
         if not 0 <= arm < n:
             check_arm(arm, n)
