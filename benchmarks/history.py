@@ -25,8 +25,8 @@ BARS = "▁▂▃▄▅▆▇█"
 INTRODUCTION = """Each case is computed by coband and by plain loops from the paper, in one process; the ratio of CPU
 seconds is what counts. `python -m benchmarks` measures them, and fails where one is more than {fall:.0%} below the
 median of the last {recent}; `python -m benchmarks --record` adds a measurement, unless one has fallen, and writes this
-page. Measurements are on shared machines with two cores, whose noise is about a tenth. Instructions, counted by
-callgrind, are in the second table; 3% more is a failure."""
+page. Measurements are on shared machines with two cores, whose noise is about a tenth. Instructions (callgrind) must
+not rise by 3%."""
 History = list[dict[str, object]]
 """Measurements, the oldest first: ``date``, ``version``, and by case ``ratios`` and ``instructions``."""
 
@@ -90,8 +90,8 @@ def page(history: History, what: Mapping[str, str], counted: Mapping[str, str]) 
     for name in counted:
         if found := of_case(history, name, "instructions"):
             lines.append(f"| {name} | {found[-1]:,.0f} | {found[0]:,.0f} | {counted[name]} |")
-    dates = [f"{one['date']} ({one['version']})" for one in history]
-    return "\n".join([*lines, "", f"Measured on {', '.join(dates)}.", ""])
+    first, last = history[0], history[-1]
+    return "\n".join([*lines, "", f"Measured from {first['date']} to {last['date']} ({last['version']}).", ""])
 
 
 def bars(values: Sequence[float]) -> str:

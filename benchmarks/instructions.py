@@ -22,11 +22,11 @@ MISSING = "instructions were not counted: there is no valgrind (a Debian package
 Case = tuple[Callable[[int], Any], int, int, int, str]
 """A run of so many turns, a short and a long one, what a turn counts as, and what it is."""
 CASES: Mapping[str, Case] = {
-    "async": (lambda turns: bandits.run(*bandits.ASYNC, 100, turns), 1000, 4000, 1, "a turn of async"),
-    "pull": (lambda turns: bandits.run(*bandits.FED, 100, turns), 1000, 10_000, 1, "a pull of FedLinUCB, N=100, d=20"),
-    "linear": (lambda turns: bandits.run(*bandits.DIS, 100, turns), 500, 2000, 1, "a turn of linear"),
-    "exchange": (lambda turns: scale.bare_run(100, turns), 1000, 4000, 2, "a message with its half of a turn"),
-    "turns": (lambda rounds: scale.quiet_run(1000, rounds), 10, 60, 1000, "a turn in which nothing happens"),
+    "async": (lambda turns: bandits.run(*bandits.ASYNC, 100, turns), 1000, 4000, 1, "a turn"),
+    "pull": (lambda turns: bandits.run(*bandits.FED, 100, turns), 1000, 10_000, 1, "a pull"),
+    "linear": (lambda turns: bandits.run(*bandits.DIS, 100, turns), 500, 2000, 1, "a turn"),
+    "exchange": (lambda turns: scale.bare_run(100, turns), 1000, 4000, 2, "message and half a turn"),
+    "turns": (lambda rounds: scale.quiet_run(1000, rounds), 10, 60, 1000, "quiet turn"),
 }
 
 

@@ -74,7 +74,7 @@ class ArmSet:
         return chosen
 
     def __len__(self) -> int:
-        return self.block.shape[-2]
+        return int(self.block.shape[-2])
 
     def __repr__(self) -> str:
         of = "" if self._domain is None else f" of a domain of {len(self._domain)}"

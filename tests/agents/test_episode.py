@@ -41,9 +41,13 @@ def test_an_episode_is_its_turns_one_by_one(steps: list[str], even: bool, ahead:
     out = list[tuple[Gram, FloatArray]]()
     coming = list[ArmSet]()
     noted = list[float]()
-    agent: Any = SimpleNamespace(
-        context=SimpleNamespace(index=0, closest=Mock(note_gap=lambda _, gap: noted.append(gap)))
-    )
+
+    def best_of(scores: FloatArray) -> int:
+        noted.extend(gaps(scores[None]))
+        return int(scores.argmax())
+
+    closest = Mock(note_gap=lambda _, gap: noted.append(gap))
+    agent: Any = SimpleNamespace(context=SimpleNamespace(index=0, closest=closest), best=best_of)
 
     def arm_set() -> ArmSet:
         return ArmSet(rng.normal(size=(4 if even else int(rng.integers(1, 5)), 3)))

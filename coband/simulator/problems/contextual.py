@@ -73,8 +73,8 @@ class ContextualWorld(TurnsWorld):
         return drawn.arms[place:]
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        drawn: Any  # DrawnTurns; looking costs as much as some of what follows
         drawn, place = (self._blocks.get(agent) or self._of(agent)).upcoming(turn)
-        assert isinstance(drawn, DrawnTurns)
         mean, best, draw = drawn.of(place, arm)
         reward = self._noise.reward(mean, draw)
         return reward, best - (reward if self.realised else mean)

@@ -247,12 +247,12 @@ class Trace:
         Returns:
             The number of the last of the three events.
         """
-        seq = self._next
-        if detail is not None:
+        seq, rows = self._next, self._rows
+        if detail is None and (self._turns or (rows and rows[-1][2] == REWARD)):  # right after another turn
+            self._turns.append((time, node, cause, number, arm, reward))
+        else:
             self._end_turns()
             self._rows += _rows_of(seq, time, node, cause, number, arm, reward, detail)
-        else:
-            self._turns.append((time, node, cause, number, arm, reward))
         self._next = seq + 3
         if len(self._rows) + 3 * len(self._turns) >= self._room:
             self.flush()
@@ -260,8 +260,10 @@ class Trace:
 
     def _end_turns(self) -> None:
         """Take the turns at hand, right after which something else happens, into a block or, if they are few, rows."""
+        if not (count := len(self._turns)):
+            return
         turns, self._turns = self._turns, []
-        first, count = self._next - 3 * len(turns), len(turns)
+        first = self._next - 3 * count
         if count < MANY:
             for place, turn in enumerate(turns):
                 self._rows += _rows_of(first + 3 * place, *turn)
@@ -298,13 +300,12 @@ class Trace:
 
     def _add(self, block: Block) -> None:
         self._room -= block.size
-        self._hash.update(block)
+        self._hash.update(block.tobytes())
         self._sealed.append(block)
 
     def _seal(self) -> None:
         """Take the events at hand into the fingerprint."""
-        if self._turns:
-            self._end_turns()
+        self._end_turns()
         rows = self._rows
         if rows:
             self._hash.update(b"".join(starmap(RECORD.pack, map(_NUMBERS_OF, rows))))
