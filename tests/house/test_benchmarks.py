@@ -11,7 +11,7 @@ from scipy.stats import ttest_1samp
 
 from benchmarks import __main__ as program
 from benchmarks import authors, bandits, exploration, instructions, known_points, measuring, neural
-from benchmarks.authors import async_lin_ucb, distributed_bandits, fed_pe, forgetting, fts
+from benchmarks.authors import async_lin_ucb, distributed_bandits, fed_pe, fts
 from benchmarks.measuring import Measured
 from tests.house import performance_rows as rows
 
@@ -118,7 +118,6 @@ def test_equivalence_takes_both_tests() -> None:
         (async_lin_ucb, "COBAND_ASYNC_LIN_UCB_CODE", "cyrilli/Async-LinUCB", "lib/AsyncLinUCB.py"),
         (distributed_bandits, "COBAND_DISTRIBUTED_BANDITS_CODE", "sudeepsalgia/distributed_bandits", "codes/pls.py"),
         (fed_pe, "COBAND_FED_PE_CODE", "Ruiquan5514/Federated-Linear-Contextual-Bandits", "Functions.py"),
-        (forgetting, "COBAND_WEIGHTED_BANDITS_CODE", "YRussac/WeightedLinearBandits", "SW_LinUCB_class.py"),
     ],
 )
 def test_without_a_checkout_the_comparison_is_skipped(
