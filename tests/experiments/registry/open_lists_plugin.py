@@ -211,7 +211,7 @@ class FlatNoise(coband.BaseMechanism):
     def weight(self, released: coband.Released, form: Any, agent: bool) -> float:
         return float(released.pulls > 0)
 
-    def epsilon(self, sigma: float, weight: float, delta: float) -> float:
+    def epsilon(self, sigma: float, weight: float, delta: float, accountant: Any) -> float:
         return math.inf if weight else 0.0
 
 

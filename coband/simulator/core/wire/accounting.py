@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.nodes.own_noise import Spent
 
+Accountant = Literal["exact", "pld", "rdp"]
 DISCRETE = 0.25
 """The least noise multiplier for which a privacy loss distribution is laid out: below, it takes gigabytes."""
 HARDLY_ANY = 0.01
@@ -39,13 +40,15 @@ def installed() -> bool:
 
 
 @lru_cache(maxsize=100_000)
-def gaussian_epsilon(sigma: float, weight: float, delta: float) -> float:
-    """The epsilon of (epsilon, delta)-differential privacy of Gaussian releases (Balle and Wang 2018).
+def gaussian_epsilon(sigma: float, weight: float, delta: float, accountant: Accountant = "exact") -> float:
+    """The epsilon of (epsilon, delta)-differential privacy of Gaussian releases.
 
     Args:
         sigma: standard deviation of the noise over the sensitivity to one pull.
         weight: sum over all releases of their squared sensitivities, in units of that of one pull.
         delta: with this probability the promise may fail.
+        accountant: exact: by the Gaussian mechanism's own formula (Balle and Wang 2018); pld: a discretised privacy
+            loss distribution, rounded up; rdp: from Renyi divergences, an upper bound.
 
     Raises:
         UnsupportedScenario: dp-accounting is not installed.
@@ -58,7 +61,13 @@ def gaussian_epsilon(sigma: float, weight: float, delta: float) -> float:
     if multiplier < HARDLY_ANY:  # in thousands, by concentrated privacy (Bun and Steinke 2016, proposition 1.3)
         rho = 0.5 / multiplier**2
         return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
-    return float(dp.get_epsilon_gaussian(multiplier, delta))
+    if accountant == "exact" or (accountant == "pld" and multiplier < DISCRETE):
+        return float(dp.get_epsilon_gaussian(multiplier, delta))
+    relation = dp.NeighboringRelation.REPLACE_SPECIAL
+    kind = dp.pld.PLDAccountant if accountant == "pld" else dp.rdp.RdpAccountant
+    found = kind(neighboring_relation=relation)
+    found.compose(dp.GaussianDpEvent(multiplier))
+    return float(found.get_epsilon(delta))
 
 
 @lru_cache(maxsize=1000)
@@ -91,15 +100,15 @@ def _one_release(rate: float, multiplier: float) -> Any:
 
 
 @lru_cache(maxsize=1000)
-def gaussian_sigma(epsilon: float, weight: float, delta: float) -> float:
+def gaussian_sigma(epsilon: float, weight: float, delta: float, accountant: Accountant = "exact") -> float:
     """The least sigma with which `gaussian_epsilon` is at most epsilon, to a relative 1e-6."""
     exact = float(_library().get_sigma_gaussian(epsilon, delta)) * math.sqrt(weight)
     low = high = exact
-    while gaussian_epsilon(high, weight, delta) > epsilon:
+    while gaussian_epsilon(high, weight, delta, accountant) > epsilon:
         low, high = high, 1.25 * high
     while high - low > 1e-6 * high:
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if gaussian_epsilon(middle, weight, delta) <= epsilon else (middle, high)
+        low, high = (low, middle) if gaussian_epsilon(middle, weight, delta, accountant) <= epsilon else (middle, high)
     return high
 
 

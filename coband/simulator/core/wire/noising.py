@@ -84,7 +84,7 @@ class Noising:
         if privacy.sigma is not None:
             return privacy.sigma
         assert privacy.epsilon is not None
-        return self._mechanism.sigma(privacy.epsilon, self._most, privacy.delta)
+        return self._mechanism.sigma(privacy.epsilon, self._most, privacy.delta, privacy.accountant)
 
     @property
     def _most(self) -> float:
@@ -237,7 +237,7 @@ class Noising:
 
     def epsilon(self, weight: float) -> float:
         privacy = self._privacy
-        return self._mechanism.epsilon(self.sigma, weight, privacy.delta)
+        return self._mechanism.epsilon(self.sigma, weight, privacy.delta, privacy.accountant)
 
     def spent(self, agent: Address) -> float:
         """The epsilon that an agent has spent so far."""

@@ -15,6 +15,7 @@ from coband.simulator.core.algorithm import Algorithm, MessageSize
 from coband.simulator.core.config import Config, word_is_kind
 from coband.simulator.core.nodes.message import Message, Pulls
 from coband.simulator.core.wire import accounting
+from coband.simulator.core.wire.accounting import Accountant
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import finite, returns
 
@@ -77,13 +78,13 @@ class BaseMechanism(Config):
         For a local mechanism: the sum of sensitivities. The unit is the bound of one pull.
         """
 
-    def epsilon(self, sigma: float, weight: float, delta: float) -> float:
+    def epsilon(self, sigma: float, weight: float, delta: float, accountant: Accountant) -> float:
         """The epsilon of releases of that weight."""
-        return accounting.gaussian_epsilon(sigma, weight, delta)
+        return accounting.gaussian_epsilon(sigma, weight, delta, accountant)
 
-    def sigma(self, epsilon: float, weight: float, delta: float) -> float:
+    def sigma(self, epsilon: float, weight: float, delta: float, accountant: Accountant) -> float:
         """The noise that keeps releases of that weight within epsilon."""
-        return accounting.gaussian_sigma(epsilon, weight, delta)
+        return accounting.gaussian_sigma(epsilon, weight, delta, accountant)
 
 
 class GaussianSums(BaseMechanism):
@@ -140,10 +141,10 @@ class LaplaceLocal(BaseMechanism):
     def weight(self, released: Released, form: Pulls, agent: bool) -> float:
         return released.pulls if agent else min(1, released.pulls)
 
-    def epsilon(self, sigma: float, weight: float, delta: float) -> float:
+    def epsilon(self, sigma: float, weight: float, delta: float, accountant: Accountant) -> float:
         return accounting.laplace_epsilon(sigma, weight)
 
-    def sigma(self, epsilon: float, weight: float, delta: float) -> float:
+    def sigma(self, epsilon: float, weight: float, delta: float, accountant: Accountant) -> float:
         return weight / epsilon
 
 
@@ -192,6 +193,9 @@ class Privacy(Config):
     adversary: Literal["server", "others"] = "server"
     """From whom: the server, which sees what agents send; or the other agents, which see what the server sends. Agents
     of a graph see what each other send either way."""
+    accountant: Accountant = "exact"
+    """How epsilon is computed from Gaussian noise: exact, or by one of two upper bounds, a discretised privacy loss
+    distribution (pld) or Renyi divergences (rdp)."""
     leak: Literal["refuse", "allow"] = "refuse"
     """What happens where the adversary sees anything that is not protected: the scenario is refused with a list, or
     results say so."""
