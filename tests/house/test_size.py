@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FILE = Path(__file__).with_name("sizes.json")
-SUMS = {"product": 75_400, "benchmarks": 1_900, "tests": 53_350}
+SUMS = {"product": 75_420, "benchmarks": 1_900, "tests": 53_350}
 """The most lines of all rooms of a kind together."""
 SLACK = 20
 """A ceiling that is further above its room than so many lines is to be lowered."""

@@ -38,7 +38,7 @@ class EpsilonGreedyConfig(Config):
     """Parameters of epsilon-greedy."""
 
     epsilon: Annotated[float, Field(ge=0, le=1)] | Literal["decay"] = "decay"
-    """Probability of a random arm; decay: min(1, c K / (d^2 t)) in turn t."""
+    """Probability of a random arm; decay: min(1, c K / (d^2 t)) in turn t, so that the first c K / d^2 are random."""
     c: float = Field(default=5.0, gt=0)
     """With decay: how much is explored."""
     d: float = Field(default=0.1, gt=0, le=1)
@@ -46,7 +46,7 @@ class EpsilonGreedyConfig(Config):
 
 
 class EpsilonGreedy(KArmed):
-    """A random arm with probability epsilon, else the arm with the highest mean so far; each arm once before."""
+    """A random arm with probability epsilon; else one that was never pulled, or the one with the highest mean."""
 
     def decide(self) -> int:
         config: EpsilonGreedyConfig = self.context.config

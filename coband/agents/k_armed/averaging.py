@@ -6,7 +6,7 @@ W is `averaging_matrix`. ``missing`` says what takes the place of a neighbour th
 
 * ``own``: the agent's own value, so that the weights still sum to 1;
 * ``last``: the last value that has come from it, if any has, else the own one;
-* ``reweigh``: nothing; the other weights are divided by their sum.
+* ``reweigh``: nothing; the weights that are left, the agent's own among them, are divided by their sum.
 """
 
 from __future__ import annotations

@@ -73,7 +73,13 @@ ALGORITHM = Algorithm(
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
-    metrics=(Metric("averaged_pulls", "pulls", "pulls that the averages of all agents amount to; without delay, all"),),
+    metrics=(
+        Metric(
+            "averaged_pulls",
+            "pulls",
+            "pulls that the averages of all agents amount to; all, where nothing is late or lost",
+        ),
+    ),
     cites=("landgren2016distributed",),
     search={"gamma": "0.1..4"},
 )

@@ -9,8 +9,8 @@ Algorithms 1 and 2), with N agents numbered from 0:
 2. In its phase j it plays the arm of these with the largest mean + sqrt(alpha ln(t + 1) / n), t its own pulls so far;
    an arm that it never pulled comes first, in the order of the list. Counts of an arm that leaves are kept for its
    return.
-3. Phase j ends at turn j^growth, for all agents alike. With ``mode: asynchronous`` each phase of an agent has a length
-   of its own, uniform on the integers from j^g - (j-1)^g to ceil((1 + slack) (j^g - (j-1)^g)).
+3. Phase j ends at turn j^g, g the growth, for all agents alike. With ``mode: asynchronous`` each phase of an agent has
+   a length of its own, uniform on the integers from j^g - (j-1)^g to ceil((1 + slack) (j^g - (j-1)^g)).
 4. At its end, of U and L the one that was pulled more in this phase becomes U. The agent asks one of its neighbours,
    drawn uniformly, which answers with the arm that it pulled most in its last phase (before its first has ended: its
    first arm). An arm that the agent does not have takes the place of L.

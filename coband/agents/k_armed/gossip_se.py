@@ -10,7 +10,7 @@ each round agent v
 4. drops arm k if z_k + width_k is below the largest z - width of its active arms, and every arm that a neighbour has
    dropped; but never its last arm (ours). What is dropped keeps its z, which is still sent.
 
-After about K (L + ...) pulls nothing is dropped any more, so regret is about proportional to 1 / p. The paper's rewards
+Hardly any arm is dropped in the first K L pulls, so regret is about proportional to 1 / p. The paper's rewards
 are losses. It says nothing of delay and of lost copies.
 """
 
@@ -42,7 +42,7 @@ class GossipSeConfig(AveragingConfig):
     weights: Weights = Field(default="n")
     """What a link weighs: n 1 / N, as in the paper; max_degree, metropolis or neighbours."""
     p: float = Field(default=1.0, gt=0, le=1)
-    """Probability that a link is there, which agents know (`network.topology: {kind: redrawn}`)."""
+    """Probability that a link is there: that of `network.topology`, from which it is not read."""
     tau: float | None = Field(default=None, ge=0)
     """Rounds of mixing; null: N ln(T) / (p times the algebraic connectivity of the graph). Published code has
     N ln(T) / p on a grid, which is less."""

@@ -1,4 +1,4 @@
-"""UCB with on-demand communication: agents tell a neighbour what is new only after that one has answered.
+"""UCB with on-demand communication: agents tell a neighbour their pulls again only after that one has answered.
 As printed: `tests/oracles/k_armed/ucb_odc.py`. Next: `agent.py`, `messages/k_armed.py`.
 
 Ours, after "On-Demand Communication for Asynchronous Multi-Agent Bandits" (Chen et al. 2023), whose algorithm is
@@ -11,9 +11,10 @@ another one. Agent v has a flag for each neighbour u, open at first.
 3. A message from u takes the place of the last one from u in n and s, and opens the flag for u.
 
 So messages alternate within a pair: without loss, the numbers of messages from v to u and from u to v differ by one at
-most, and the slower of the two says how many there are. One lost message closes both flags for the rest of the run;
-with ``redemand`` a flag opens by itself so long after a message. Messages have all pulls and not only the new ones, so
-that what is lost or doubled spoils no count.
+most, and the slower of the two sets the pace. When what is on the way within a pair is lost, which is one message, or
+two where the first ones have crossed, both flags stay closed for the rest of the run; with ``redemand`` a flag opens by
+itself so long after a message. A message that the transport has given up counts as not sent. Messages have all pulls
+and not only the new ones, so that what is lost or doubled spoils no count.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Redemand(Timer):
 
 
 class UcbOdc(KArmed):
-    """UCB on its own pulls and on those that neighbours tell it when they are asked."""
+    """UCB on its own pulls and on those that neighbours have told it."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
