@@ -54,7 +54,7 @@ def everyday_ones() -> Iterator[str]:
 
 
 EVERYDAY = frozenset(everyday_ones())
-OURS = {"faults", "adversity", "fleet", "changes"}
+OURS = {"faults", "adversity", "fleet", "k_armed"}
 """Claims about studies of coband's own stand beside those of papers."""
 
 
