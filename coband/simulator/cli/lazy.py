@@ -92,7 +92,7 @@ class LazyGroup(Group):
     def _advice(self, name: str, known: list[str]) -> str:
         if not (absent := entry_points.absent()):
             return super()._advice(name, known)
-        near = "".join(f"did you mean {one}? Or " for one in difflib.get_close_matches(name, known, n=1, cutoff=0.7))
+        near = "".join(f"did you mean {one}? Or " for one in difflib.get_close_matches(name, known, n=1, cutoff=0.62))
         told = ", ".join(f"{one} ({why})" for one, why in absent.items())
         return f"{near}it may be of an extension that cannot be imported: {told}"
 

@@ -112,34 +112,6 @@ def grid_points(made: dict[str, Made]) -> tuple[list[Row], list[Row]]:
     return sorted(found), sorted(expected)
 
 
-def by_label(made: dict[str, Made]) -> tuple[list[Row], list[Row]]:
-    keys = ("regret", "uplink_scalars", "downlink_scalars", "rounds")
-    expected = [
-        (
-            one["label"],
-            len(one["replications"]),
-            *(mean([record[key] for record in one["replications"]]) for key in keys),
-        )
-        for one in made["star"].results
-    ]
-    return made["star"].ask("Regret and communication by label"), sorted(expected)
-
-
-def pairs(made: dict[str, Made]) -> tuple[list[Row], list[Row]]:
-    regret = {
-        one["label"]: {r["replication"]: r["regret"] for r in one["replications"]} for one in made["star"].results
-    }
-    expected = [
-        (one, other, number, value - regret[other][number])
-        for one, numbers in regret.items()
-        for other in regret
-        if one < other
-        for number, value in numbers.items()
-    ]
-    assert len(expected) == 10 * 3
-    return sorted(made["star"].ask("Two algorithms on the same worlds, replication by replication")), sorted(expected)
-
-
 def first_sends(made: dict[str, Made]) -> tuple[list[Row], list[Row]]:
     run, expected = made["star"], []
     for row in run.events():
@@ -182,65 +154,11 @@ def chain(made: dict[str, Made]) -> tuple[list[Row], list[Row]]:
     return run.ask(about), expected
 
 
-def by_agent(made: dict[str, Made]) -> tuple[list[Row], list[Row]]:
-    totals: dict[tuple[str, int], list[int]] = {}
-    for (label, _), result in made["star"].given.items():
-        for agent in result.by_agent:
-            one = totals.setdefault((label, int(agent["agent"] or 0)), [0, 0])
-            one[0] += int(agent["uplink_scalars"] or 0)
-            one[1] += int(agent["downlink_scalars"] or 0)
-    found = made["star"].ask("Communication by agent")
-    assert [row[2] + row[3] for row in found] == sorted(map(sum, totals.values()), reverse=True)[:10]
-    return found, [(*key, *totals[key]) for key in dict.fromkeys(row[:2] for row in found)]
-
-
-def errors(made: dict[str, Made]) -> tuple[list[Row], list[Row]]:
-    totals: dict[tuple[str, int], list[tuple[float, float]]] = {}
-    for entry in made["tasks"].results:
-        for record in entry["replications"]:
-            for agent in record["agents"]:
-                numbers = (not agent["correct"], agent["samples"])
-                totals.setdefault((entry["label"], agent["agent"]), []).append(numbers)
-    expected = [
-        (*key, mean([float(wrong) for wrong, _ in found]), mean([samples for _, samples in found]))
-        for key, found in totals.items()
-    ]
-    return made["tasks"].ask("Errors and samples by agent (algorithms of pure exploration)"), expected
-
-
-def worst_and_best(made: dict[str, Made]) -> tuple[list[Row], list[Row]]:
-    expected = []
-    for (label, replication), result in made["star"].given.items():
-        regrets = [float(agent["regret"] or 0.0) for agent in result.by_agent]
-        expected.append((label, replication, max(regrets), min(regrets)))
-    return made["star"].ask("The highest and the lowest regret of an agent in each run"), expected
-
-
-def curve(made: dict[str, Made]) -> tuple[list[Row], list[Row]]:
-    points = defaultdict(list)
-    for (label, _), result in made["star"].given.items():
-        for turn, regret, scalars in zip(
-            result.turns_series.tolist(), result.regret_series.tolist(), result.scalars_series.tolist(), strict=True
-        ):
-            points[label, turn].append((regret, scalars))
-    expected = [
-        (*key, mean([one for one, _ in found]), mean([two for _, two in found])) for key, found in points.items()
-    ]
-    assert len(expected) == 5 * 48
-    return made["star"].ask("The regret curve, averaged over replications"), sorted(expected)
-
-
 ANSWERS: dict[str, Callable[[dict[str, Made]], tuple[list[Row], list[Row]]]] = {
     "The points of a grid by algorithm, the best first": grid_points,
-    "Regret and communication by label": by_label,
-    "Two algorithms on the same worlds, replication by replication": pairs,
     "What the server sent in the first ten time units": first_sends,
     "Time on the way, by kind of message": on_the_way,
     "The causal chain of an event (here event 40 of job 0; `coband trace why` does the same)": chain,
-    "Communication by agent": by_agent,
-    "Errors and samples by agent (algorithms of pure exploration)": errors,
-    "The highest and the lowest regret of an agent in each run": worst_and_best,
-    "The regret curve, averaged over replications": curve,
 }
 
 
