@@ -129,16 +129,16 @@ def sum_twice(method: Around) -> Around:
 
 
 def last_of_the_tied(method: Around) -> Around:
-    def best(self: Client, scores: Any, winner: int | None = None) -> int:
-        place = method(self, scores, winner)
+    def best(self: Client, scores: Any, *known: Any) -> int:
+        place = method(self, scores, *known)
         return int(np.flatnonzero(scores == scores[place])[-1])
 
     return best
 
 
 def second_best(method: Around) -> Around:
-    def best(self: Client, scores: Any, winner: int | None = None) -> int:
-        method(self, scores, winner)
+    def best(self: Client, scores: Any, *known: Any) -> int:
+        method(self, scores, *known)
         return int(np.argsort(scores, kind="stable")[-2])
 
     return best
