@@ -20,12 +20,12 @@ ONE_THREAD = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREA
 MISSING = "instructions were not counted: there is no valgrind (a Debian package: apt-get install valgrind)"
 
 Case = tuple[Callable[[int], Any], int, int, int, str]
-"""A run of so many turns, a short and a long one, what a turn counts as, and what it is."""
+"""A run of so many turns, a short and a long one, what a turn counts as (two messages, of ``exchange``), its name."""
 CASES: Mapping[str, Case] = {
-    "async": (lambda turns: bandits.run(*bandits.ASYNC, 100, turns), 1000, 4000, 1, "a turn"),
-    "pull": (lambda turns: bandits.run(*bandits.FED, 100, turns), 1000, 10_000, 1, "a pull"),
-    "linear": (lambda turns: bandits.run(*bandits.DIS, 100, turns), 500, 2000, 1, "a turn"),
-    "exchange": (lambda turns: scale.bare_run(100, turns), 1000, 4000, 2, "message and half a turn"),
+    "async": (lambda turns: bandits.run(*bandits.ASYNC, 100, turns), 1000, 4000, 1, "turn"),
+    "pull": (lambda turns: bandits.run(*bandits.FED, 100, turns), 1000, 10_000, 1, "pull"),
+    "linear": (lambda turns: bandits.run(*bandits.DIS, 100, turns), 500, 2000, 1, "turn"),
+    "exchange": (lambda turns: scale.bare_run(100, turns), 1000, 4000, 2, "message"),
     "turns": (lambda rounds: scale.quiet_run(1000, rounds), 10, 60, 1000, "quiet turn"),
 }
 

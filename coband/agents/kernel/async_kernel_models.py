@@ -3,17 +3,16 @@ turns for which one model lasts, evaluated together to save time."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from coband.agents.kernel.async_kernel_config import AsyncConfig
 from coband.agents.messages.asynchronous import NewModel, ServerModel
-from coband.simulator.arms import ArmSet
+from coband.simulator.arms import ALONE, ArmSet
 from coband.simulator.arrays import BoolArray, FloatArray
+from coband.simulator.core.nodes.decisions import gaps
 from coband.simulator.core.nodes.node import Client
 from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
 from coband.simulator.maths.posteriors.finite_domain import first_appearances
@@ -29,44 +28,44 @@ class Evaluated:
         scores: mu + alpha * sigma, or -inf for arms that are certainly not the best.
         variance: sigma^2 of the others.
         winner: the best arm, where no other has exactly the same score.
+        gap: by which it is, where that is known.
     """
 
     scores: FloatArray
     variance: FloatArray
     winner: int | None = None
+    gap: float | None = None
 
 
 class Evaluations:
     """The arms of an agent's turns to come, and what its model says of them."""
 
     def __init__(self) -> None:
-        self._ahead: deque[ArmSet] = deque()
-        self._evaluated: dict[ArmSet, Evaluated] = {}
+        self._block: FloatArray | None = None  # features of the turns to come
+        self._of: FloatArray | None = None  # the block of which turns are evaluated, which ones, and how
+        self._start, self._found = 0, list[Evaluated]()
 
     def begin(self, arm_sets: Sequence[ArmSet]) -> None:
         """The arm sets of the next turns."""
-        self._ahead = deque(arm_sets)
+        self._block = arm_sets[0].block
 
     def forget(self) -> None:
         """The model has changed."""
-        self._evaluated = {}
+        self._of = None
 
-    def evaluate(self, arms: ArmSet, model: NystromPredictor, alpha: float, turns: int) -> Evaluated:
-        """The arms of a turn, and those of the turns after it, if the model is likely to last for so many turns."""
-        found = self._evaluated.pop(arms, None)
-        if found is not None:
-            return found
-        ahead = self._ahead
-        while ahead and ahead[0] is not arms:
-            ahead.popleft()
-        together = list(islice(ahead, turns))
-        if len(together) < 2 or len(set(map(len, together))) > 1:
+    def evaluate(self, arms: ArmSet, model: NystromPredictor, alpha: float, turns: Callable[[], int]) -> Evaluated:
+        """The arms of a turn, and those of the turns after it, if the model is likely to last for so many ``turns``."""
+        place = arms.place
+        if arms.block is self._of and self._start <= place < self._start + len(self._found):
+            return self._found[place - self._start]
+        count = turns() if place != ALONE and arms.block is self._block else 1
+        if count < 2 or place + 1 == len(arms.block):
             mean, variance = model.predict(arms)
             return Evaluated(mean + alpha * np.sqrt(variance), variance)
-        scores, variances = model.scores_stack(np.array([other.features for other in together]), alpha)
-        rows = map(Evaluated, scores, variances, Client.winners(scores))
-        self._evaluated = dict(zip(together, rows, strict=True))
-        return self._evaluated.pop(arms)
+        scores, variances = model.scores_stack(arms.block[place : place + count], alpha)
+        self._of, self._start = arms.block, place
+        self._found = list(map(Evaluated, scores, variances, Client.winners(scores), gaps(scores).tolist()))
+        return self._found[0]
 
 
 def server_model(held: NystromModel, message: ServerModel, lam: float) -> NystromModel:

@@ -50,6 +50,8 @@ class AsyncKernelUCB(Talks, Agent):
 
     noted: ClassVar[Mapping[str, str]] = {"trigger": "variance of the pulls since the last exchange"}
     kept = ("_variance",)
+    pulls_in_model = 0
+    """Those of the last exchange; pulls since then are not in the model."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -60,22 +62,16 @@ class AsyncKernelUCB(Talks, Agent):
         # Line 2: mu_0 = 0, sigma_0^2 = k(x,x)/lambda, S_0 and D_0 empty.
         self._start = context.sharing.get("start", self._empty)
         self._keep(self._start, 0)
-        self._behind = 0  # pulls in the model
         self._new = GrowingObservations(context.dimension)
         self._new_variance = 0.0
         self._exchanging = False
         self._latest_variance = math.inf
 
-    @property
-    def pulls_in_model(self) -> int:
-        """Those of the last exchange; pulls since then are not in the model."""
-        return self._behind
-
     def choose(self, arms: ArmSet) -> int:
         """Line 5, equation 3: the arm with the largest mu + alpha * sigma of the model of the last communication."""
-        found = self._evaluations.evaluate(arms, self.model, self._alpha, self._turns_left())
+        found = self._evaluations.evaluate(arms, self.model, self._alpha, self._turns_left)
         self._variance = found.variance
-        return self.best(found.scores, found.winner)
+        return self.best(found.scores, found.winner, found.gap)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 5-7: keep the pull; when equation 4 holds, ask for an exchange."""
@@ -139,7 +135,7 @@ class AsyncKernelUCB(Talks, Agent):
         """Line 14: the model of S_k with the server's new statistics."""
         model = self._store.get(message.version, lambda: exchange.updated(message, self.config))
         self._keep(model, message.version)
-        self._behind = message.known
+        self.pulls_in_model = message.known
         self.note("model", version=message.version, round=message.round)
 
     # --- between exchanges

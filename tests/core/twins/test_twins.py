@@ -126,9 +126,9 @@ def test_predictions_of_turns_ahead_that_outlive_their_model(monkeypatch: pytest
     keep = AsyncKernelUCB._keep
 
     def kept(self: AsyncKernelUCB, model: Any, version: int) -> None:
-        evaluated = self._evaluations._evaluated
+        of = self._evaluations._of
         keep(self, model, version)
-        self._evaluations._evaluated = evaluated
+        self._evaluations._of = of
 
     monkeypatch.setattr(AsyncKernelUCB, "_keep", kept)
     with pytest.raises(InvariantViolation, match=LEAK):

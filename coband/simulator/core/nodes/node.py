@@ -121,7 +121,7 @@ class Client(Node):
     unshared: int = 0
     rounds: int = 0
 
-    def best(self, scores: FloatArray, winner: int | None = None) -> int:
+    def best(self, scores: FloatArray, winner: int | None = None, gap: float | None = None) -> int:
         """The place of the highest of the scores (n,).
 
         Among several that are exactly equal it draws one uniformly, or takes the first of them, as the scenario's
@@ -130,13 +130,17 @@ class Client(Node):
         Args:
             scores: of the arms.
             winner: the place, where it is known and no other score equals it; see `winners`.
+            gap: by which it is the best, where that is known; see `gaps`.
 
         Raises:
             NoBestArm: a score is not a number.
         """
         context = self.context
         if context.closest is not None:
-            context.closest.note(context.index, scores)
+            if gap is None:
+                context.closest.note(context.index, scores)
+            else:
+                context.closest.note_gap(context.index, gap)
         if winner is not None:
             return winner
         first = int(scores.argmax())  # of a score that is not a number, if there is one

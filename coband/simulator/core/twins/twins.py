@@ -110,8 +110,8 @@ class Twins:
         best, address, open_ties = twin.best, twin.context.index, twin.context.open_ties
         ties = None if open_ties is None else open_ties(address)
 
-        def noted(scores: FloatArray, winner: int | None = None) -> int:
-            place = best(scores, winner)
+        def noted(scores: FloatArray, winner: int | None = None, gap: float | None = None) -> int:
+            place = best(scores, winner, gap)
             tied = np.flatnonzero(scores == np.max(scores)).tolist()
             drawn = 0 if ties is None or winner is not None or len(tied) < 2 else int(ties.integers(len(tied)))
             if place != tied[drawn]:
