@@ -18,7 +18,7 @@ Repeats = Literal["keep", "drop"]
 
 
 def known_turns(given: int | None, context: NodeContext) -> int:
-    """T: the turns that every agent is sure to get, or less if a parameter ``horizon`` says so.
+    """T: the turns that every agent is sure to get, or less if a parameter ``horizon`` says so; 1 where none is sure.
 
     Raises:
         UnsupportedScenario: neither the schedule nor the parameter says.
@@ -26,7 +26,7 @@ def known_turns(given: int | None, context: NodeContext) -> int:
     known = [turns for turns in (given, context.horizon) if turns is not None]
     if not known:
         raise UnsupportedScenario("must know the number of turns; give horizon, or a schedule without duration")
-    return min(known)
+    return max(min(known), 1)
 
 
 class KernelBandit(Config):
