@@ -211,16 +211,24 @@ def _one_of(models: list[Any], tag: str) -> Any:
     return models[0] if len(models) == 1 else Annotated[Union[tuple(models)], Field(discriminator=tag)]  # noqa: UP007
 
 
-@lru_cache(maxsize=8)
-def json_schema(registry: Registry) -> JsonSchemaValue:
-    """JSON Schema (draft 2020-12) of the scenario files that can name what is registered."""
-    problems = _one_of([entry.config for entry in registry.problems.values()], "kind")
-    entry = _one_of([_entry_model(algorithm) for algorithm in registry.algorithms.values()], "algorithm")
-    fields: Any = {
-        "problem": (problems, ...),
-        "algorithms": (GenericAlias(tuple, (entry, ...)), Field(min_length=1)),
-    }
-    model = create_model("Scenario", __base__=Document, __doc__=Document.__doc__, **fields)
+@lru_cache(maxsize=32)
+def json_schema(registry: Registry, section: str | None = None) -> JsonSchemaValue:
+    """JSON Schema (draft 2020-12) of the scenario files that can name what is registered.
+
+    Args:
+        section: a key of the document, for the schema of a mapping with this key alone: that of the whole takes long.
+    """
+    fields: dict[str, Any] = {}
+    if section in (None, "problem"):
+        fields["problem"] = (_one_of([entry.config for entry in registry.problems.values()], "kind"), ...)
+    if section in (None, "algorithms"):
+        entry = _one_of([_entry_model(algorithm) for algorithm in registry.algorithms.values()], "algorithm")
+        fields["algorithms"] = (GenericAlias(tuple, (entry, ...)), Field(min_length=1))
+    if section is None:
+        model = create_model("Scenario", __base__=Document, __doc__=Document.__doc__, **fields)
+    else:
+        info = Document.model_fields[section]
+        model = create_model("Section", __base__=Config, **{section: (info.annotation, info), **fields})
     schema = model.model_json_schema()
     defs = schema.get("$defs", {})
     for part in defs.values():  # what names a kind must be there, as validation asks for it
@@ -228,7 +236,8 @@ def json_schema(registry: Registry) -> JsonSchemaValue:
         if further := [key for key in tags if key not in part.get("required", ())]:
             part["required"] = [*part.get("required", ()), *further]
     for name, key in (("Expectation", "count"), ("Tuning", "on"), ("Until", "on")):
-        defs[name]["properties"][key]["enum"] = counted(registry.metrics)
+        if name in defs:
+            defs[name]["properties"][key]["enum"] = counted(registry.metrics)
     return {
         "$schema": GenerateJsonSchema.schema_dialect,
         "title": "coband scenario",

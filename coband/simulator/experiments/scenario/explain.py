@@ -11,7 +11,9 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario import gone
+from coband.simulator.experiments.scenario.document import Document, json_schema
 from coband.simulator.experiments.scenario.yaml_nodes import Node, descend, given, key_mark, plain, resolve
 from coband.simulator.plugins.kinds import is_false_alarm
 from coband.simulator.scenario_errors import InputProblem, KeyPath, did_you_mean, key_path, quoted, slips
@@ -34,6 +36,10 @@ class Wording:
 
     def __init__(self, schema: Schema) -> None:
         self._root = schema
+
+    def at(self, path: KeyPath) -> Wording:
+        """What describes the place at ``path``: this, unless the schema is made part by part."""
+        return self
 
     def keys(self, path: KeyPath, data: Any) -> list[str]:
         """The keys that the mapping at ``path`` of ``data`` may have."""
@@ -156,6 +162,21 @@ _WRONG_SHAPE = re.compile(r".*_type|literal_error|none_required|int_from_float|i
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
+class DocumentWording(Wording):
+    """Of a scenario, whose whole schema takes long to make: that of a section is made for a mistake in it."""
+
+    def __init__(self, registry: Registry) -> None:
+        super().__init__({"type": "object", "properties": dict.fromkeys(Document.model_fields, {})})
+        self._registry = registry
+
+    def at(self, path: KeyPath) -> Wording:
+        section = next(map(str, path), "")
+        return Wording(json_schema(self._registry, section)) if section in Document.model_fields else self
+
+    def places(self, key: str, most: int = 2) -> list[str]:
+        return Wording(json_schema(self._registry)).places(key, most)
+
+
 class Explainer:
     """Explains the errors of one document.
 
@@ -181,7 +202,7 @@ class Explainer:
 
     def missing(self, path: KeyPath, key: str) -> InputProblem:
         """The problem of a missing required key."""
-        allowed = self._wording.allowed((*path, key), self._data)
+        allowed = self._wording.at((*path, key)).allowed((*path, key), self._data)
         text = f"{key} is missing" + (f": must be {allowed}" if allowed else "")
         return key_mark(self._root, path).problem(path, text)
 
@@ -189,7 +210,7 @@ class Explainer:
         """The problem of a key that its mapping does not allow."""
         message = gone.key(path)
         if message is None:
-            known, name = self._wording.keys(path[:-1], self._data), str(path[-1])
+            known, name = self._wording.at(path[:-1]).keys(path[:-1], self._data), str(path[-1])
             here = ".".join(map(str, path))
             places = slips(name, known) or [place for place in self._wording.places(name) if place != here]
             near = f"; did you mean {' or '.join(places)}?" if places else did_you_mean(name, known)
@@ -215,7 +236,7 @@ class Explainer:
         """Follow a location from ``path`` on; steps that are not in the tree name members of unions."""
         node, tagged = descend(self._root, *path), False
         for step in location:  # a tag may have the name of a key
-            tag = not tagged and len(self._wording.tags(path, self._data, "kind")) > 1
+            tag = not tagged and len(self._wording.at(path).tags(path, self._data, "kind")) > 1
             inner = None if node is None or tag else descend(node, step)
             path, node, tagged = (path, node, True) if inner is None else ((*path, step), inner, False)
         return path
@@ -228,12 +249,12 @@ class Explainer:
             return self.unknown_key(path)
         if kind.startswith("union_tag") or _names_kind(path, error):
             path = path[:-1] if kind == "literal_error" else path
-            return self.unknown_name(path, "kind", self._wording.tags(path, self._data, "kind"))
+            return self.unknown_name(path, "kind", self._wording.at(path).tags(path, self._data, "kind"))
         node = descend(self._root, *path) or self._root
         if kind in ("value_error", "assertion_error"):
             mark = key_mark(self._root, path) if isinstance(node.value, (tuple, dict)) else node.mark
             return mark.problem(path, str(error.get("ctx", {}).get("error", error["msg"])))
-        allowed = self._wording.allowed(path, self._data) or "of another type"
+        allowed = self._wording.at(path).allowed(path, self._data) or "of another type"
         if kind == "finite_number":
             allowed = allowed.replace(_PLAIN["number"], "a finite number")
         hint = self._hint(path, node.scalar, allowed)
@@ -243,14 +264,14 @@ class Explainer:
         """Advice for a value that is written in another way."""
         if isinstance(value, str):
             for key in TAG_KEYS:
-                if value in self._wording.tags(path, self._data, key):
+                if value in self._wording.at(path).tags(path, self._data, key):
                     return f"; write {{{key}: {value}}}"
             if allowed.startswith(_PLAIN["boolean"]) and value.lower() in _SWITCHES:
                 return f"; write {_SWITCHES[value.lower()]}"
             if "number" in allowed and isinstance(resolve(value), (int, float)):
                 return "; remove the quotes"
-            return did_you_mean(value, self._wording.choices(path, self._data))
-        if value is False and "off" in self._wording.choices(path, self._data):
+            return did_you_mean(value, self._wording.at(path).choices(path, self._data))
+        if value is False and "off" in self._wording.at(path).choices(path, self._data):
             return "; write off"  # which other programs read as false, and write so
         return "; put it in quotes" if value is not None and _PLAIN["string"] in allowed else ""
 

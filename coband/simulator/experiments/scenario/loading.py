@@ -15,7 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from coband.simulator.core.nodes.graphs import GraphError
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.registry.registry import RESERVED, Registry, only
-from coband.simulator.experiments.scenario.document import AlgorithmEntry, Document, Tuning, Until, json_schema
+from coband.simulator.experiments.scenario.document import AlgorithmEntry, Document, Tuning, Until
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.rules import broken_rules
@@ -62,12 +62,12 @@ class _Sections:
     @cached_property
     def _explainer(self) -> Explainer:
         """What explains mistakes; documents without mistakes do without."""
-        from coband.simulator.experiments.scenario.explain import Explainer, Wording
+        from coband.simulator.experiments.scenario.explain import DocumentWording, Explainer
 
         entries, problem = (self._data.get(key) for key in ("algorithms", "problem"))
         names = frozenset(_named(one, "algorithm") for one in entries) if isinstance(entries, list) else frozenset()
-        schema = json_schema(only(self._registry, names, _named(problem, "kind")))
-        return Explainer(self._root, Wording(schema), self._registry.broken)
+        wording = DocumentWording(only(self._registry, names, _named(problem, "kind")))
+        return Explainer(self._root, wording, self._registry.broken)
 
     def read_all(self) -> None:
         """Validate the document."""
