@@ -308,5 +308,6 @@ def test_a_script_needs_no_guard_and_no_order_of_imports(done: coband.Run, tmp_p
     unpinned = {key: value for key, value in os.environ.items() if not key.startswith(("OPENBLAS_", "OMP_", "MKL_"))}
     command, environment = [sys.executable, "script.py"], {**unpinned, "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    warned = [line for line in ended.stderr.splitlines() if " jobs" not in line]  # but for the progress of a slow run
+    assert (ended.returncode, warned) == (0, [])
     assert ended.stdout.splitlines() == [str(sorted(done.results["fingerprint"]))] * 2

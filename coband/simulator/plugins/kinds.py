@@ -330,8 +330,10 @@ class ByKind:
 @lru_cache(maxsize=64)
 def adapter(found: type) -> TypeAdapter[Any]:
     """What validates one class."""
-    from pydantic import TypeAdapter
+    from pydantic import BaseModel, TypeAdapter
 
+    if issubclass(found, BaseModel):
+        found.model_rebuild()  # once, as the scenario is also written with it
     return TypeAdapter(found)
 
 

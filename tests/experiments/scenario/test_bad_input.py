@@ -4,7 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic.json_schema import JsonSchemaValue
 
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario import explain
+from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.explain import Explainer, Wording
 from coband.simulator.experiments.scenario.loading import load, loads
 from coband.simulator.experiments.scenario.yaml_nodes import read
@@ -503,3 +507,16 @@ def test_a_slip_of_the_pen_is_taken_for_one_before_keys_elsewhere_are_named(own:
     root, _ = read("agent: {period: 3}", "mine.yaml")
     problem = Explainer(root, Wording(schema), {}).unknown_key(("agent", "period"))
     assert str(problem) == f"mine.yaml:1:9: agent.period: unknown key; did you mean {near}? allowed: {own}"
+
+
+def test_a_mistake_makes_the_schema_of_its_section_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the whole document takes longer than all else that a mistake needs."""
+    made = list[str | None]()
+
+    def noted(registry: Registry, section: str | None = None) -> JsonSchemaValue:
+        made.append(section)
+        return json_schema(registry, section)
+
+    monkeypatch.setattr(explain, "json_schema", noted)
+    refusal(SCENARIO.replace("  loss: 0.1\n", "  los: 0.1\n", 1).replace("seed: 7", "sed: 7", 1))
+    assert set(made) == {"network"}

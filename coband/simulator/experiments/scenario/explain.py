@@ -166,7 +166,7 @@ class DocumentWording(Wording):
     """Of a scenario, whose whole schema takes long to make: that of a section is made for a mistake in it."""
 
     def __init__(self, registry: Registry) -> None:
-        super().__init__({"type": "object", "properties": dict.fromkeys(Document.model_fields, {})})
+        super().__init__({"type": "object", "properties": {key: {} for key in Document.model_fields}})
         self._registry = registry
 
     def at(self, path: KeyPath) -> Wording:
