@@ -119,6 +119,41 @@ def test_features_have_the_kernel_and_draws_the_posterior() -> None:
         posterior_draw(-np.eye(3), np.ones(3), lam, np.ones(3))
 
 
+@every("case", range(40))
+def test_what_leads_is_what_all_features_say(case: int) -> None:
+    """Of many points or few, near each other or not, with weights of every size; the two highest are exact."""
+    rng = np.random.default_rng((14, case))
+    n, M, d = int(rng.integers(1, 400)), int(rng.integers(1, 150)), int(rng.integers(1, 5))
+    phi = RandomFeatures(rng, M, d, float(10.0 ** rng.uniform(-3, 1)), 2.0)
+    X = rng.uniform(0, 1, (n, d)) * float(10.0 ** rng.uniform(-6, 2))
+    if case % 4 == 0:
+        X = X[rng.integers(0, max(1, n // 3), n)]  # some points come again
+    weights = rng.standard_normal(M) * 10.0 ** rng.uniform(-200, 200) * (case % 5 > 0)
+    scores, found = phi(X) @ weights, phi.leading(X, weights)
+    assert found.argmax() == scores.argmax() or found.max() == pytest.approx(scores.max(), rel=1e-13)
+    kept = np.isfinite(found)
+    assert found[kept] == pytest.approx(scores[kept], rel=1e-12, abs=1e-12 * np.abs(scores).max())
+    assert scores[~kept].max(initial=-np.inf) <= np.sort(scores)[-2:].min()
+
+
+@every("case", range(20))
+def test_the_bound_of_rough_scores_holds(case: int) -> None:
+    rng = np.random.default_rng((15, case))
+    M, d = int(rng.integers(2, 200)), int(rng.integers(1, 6))
+    phi = RandomFeatures(rng, M, d, float(10.0 ** rng.uniform(-1, 1)), 2.0)
+    X, weights = rng.uniform(-1, 1, (500, d)), rng.standard_normal(M)
+    rough, bound = phi._rough(X, weights)
+    errors = np.abs(rough - phi(X) @ weights / np.abs(weights).max())
+    assert bound > 3.0 * errors.max()
+    assert M < 20 or bound < 0.01
+
+
+def test_rough_scores_are_left_where_they_say_nothing() -> None:
+    rng = np.random.default_rng(16)
+    phi, X = RandomFeatures(rng, 50, 2, 1e-30, 1.0), rng.uniform(0, 1, (100, 2))
+    assert np.isfinite(phi.leading(X, rng.standard_normal(50))).all()
+
+
 def test_one_agent_changes_all_averages_by_no_more_than_the_noise_hides() -> None:
     """The change over the deviations of the noise, of all regions together, is 1/z for an agent that counts most."""
     config = PrivateRegions(splits=2, features=6, S=5.0, z=1.7, q=1.0, a=0.0, b=0.0)

@@ -211,7 +211,7 @@ class FederatedSampler(Talks, Agent):
         pulled = phi(np.array(self._points).reshape(-1, X.shape[1]))
         G, b = pulled.T @ pulled, pulled.T @ np.array(self._rewards)
         weights = posterior_draw(G, b, self.config.noise_variance, self.context.rng.standard_normal(len(b)))
-        return np.asarray(phi(X) @ weights)
+        return phi.leading(X, weights)
 
     def warnings(self) -> Iterator[str]:
         if sentence := self.config.misplaced(np.array(self._points)):

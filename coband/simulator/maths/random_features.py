@@ -10,6 +10,13 @@ import numpy as np
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.matrices import NotDefiniteError, dpotrf, dtrtrs
 
+SMALL = 3000
+"""Features up to which it takes longer to compute them roughly than exactly."""
+U = 2.0**-24
+"""Relative error of rounding to single precision."""
+MOST = 1e-3
+"""Errors of cosines in single precision from which on they are of no use."""
+
 
 class RandomFeatures:
     """phi(x) = sqrt(v) c(x) / ||c(x)|| with c(x)_j = cos(s_j^T x + b_j).
@@ -35,6 +42,41 @@ class RandomFeatures:
         np.cos(found, out=found)
         found *= self._scale / np.sqrt(np.vecdot(found, found))[:, None]
         return found
+
+    def leading(self, X: FloatArray, weights: FloatArray) -> FloatArray:
+        """phi(x)^T weights, (n,), of the rows of X; -inf where it is certainly below the two highest.
+
+        In single precision, cosines take a twentieth of the time; few rows are then left to compute exactly.
+        """
+        if len(X) > 2 and len(X) * len(weights) > SMALL:
+            rough, error = self._rough(X, weights)
+            near = np.flatnonzero(rough >= np.partition(rough, -2)[-2] - 2.0 * error)
+            exact = self(X[near]) @ weights
+            if len(near) and exact.min() < exact.max():  # else all may be equal, or not be numbers
+                found = np.full(len(X), -np.inf)
+                found[near] = exact
+                return found
+        return np.asarray(self(X) @ weights)
+
+    def _rough(self, X: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
+        """phi(x)^T w / max |w| of the rows of X in single precision, and a bound on its errors, or infinity.
+
+        With e that of a c_j, u the sum of w_j c_j and n = ||c||: 2 e (sum |w_j| + |u| M / n^2) / n where 4 e M < n^2.
+        """
+        d, M = X.shape[1], len(weights)
+        e = U * ((d + 4) * (d * float(np.abs(self._s).max() * np.abs(X).max()) + 7.0) + M + 8)
+        if not e < MOST:
+            return np.zeros(len(X)), np.inf
+        w = weights / (np.abs(weights).max() or 1.0)
+        c = X.astype(np.float32) @ self._s.T.astype(np.float32)
+        c += self._b.astype(np.float32)
+        np.cos(c, out=c)
+        u, squares = c @ w.astype(np.float32), np.vecdot(c, c)
+        least, most = float(squares.min()), float(np.abs(u).max())
+        if not 4.0 * e * M < least:
+            return np.zeros(len(X)), np.inf
+        bound = 2.0 * e * (float(np.abs(w).sum()) + most * M / least) / math.sqrt(least)
+        return self._scale * u / np.sqrt(squares), self._scale * bound
 
 
 def posterior_draw(G: FloatArray, b: FloatArray, lam: float, z: FloatArray) -> FloatArray:
