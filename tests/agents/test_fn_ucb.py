@@ -43,7 +43,6 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "threshold": float(rng.choice([0.0, 0.0, 1.0, 5.0])),
         "trigger": str(rng.choice(["diagonal", "full"])),
         "less_comm": bool(rng.integers(2)),
-        "rescale": [None, True, False][int(rng.integers(3))],
         "alpha": str(rng.choice(["schedule", "theory"])),
         "alpha_start": int(rng.integers(4)),
         "alpha_ramp": int(rng.choice([1, 5, 10])),

@@ -51,9 +51,7 @@ def random_config(name: str, rng: np.random.Generator) -> dict[str, Any]:
             "lr": [None, 0.02][int(rng.integers(2))],
             "duplicate_input": [None, True][int(rng.integers(2))],
             "train": str(rng.choice(["public", "paper"])),
-            "nu_inside": bool(rng.integers(2)),
             "train_until": int(rng.choice([6, 50])),
-            "train_every": int(rng.choice([1, 3])),
         }
     return config
 

@@ -56,11 +56,11 @@ def test_the_search_finds_keys_without_a_server(built: Path, tmp_path: Path) -> 
     from tests.analysis.report.browser import PATIENCE, browser, complaints
 
     written = " ".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert "arm_similarity" not in written
+    assert "train_until" not in written
     with browser(tmp_path) as driver:
         from selenium.webdriver.support.ui import WebDriverWait
 
-        for query, page in (("arm_similarity", "keys/algorithms"), ("erdos_renyi", "kinds/network")):
+        for query, page in (("train_until", "keys/algorithms"), ("erdos_renyi", "kinds/network")):
             driver.get(f"{(built / 'search.html').as_uri()}?q={query}")
             WebDriverWait(driver, PATIENCE).until(
                 lambda _: driver.execute_script("return document.querySelectorAll('#search-results li a').length")

@@ -63,7 +63,7 @@ def test_primal_is_the_kernel_form(network: Any, add_up: bool, bias: float) -> N
     posterior = PrimalPosterior(PrimalKnowledge(kernel, network, 3, LAM, add_up), own)
     together = augmented(kernel, network, 2 if network else 0, 3, "sum" if add_up else "product")
     tasks = contexts[of] if network else np.empty((30, 0))
-    points = together.points(tasks, X, np.zeros(30, dtype=np.int64))
+    points = together.points(tasks, X)
     for start in range(0, 30, 7):
         rows = slice(start, start + 7)
         posterior.update(Observations(X[rows], y[rows], tasks=tasks[rows]))
@@ -108,7 +108,7 @@ def test_nystrom_is_exact_while_the_dictionary_grows_and_close_after() -> None:
     """Error against the exact posterior on a small instance: 150 points, 60 of them in the dictionary."""
     contexts, of, X, y = data(2, 150)
     together = augmented(Gaussian(gamma=0.2), Gaussian(gamma=0.2), 2, 3)
-    points = together.points(contexts[of], X, np.zeros(150, dtype=np.int64))
+    points = together.points(contexts[of], X)
     posterior = GrowingNystrom(together.kernel, LAM, 60)
     at = points[140:]
     assert posterior.predict(at)[1] == pytest.approx(np.full(10, 1 / LAM))
@@ -124,29 +124,11 @@ def test_nystrom_is_exact_while_the_dictionary_grows_and_close_after() -> None:
 
 def test_two_gaussians_are_one() -> None:
     contexts, of, X, _ = data(3, 12)
-    places = np.zeros(12, dtype=np.int64)
     one = augmented(Gaussian(gamma=0.9), Gaussian(length_scale=0.6), 2, 3)
     assert isinstance(one.kernel, Gaussian)
     K_x, K_z = Gaussian(gamma=0.9)(X, X), Gaussian(length_scale=0.6)(contexts[of], contexts[of])
-    P = one.points(contexts[of], X, places)
+    P = one.points(contexts[of], X)
     assert one.kernel(P, P) == pytest.approx(K_x * K_z, abs=1e-12)
-
-
-@pytest.mark.parametrize("composition", ["product", "sum"])
-def test_arms_in_different_places(composition: Any) -> None:
-    contexts, of, X, _ = data(4, 10)
-    places = np.arange(10) % 3
-    for similarity in (0.0, 0.6):
-        whole = augmented(Matern(nu=1.5), Gaussian(gamma=0.5), 2, 3, composition, similarity)
-        P = whole.points(contexts[of], X, places)
-        K_x, K_z = Matern(nu=1.5)(X, X), Gaussian(gamma=0.5)(contexts[of], contexts[of])
-        expected = K_x * K_z if composition == "product" else K_x + K_z
-        expected = expected * np.where(places[:, None] == places, 1.0, similarity)
-        assert whole.kernel(P, P) == pytest.approx(expected, abs=1e-12)
-        assert whole.kernel.diag(P) == pytest.approx(np.diagonal(expected), abs=1e-12)
-        bound = whole.kernel.against(P[:4]).appended(P[4:])
-        assert bound.size == 10
-        assert bound.leading(6).evaluate(P) == pytest.approx(expected[:, :6], abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -198,7 +180,7 @@ def test_task_by_task_is_the_kernel_form(bias: float, missing: int, lam: float) 
     joined = augmented(kernel, Gaussian(gamma=0.6), 2, 3)
 
     def points(of: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:
-        return joined.points(contexts[of], at, np.zeros(len(of), dtype=np.int64))
+        return joined.points(contexts[of], at)
 
     for posterior in (together, alone, others):
         posterior.follow(table)

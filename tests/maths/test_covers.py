@@ -20,7 +20,7 @@ from coband.simulator.maths.graphs.covers import (
 from tests.every import every
 from tests.oracles import covers as oracle
 
-METHODS: tuple[CoverMethod, ...] = ("dsatur", "largest_first", "maximal_cliques")
+METHODS: tuple[CoverMethod, ...] = ("dsatur", "largest_first")
 
 
 def random_graph(seed: int, most: int = 16) -> NDArray[np.bool_]:
@@ -72,20 +72,12 @@ def test_a_cover_holds_every_node_once_and_is_no_smaller_than_the_smallest(seed:
     assert oracle.fewest(around) <= len(cover) <= oracle.fewest(around) + 2
 
 
-@every("seed", range(40))
-def test_maximal_cliques_are_those_of_plain_loops(seed: int) -> None:
-    graph = random_graph(seed, 30)
-    expected = sorted(tuple(sorted(clique)) for clique in oracle.maximal_cliques(neighbours(graph)))
-    assert list(clique_cover(graph, "maximal_cliques")) == expected
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_default_cover_of_a_dense_graph_is_smaller_than_by_degree_alone(seed: int) -> None:
     above = np.triu(np.random.default_rng(seed).random((200, 200)) < 0.7, 1)
     found = {method: len(clique_cover(above | above.T, method)) for method in METHODS}
     assert len(clique_cover(above | above.T)) == found["dsatur"]
     assert found["dsatur"] <= 20 < found["largest_first"]
-    assert found["maximal_cliques"] <= 20
 
 
 @every("method", METHODS)

@@ -18,11 +18,6 @@ from coband.simulator.maths.posteriors.finite_domain import (
     DomainPosterior,
     exact_variance,
 )
-from coband.simulator.maths.posteriors.finite_domain_nystrom import (
-    DomainEmbedding,
-    DomainNystromModel,
-    DomainNystromPosterior,
-)
 from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
@@ -191,7 +186,7 @@ def test_an_agents_nystrom_posterior_over_a_domain_equals_the_plain_form(size: i
     domain, dictionary = Domain(kernel, ArmSet.fixed(U)), Dictionary(kernel).appended(U[3 : 3 + size])
     X, y = U[rng.integers(25, size=30)], rng.normal(size=30)
     base = NystromModel.fit(dictionary, Statistics.of(dictionary.embed(X), y), lam)
-    fixed, plain = DomainNystromPosterior(DomainNystromModel(domain, base)), NystromPosterior(base)
+    fixed, plain = NystromPosterior(base, domain), NystromPosterior(base)
     for arm in [4, 4, 1, 12, 20, 4]:
         for one, other in zip(fixed.predict(U), plain.predict(U), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-9)
@@ -200,18 +195,6 @@ def test_an_agents_nystrom_posterior_over_a_domain_equals_the_plain_form(size: i
         fixed.update(Observations(U[arm : arm + 1], np.array([0.3])))
         plain.update(Observations(U[arm : arm + 1], np.array([0.3])))
     assert fixed.size == plain.size == 6
-
-
-@pytest.mark.parametrize("size", [0, 12])
-def test_statistics_of_repeated_points(size: int) -> None:
-    rng = np.random.default_rng(size)
-    kernel, U = Gaussian(gamma=1.0), points(2, 25, 2)
-    domain, dictionary = Domain(kernel, ArmSet.fixed(U)), Dictionary(kernel).appended(U[:size])
-    pulled, y = rng.integers(25, size=60), rng.normal(size=60)
-    found = DomainEmbedding(domain, dictionary).statistics(domain.entries(U[pulled]), y)
-    expected = Statistics.of(dictionary.embed(U[pulled]), y)
-    np.testing.assert_allclose(found.A, expected.A, atol=1e-11)
-    np.testing.assert_allclose(found.b, expected.b, atol=1e-11)
 
 
 def test_what_an_inducing_set_makes_of_pulls() -> None:

@@ -18,7 +18,6 @@ from coband.simulator.maths.posteriors.choose_multitask import AugmentedPosterio
 from coband.simulator.maths.posteriors.counts import RepeatsPosterior
 from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
 from coband.simulator.maths.posteriors.finite_domain import Domain, DomainLog, DomainPosterior
-from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromModel, DomainNystromPosterior
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
 from coband.simulator.maths.posteriors.linear_features import PrimalKnowledge, PrimalPosterior
@@ -207,7 +206,7 @@ SUBJECTS = {
         lambda: NystromPosterior(model(FIRST)), embedded(lambda _: SPAN, ARMS.features), base=FIRST
     ),
     "domain nystrom": Subject(
-        lambda: DomainNystromPosterior(DomainNystromModel(Domain(KERNEL, DOMAIN), model(FIRST))),
+        lambda: NystromPosterior(model(FIRST), Domain(KERNEL, DOMAIN)),
         embedded(lambda _: SPAN, DOMAIN.features),
         DOMAIN,
         FIRST,

@@ -19,11 +19,10 @@ Pair = Callable[["Observation", "Observation"], float]
 
 @dataclass(frozen=True)
 class Observation:
-    """One pull: own turn number, agent, arm's place in the arm set, arm, reward (nan for a candidate)."""
+    """One pull: own turn number, agent, arm, reward (nan for a candidate)."""
 
     trial: int
     agent: int
-    place: int
     x: FloatArray
     y: float = float("nan")
 
@@ -170,13 +169,13 @@ def run(
                 arm = int(streams[v].integers(len(arms)))
             else:
                 scores, beta = [], eta / np.sqrt(lam) if width is None else width(learner)
-                for k, x in enumerate(arms):
-                    mean, sigma = learner.moments(Observation(t, v, k, x))
+                for x in arms:
+                    mean, sigma = learner.moments(Observation(t, v, x))
                     scores.append(mean + beta * sigma)
                 arm = best(world, v, scores)
             y, regret = world.pull(v, t, arm)
             out.pulls.append((v, t, arm, y, regret))
-            sent[t, v] = Observation(t, v, arm, arms[arm], y)
+            sent[t, v] = Observation(t, v, arms[arm], y)
             if centre == v or t <= distances(adjacency, v)[centre] + late:
                 buffers[v].append(sent[t, v])
             if late:

@@ -11,33 +11,6 @@ def is_clique(graph: Neighbours, nodes: Sequence[int]) -> bool:
     return all(u in graph[v] for v, u in combinations(nodes, 2))
 
 
-def grown(graph: Neighbours, start: int, within: set[int]) -> set[int]:
-    """From one node on, the candidate with the most candidates among its neighbours joins; of equal ones the first."""
-    clique, candidates = {start}, graph[start] & within
-    while candidates:
-        best = -1
-        for v in sorted(candidates):
-            if best < 0 or len(graph[v] & candidates) > len(graph[best] & candidates):
-                best = v
-        clique.add(best)
-        candidates = candidates & graph[best]
-    return clique
-
-
-def maximal_cliques(graph: Neighbours) -> list[set[int]]:
-    """The largest clique that grows from any node not yet covered, among these nodes; and so on."""
-    left, found = set(range(len(graph))), []
-    while left:
-        largest: set[int] = set()
-        for start in sorted(left):
-            clique = grown(graph, start, left)
-            if len(clique) > len(largest):
-                largest = clique
-        found.append(largest)
-        left = left - largest
-    return found
-
-
 def fewest(graph: Neighbours) -> int:
     """The number of cliques in a smallest cover: every node joins each clique that it fits in, or begins a new one."""
     best = len(graph)

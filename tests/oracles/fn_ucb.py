@@ -68,7 +68,7 @@ def act(out, world, i, a, config, like, storage) -> bool:  # type: ignore[no-unt
         theta = np.linalg.solve(V, a.B_sync + a.B_new)
         G = [feature(x, config, like, storage) for x in arms]
         means = np.array([g @ theta for g in G])
-        if config.diagonal if config.rescale is None else config.rescale:
+        if config.diagonal:
             spread = means.max() - means.min()
             means = (means - means.min()) / spread if spread > 0 else 0.0 * means
         ucb_a = np.array(

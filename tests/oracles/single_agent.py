@@ -98,7 +98,7 @@ class Neural(Linear):
         for x in arms:
             g = gradient(layers, enter(x, c))
             squares.append(c.lam * (g @ np.linalg.solve(self.U, g)))
-        sigma = np.sqrt(c.nu * np.array(squares)) if c.nu_inside else c.nu * np.sqrt(squares)
+        sigma = c.nu * np.sqrt(squares)
         return values + sigma * (self.rng.standard_normal(len(arms)) if self.kind == "neural_ts" else 1.0)
 
     def learn(self, arms: FloatArray, arm: int, y: float) -> None:
@@ -107,7 +107,7 @@ class Neural(Linear):
         g = gradient(shaped(self.theta, self.like), x)
         self.U = self.U + (np.diag(g * g) if c.diagonal else np.outer(g, g))
         self.points.append((x, y))
-        if len(self.points) <= c.train_until and len(self.points) % c.train_every == 0:
+        if len(self.points) <= c.train_until:
             self.theta = train(self.theta, self.like, self.points, c)
 
 

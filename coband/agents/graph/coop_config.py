@@ -75,8 +75,6 @@ class Cooperative(Config):
     delay: Literal["d_minus_1", "d"] = "d_minus_1"
     """When agents d links away use a pull of trial t: d_minus_1: from trial t + d on ("after d - 1 trials", section 1);
     d: from trial t + d + 1 on (section 3.1, where m_(t-d) is received after the pull of trial t)."""
-    arm_similarity: float = Field(default=1.0, ge=0, le=1)
-    """K_arm of arms in different places of an arm set: 1 pools all arms, 0 learns each place apart (appendix D.1)."""
     posterior: Annotated[
         Posterior, BeforeValidator(_word_is_kind, json_schema_input_type=Literal["exact", "nystrom"] | Posterior)
     ] = Exact(kind="exact")
@@ -115,8 +113,7 @@ class WithCliques(WithTasks):
     """Parameters of the algorithm that learns within cliques."""
 
     cover: CoverMethod = "dsatur"
-    """How the clique cover of G_gamma is found: by a colouring of its complement, dsatur or largest_first, or by
-    maximal_cliques, a large clique again and again."""
+    """How the clique cover of G_gamma is found: by which colouring of its complement."""
 
 
 def network_kernel(config: Cooperative) -> KernelSpec | Mmd | None:

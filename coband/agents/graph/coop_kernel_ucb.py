@@ -129,7 +129,6 @@ class EagerKernelUCB(LocalAgent):
             point=arms.features[arm],
             reward=reward,
             context=self.context.network_context if self.knowledge.tells_context else None,
-            place=arm if self.config.arm_similarity < 1.0 else None,
         )
 
 
@@ -158,7 +157,7 @@ class CoopKernelUCB(EagerKernelUCB):
         }
 
 
-MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)", due=True),)
+MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z", due=True),)
 COUNTS = (ClosedForm("deliveries", "reach"), ClosedForm("transmissions", "copies"))
 REACH = (
     Metric("hops", "links", "gamma: how many links far a message goes", locked=True),
@@ -223,5 +222,5 @@ NAIVE = replace(
     config=NaiveCoop,
     summary="IGP-UCB or LinUCB on a graph: agents take what reaches them as if it were about their own task.",
     reference="Dubey and Pentland 2020, section 5 (Naive Cooperation)",
-    messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)", due=True),),
+    messages=(MessageSize(Pull, "peer", "d + 3", due=True),),
 )

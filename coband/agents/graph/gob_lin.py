@@ -54,7 +54,6 @@ class GobLin(CentralAgent):
             network=None,
             estimated=True,
             composition="product",
-            arm_similarity=1.0,
             lam=1.0,
             dimension=context.dimension,
             agents=context.agents,

@@ -60,7 +60,7 @@ class LocalAgent(Agent):
 
     def _pull(self, arms: ArmSet, arm: int, reward: float) -> Pull:
         own, point = self.context.index, arms.features[arm]
-        return Pull(trial=self.trial, agent=own, point=point, reward=reward, context=None, place=None)
+        return Pull(trial=self.trial, agent=own, point=point, reward=reward, context=None)
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Lines 19-23: put it in the buffer, if it is accepted."""

@@ -14,7 +14,7 @@ import numpy as np
 from coband.agents.graph.coop_config import Cooperative, Mmd, Nystrom, WithTasks, network_kernel
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
-from coband.simulator.arrays import FloatArray, IndexArray, require_room
+from coband.simulator.arrays import FloatArray, require_room
 from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.kernels.mean_embeddings import PairMeans, similarities
 from coband.simulator.maths.linalg.caches import WeakCache
@@ -51,11 +51,6 @@ class PullObservations(Observations):
         if self.by_agent:
             return np.array([[float(pull.agent)] for pull in self.pulls])
         return np.array([() if pull.context is None else pull.context for pull in self.pulls])
-
-    @cached_property
-    def places(self) -> IndexArray:
-        """Places of the arms in their arm sets, 0 where they make no difference, (n,)."""
-        return np.array([pull.place or 0 for pull in self.pulls])
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -101,10 +96,6 @@ class SomePulls(PullObservations):
     @cached_property
     def tasks(self) -> FloatArray:
         return self._table.tasks.take(self._rows, axis=0)
-
-    @cached_property
-    def places(self) -> IndexArray:
-        return self._table.places.take(self._rows, axis=0)
 
 
 BY_TRIAL = attrgetter("trial", "agent")
@@ -304,7 +295,6 @@ def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:
         network=None if isinstance(network, Mmd) else network,
         estimated=isinstance(network, Mmd),
         composition=config.composition if isinstance(config, WithTasks) else "product",
-        arm_similarity=config.arm_similarity,
         lam=config.lam,
         dimension=context.dimension,
         agents=context.agents,

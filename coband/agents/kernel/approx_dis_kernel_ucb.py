@@ -29,11 +29,9 @@ from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.caches import VersionCache
-from coband.simulator.maths.posteriors.choose import local_nystrom
 from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
 from coband.simulator.maths.posteriors.finite_domain import distinct
-from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainEmbedding, DomainNystromModel
-from coband.simulator.maths.posteriors.nystrom import NystromModel
+from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.metrics import DICTIONARY_SIZE
 
@@ -61,10 +59,6 @@ class ApproxDisKernelUCB(SynchronousAgent):
         self._store: VersionCache[NystromModel] = context.sharing.get("posteriors", VersionCache)
         self._dictionaries: VersionCache[Dictionary] = context.sharing.get("dictionaries", VersionCache)
         self._domain = domain_of(context)
-        self._domain_models: VersionCache[DomainNystromModel] = context.sharing.get(
-            "domain models", lambda: VersionCache(2)
-        )
-        self._embeddings: VersionCache[DomainEmbedding] = context.sharing.get("embeddings", lambda: VersionCache(2))
         self._dictionary, self._dictionary_round = Dictionary(self.config.kernel), 0
         self._data = GrowingObservations(context.dimension)
         self._begin_from(0, self._store.get(0, lambda: self._fit(Statistics.zero(0))))
@@ -115,7 +109,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
         empty = Dictionary(self.config.kernel)
         self._dictionary_round = start.round
         self._dictionary = self._dictionaries.get(start.round, lambda: empty.appended(start.points))
-        local = self._embedded(start.round)
+        local = Statistics.of(self._dictionary.embed(self._data.points), self._data.rewards)
         return LocalStatistics(A=local.A, b=local.b, version=start.version, round=start.round, pulls=self.unshared)
 
     def adopt(self, message: GlobalStatistics) -> None:
@@ -130,19 +124,12 @@ class ApproxDisKernelUCB(SynchronousAgent):
     # --- models
 
     def _begin_from(self, version: int, model: NystromModel) -> None:
-        self.posterior = local_nystrom(model, self._domain, version, self._domain_models)
+        self.posterior = NystromPosterior(model, self._domain)
         self._version, self._new_variance = version, 0.0
         self._own = 0  # pulls since then
 
     def _fit(self, statistics: Statistics) -> NystromModel:
         return NystromModel.fit(self._dictionary, statistics, self.config.lam)
-
-    def _embedded(self, round: int) -> Statistics:
-        points, rewards, domain = self._data.points, self._data.rewards, self._domain
-        if domain is None:
-            return Statistics.of(self._dictionary.embed(points), rewards)
-        embedding = self._embeddings.get(round, lambda: DomainEmbedding(domain, self._dictionary))
-        return embedding.statistics(domain.entries(points), rewards)
 
     @property
     def pulls_in_model(self) -> int:

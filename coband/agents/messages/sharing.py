@@ -50,8 +50,7 @@ class LostPoints(Message, n="points that the agent lacked"):
 class Pull(Message):
     """To all agents within some hops: <t, v, x, y> of one pull, d + 3 scalars.
 
-    ``context``: z_v, if the algorithm uses known contexts of the agents. ``place``: the arm's index in its arm set, if
-    arms of different index have different models.
+    ``context``: z_v, if the algorithm uses known contexts of the agents.
     """
 
     kind: ClassVar[str] = "pull"
@@ -60,7 +59,6 @@ class Pull(Message):
     point: FloatArray = payload("d", kind="points")
     reward: float = payload(kind="rewards")
     context: FloatArray | None = payload("z", kind="points")
-    place: int | None = payload(kind="index", of="arms")
 
     @property
     def d_z(self) -> int:

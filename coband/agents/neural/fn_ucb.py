@@ -16,7 +16,7 @@ What the text and the published code say, and what is ours:
   (``alpha_start: 3``) and takes a point into the training set only in rounds that communicate and train
   (``training_points: communicated``): n, and with it the decay of the weights lam/n, begins at the first training.
 * A training that diverges is undone (`networks`).
-* With diagonal matrices the predicted means are rescaled to [0, 1] over the arms of a turn (footnote 4; ``rescale``).
+* With diagonal matrices the predicted means are rescaled to [0, 1] over the arms of a turn (footnote 4).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class FnUcb(SynchronousAgent):
     def _ucb_a(self, G: FloatArray) -> FloatArray:
         """Line 5: linear UCB on the features, with the news of all agents up to the last synchronisation."""
         mean, variance = self._ridge.predict(G)
-        if self.config.diagonal if self.config.rescale is None else self.config.rescale:
+        if self.config.diagonal:
             mean = rescaled(mean)
         return mean + self.config.nu * np.sqrt(self.config.lam * variance)
 

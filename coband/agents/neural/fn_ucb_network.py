@@ -28,8 +28,6 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     """Determinants only of the diagonals (appendix E), or of the full matrices (line 11)."""
     less_comm: bool = True
     """FN-UCB (Less Comm.): the server sends the average of the inverses, not all N."""
-    rescale: bool | None = None
-    """Rescale the means of UCB a to [0, 1] over the arms of a turn (footnote 4); null: as ``diagonal``."""
     alpha: Literal["schedule", "theory"] = "schedule"
     """The weight of UCB b: a schedule (section 5), or min sigma / max sigma over arms offered so far (section 3.3)."""
     alpha_start: int = Field(default=0, ge=0)

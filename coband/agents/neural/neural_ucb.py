@@ -24,12 +24,8 @@ from coband.simulator.maths.posteriors.observations import GrowingObservations, 
 class NeuralUcbConfig(NeuralBandit):
     """Parameters of NeuralUCB and NeuralTS."""
 
-    nu_inside: bool = False
-    """True: the deviation is sqrt(lam nu g^T U^(-1) g), as in published code, instead of nu sqrt(lam g^T U^(-1) g)."""
     train_until: int = Field(default=2000, ge=0)
     """The network is not trained after this turn."""
-    train_every: int = Field(default=1, ge=1)
-    """Train after every so many turns."""
 
 
 class NeuralUCB(Alone):
@@ -58,8 +54,7 @@ class NeuralUCB(Alone):
         config = self.config
         inputs = enter(config, arms.features)
         self._features = self.network.features(self.theta, inputs)
-        nu = np.sqrt(config.nu) if config.nu_inside else config.nu
-        deviation = nu * np.sqrt(config.lam * self.ridge.variance(self._features))
+        deviation = config.nu * np.sqrt(config.lam * self.ridge.variance(self._features))
         return self.optimistic(self.network.values(self.theta, inputs), deviation)
 
     def optimistic(self, value: FloatArray, deviation: FloatArray) -> FloatArray:
@@ -75,7 +70,7 @@ class NeuralUCB(Alone):
         """Train on all data."""
         config, data = self.config, self._data
         data.append(enter(config, pull.features)[0], float(pull.rewards[0]))
-        if data.size <= config.train_until and data.size % config.train_every == 0:
+        if data.size <= config.train_until:
             trained = self._descent(Task(self.theta, self.theta_0, data.points, data.rewards))
             self.theta = self._restarts.checked(trained, self.theta_0)
 

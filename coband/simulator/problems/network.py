@@ -125,7 +125,7 @@ class TaskFunction:
     def __call__(self, arms: FloatArray) -> FloatArray:
         turns, count, dimension = arms.shape
         tasks = np.broadcast_to(self._context, (turns * count, len(self._context)))
-        points = self._kernel.points(tasks, arms.reshape(-1, dimension), np.zeros(len(tasks), dtype=np.int64))
+        points = self._kernel.points(tasks, arms.reshape(-1, dimension))
         return self._function(points.reshape(turns, count, -1))
 
     def describe(self) -> JsonObject:
@@ -217,7 +217,7 @@ class NetworkProblem(Problem):
         kernel = augmented(self.kernel, self.network_kernel, tasks.shape[1], source.dimension, self.composition)
         arms = np.ascontiguousarray(source.domain(rng, self.centres))
         of_agents = tasks[rng.integers(len(tasks), size=self.centres)]
-        points = kernel.points(of_agents, arms, np.zeros(self.centres, dtype=np.int64))
+        points = kernel.points(of_agents, arms)
         function = RkhsFunction(kernel.kernel, points, rng.standard_normal(self.centres))
         if not function.norm > 0.0:
             raise DataError(f"problem.norm(={self.norm}) is out of reach: the kernels vanish on the arms' domain")

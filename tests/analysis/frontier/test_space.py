@@ -1,12 +1,10 @@
 """What a search may try: ranges, lists, declared ranges, and what is wrong with them."""
 
-import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from coband.simulator.analysis.frontier.explorer import _drawn, explorer
+from coband.simulator.analysis.frontier.explorer import explorer
 from coband.simulator.analysis.frontier.planner import Budget, BudgetError
 from coband.simulator.analysis.frontier.ranges import Between, Listed, parse
 from coband.simulator.analysis.frontier.space import Dimension, Space, labels
@@ -199,12 +197,3 @@ def test_nothing_varies(tmp_path: Path) -> None:
         search(tmp_path, GRID, only=("Nobody",))
     with pytest.raises(ScenarioError, match="change together"):
         search(tmp_path, "zip: {algorithms.Async.alpha: [1, 2], algorithms.Async.q: [1, 2]}\n")
-
-
-@pytest.mark.parametrize("log", [False, True])
-def test_whole_numbers_at_the_ends_have_their_share(log: bool) -> None:
-    rng = np.random.default_rng(0)
-    drawn = [_drawn(Between(1, 3, log, True, MARK), rng) for _ in range(6000)]
-    counts = np.bincount(drawn)[1:]
-    shares = np.diff(np.log([0.5, 1.5, 2.5, 3.5])) / math.log(7) if log else np.full(3, 1 / 3)
-    assert counts / 6000 == pytest.approx(shares, abs=0.03)

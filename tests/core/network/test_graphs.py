@@ -4,12 +4,9 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
-import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from coband.simulator.core.network import parts
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.topologies import Topology
 from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
@@ -18,7 +15,7 @@ from coband.simulator.core.reading import read_graph
 from tests.data_files import data_file
 
 TOPOLOGY: TypeAdapter[Any] = TypeAdapter(Topology)
-METHODS = ("breadth_first", "random_walk", "largest_component")
+METHODS = ("breadth_first", "random_walk")
 
 
 def build(spec: Any, agents: int, seed: int = 0) -> Any:
@@ -183,10 +180,3 @@ def test_connected_parts_of_real_graphs(name: str, nodes: int, sample: str) -> N
     fixed = {**spec, "seed": 4}
     assert build(fixed, 60, 1).adjacency == build(fixed, 60, 2).adjacency
     assert build(fixed, 60).description.endswith("from seed 4")
-
-
-def test_it_is_said_how_many_random_nodes_hold_a_connected_part() -> None:
-    """Where every two nodes are linked, as many as are wanted."""
-    complete = nx.relabel_nodes(nx.complete_graph(6), str)
-    found, words = parts._grown(complete, 3, np.random.default_rng(0))
-    assert (len(found), words) == (3, "largest_component of 3 random nodes")

@@ -39,7 +39,7 @@ network.topology={kind: edge_list, file: empty.txt}
     network.topology: HERE/empty.txt: the file has no links
 network.topology={kind: edge_list, file: small.txt, sample: snow}
     --set network.topology={kind: edge_list, file: small.txt, sample: ...: network.topology.sample: 'snow' is not
-        allowed: must be one of breadth_first, random_walk, largest_component
+        allowed: must be one of breadth_first, random_walk
 network.topology.p=1.5
     <SET>: network.topology.p: 1.5 is not allowed: must be a number > 0 and <= 1
 network.topology.p=0

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from coband.simulator.analysis.frontier.ranges import Between, Range
 from coband.simulator.analysis.frontier.space import Labels, Point, Space, labels
 from coband.simulator.scenario_errors import RequestError
@@ -60,9 +58,15 @@ class Proposed:
     def __init__(self, space: Space, most: int, objectives: int, seed: int) -> None:
         self._space = space
         self._generation = min(MOST_GENERATION, max(LEAST_GENERATION, round(math.sqrt(most))))
-        self._study = _study(self._generation, objectives, seed)
+        optuna = _optuna()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a feature of a sampler is experimental
+            proposing = optuna.samplers.TPESampler(
+                seed=seed, multivariate=True, n_startup_trials=self._generation, n_ei_candidates=CONSIDERED
+            )
+            self._study = optuna.create_study(directions=["minimize"] * objectives, sampler=proposing)
+        self._uniform = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
         self._distributions = {one.path: _distribution(one.range) for one in space.dimensions}
-        self._rng = np.random.default_rng(seed)
         self._trials: dict[Labels, list[Any]] = {}
         self._known: dict[Labels, Sequence[float] | None] = {}
 
@@ -78,7 +82,7 @@ class Proposed:
         for _ in range(PROPOSALS * wanted * PROPOSALS):  # it proposes what is known
             if len(found) == wanted:
                 return found
-            drawn = {one.path: _drawn(one.range, self._rng) for one in self._space.dimensions}
+            drawn = self._uniform.ask(self._distributions).params
             if labels(point := self._point(drawn)) not in self._trials:
                 self._study.enqueue_trial(drawn)
                 self._note(point, self._study.ask(self._distributions), found)
@@ -116,8 +120,7 @@ Explorer = Everything | Proposed
 """What to try next in a space."""
 
 
-def _study(generation: int, objectives: int, seed: int) -> Any:
-    """A study of Optuna's, which keeps everything in memory."""
+def _optuna() -> Any:
     try:
         import optuna
     except ModuleNotFoundError as error:
@@ -125,14 +128,8 @@ def _study(generation: int, objectives: int, seed: int) -> Any:
             "proposing candidates needs optuna, which is not installed: pip install 'coband[frontier]'. Without it, "
             "spaces are searched that are small enough to try everything: list values, or give a larger budget."
         ) from error
-
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a feature of a sampler is experimental
-        made = optuna.samplers.TPESampler(
-            seed=seed, multivariate=True, n_startup_trials=generation, n_ei_candidates=CONSIDERED
-        )
-        return optuna.create_study(directions=["minimize"] * objectives, sampler=made)
+    return optuna
 
 
 def _distribution(found: Range) -> Any:
@@ -145,15 +142,3 @@ def _distribution(found: Range) -> Any:
     if found.whole:
         return distributions.IntDistribution(int(found.low), int(found.high), log=found.log)
     return distributions.FloatDistribution(found.low, found.high, log=found.log)
-
-
-def _drawn(found: Range, rng: np.random.Generator) -> int | float:
-    """A uniformly drawn value, as the distribution spells it."""
-    if not isinstance(found, Between):
-        return int(rng.integers(found.count))
-    half = 0.5 if found.whole else 0.0
-    low, high = found.low - half, found.high + half
-    low, high = (math.log(low), math.log(high)) if found.log else (low, high)
-    number = float(rng.uniform(low, high))
-    number = min(max(math.exp(number) if found.log else number, found.low), found.high)
-    return round(number) if found.whole else number

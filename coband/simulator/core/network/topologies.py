@@ -209,10 +209,9 @@ class EdgeList(RandomGraph):
     """One link per line, two node names apart by blanks, a tab, a comma or a semicolon; comments (#, %) and a header
     are skipped. Or a symmetric adjacency matrix (a link is where a number is not 0, whatever it is), also of Matrix
     Market (.mtx), or GraphML (.graphml). Any of them may be compressed."""
-    sample: Literal["breadth_first", "random_walk", "largest_component"] = "random_walk"
-    """random_walk: the first nodes that a random walk meets; largest_component: random nodes, one after the other,
-    until they hold a connected part of the size; breadth_first: the nodes nearest to a random one, which in a graph
-    with hubs are the neighbours of one hub, a part of diameter 2."""
+    sample: Literal["breadth_first", "random_walk"] = "random_walk"
+    """random_walk: the first nodes that a random walk meets; breadth_first: the nodes nearest to a random one, which in
+    a graph with hubs are the neighbours of one hub, a part of diameter 2."""
 
     def peek(self, most: int) -> str | None:
         """Look at the first links of a file of more than ``most`` bytes; None when it is smaller."""

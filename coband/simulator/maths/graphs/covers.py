@@ -14,7 +14,7 @@ import numpy as np
 
 from coband.simulator.arrays import BoolArray, IntArray
 
-CoverMethod = Literal["dsatur", "largest_first", "maximal_cliques"]
+CoverMethod = Literal["dsatur", "largest_first"]
 """How a clique cover is found."""
 EXACT_STEPS = 20_000
 """Steps after which the search for an independent set of maximum weight ends with the best that it has found."""
@@ -77,45 +77,14 @@ def clique_cover(graph: BoolArray, method: CoverMethod = "dsatur") -> tuple[tupl
     """Cliques that hold every node once, in order of their first members, members in ascending order.
 
     A smallest cover, as Theorem 1 of Dubey and Pentland 2020 has it, takes exponential time to find. On Erdos-Renyi
-    graphs (p = 0.7, 200 nodes) ``largest_first`` finds 21 to 23 cliques, the others 19 or 20; on sparse graphs
-    ``maximal_cliques`` finds more than the colourings, since one large clique leaves small remains.
+    graphs (p = 0.7, 200 nodes) ``largest_first`` finds 21 to 23 cliques, ``dsatur`` 19 or 20.
 
     Args:
         graph: (V, V), usually G_gamma.
-        method: ``dsatur`` and ``largest_first``: the classes of a colouring of the complement, in that order of nodes;
-            ``maximal_cliques``: a large clique of the nodes not yet covered, again and again.
+        method: in which order the complement's nodes are coloured; cliques are the classes of that colouring.
     """
-    if method == "maximal_cliques":
-        return classes_of(_clique_numbers(graph))
     colouring = saturation_colouring if method == "dsatur" else greedy_colouring
     return classes_of(colouring(_complement(graph)))
-
-
-def _clique_numbers(graph: BoolArray) -> list[int]:
-    """For each node the number of its clique: the largest that growing from any node finds, again and again."""
-    masks = _masks(graph)
-    numbers, left, number = [-1] * len(masks), (1 << len(masks)) - 1, 0
-    while left:
-        clique = max((_grown(masks, start, left) for start in _ones(left)), key=int.bit_count)
-        for node in _ones(clique):
-            numbers[node] = number
-        left, number = left & ~clique, number + 1
-    return numbers
-
-
-def _grown(masks: list[int], start: int, within: int) -> int:
-    """A maximal clique around ``start``: the node that leaves most candidates joins, the first of equal ones."""
-    clique, candidates = 1 << start, masks[start] & within
-    while candidates:
-        node = max(_ones(candidates), key=lambda v: (masks[v] & candidates).bit_count())
-        clique |= 1 << node
-        candidates &= masks[node]
-    return clique
-
-
-def _ones(mask: int) -> list[int]:
-    """The positions of the ones of a mask, ascending."""
-    return [position for position, digit in enumerate(reversed(f"{mask:b}")) if digit == "1"]
 
 
 def classes_of(colours: list[int]) -> tuple[tuple[int, ...], ...]:

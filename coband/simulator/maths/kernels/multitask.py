@@ -1,10 +1,10 @@
-"""Kernels of augmented points: the task of an agent, an arm, and the arm's place in its arm set (Dubey and Pentland
-2020, "Kernel Methods for Cooperative Multi-Agent Contextual Bandits", eq. 6 and appendix D).
+"""Kernels of augmented points: the task of an agent and an arm (Dubey and Pentland 2020, "Kernel Methods for
+Cooperative Multi-Agent Contextual Bandits", eq. 6 and appendix D).
 
-    K((z, x, a), (z', x', a')) = K_arm(a, a') (K_z(z, z') * K_x(x, x'))      or with + in place of *
+    K((z, x), (z', x')) = K_z(z, z') * K_x(x, x')      or with + in place of *
 
-An augmented point is a row [task | x | a]: the task is z, or the agent's number where K_z is a table of agents, or
-nothing where K_z = 1.
+An augmented point is a row [task | x]: the task is z, or the agent's number where K_z is a table of agents, or nothing
+where K_z = 1.
 """
 
 from __future__ import annotations
@@ -70,48 +70,6 @@ class BoundTable:
 
 
 @dataclass(frozen=True, eq=False)
-class SameArm:
-    """k(p, q) = 1 where column c agrees, else ``similarity`` in [0, 1]: what arms in different places have in common.
-
-    With similarity 0 every place of the arm set has a model of its own (the "independent" setting of appendix D.1).
-    """
-
-    similarity: float
-    column: int
-
-    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        return self.against(Y).evaluate(X)
-
-    def diag(self, X: FloatArray) -> FloatArray:
-        return np.ones(len(X))
-
-    def against(self, Y: FloatArray) -> BoundKernel:
-        return BoundSameArm(self, Y[:, self.column])
-
-
-@dataclass(frozen=True, eq=False)
-class BoundSameArm:
-    """`SameArm` with its second argument fixed to points in the given ``places``."""
-
-    kernel: SameArm
-    places: FloatArray
-
-    @property
-    def size(self) -> int:
-        return len(self.places)
-
-    def evaluate(self, X: FloatArray) -> FloatArray:
-        same = X[..., self.kernel.column, None] == self.places
-        return np.where(same, 1.0, self.kernel.similarity)
-
-    def appended(self, Y: FloatArray) -> BoundSameArm:
-        return BoundSameArm(self.kernel, np.concatenate([self.places, Y[:, self.kernel.column]]))
-
-    def leading(self, size: int) -> BoundSameArm:
-        return BoundSameArm(self.kernel, self.places[:size])
-
-
-@dataclass(frozen=True, eq=False)
 class Combined:
     """The product or the sum of kernels of any kind, entry by entry."""
 
@@ -135,17 +93,14 @@ class Augmented:
     Attributes:
         kernel: K.
         scale: every point is multiplied by it, column by column; None for 1.
-        places: whether points hold the arm's place.
     """
 
     kernel: Kernel
     scale: FloatArray | None
-    places: bool
 
-    def points(self, tasks: FloatArray, X: FloatArray, places: NDArray[np.int64]) -> FloatArray:
-        """Rows [task | x | place] of tasks (n, s), arms X (n, d) and places (n,)."""
-        parts = [tasks, X, places[:, None]] if self.places else [tasks, X]
-        P = np.concatenate(parts, axis=1)
+    def points(self, tasks: FloatArray, X: FloatArray) -> FloatArray:
+        """Rows [task | x] of tasks (n, s) and arms X (n, d)."""
+        P = np.concatenate([tasks, X], axis=1)
         return P if self.scale is None else P * self.scale
 
 
@@ -155,7 +110,6 @@ def augmented(
     tasks: int,
     dimension: int,
     composition: Composition = "product",
-    arm_similarity: float = 1.0,
 ) -> Augmented:
     """The kernel K of augmented points.
 
@@ -165,7 +119,6 @@ def augmented(
         tasks: number of columns that the task takes.
         dimension: d.
         composition: how K_z and K_x are joined.
-        arm_similarity: K_arm of two arms in different places of an arm set.
     """
     of_arms = kernel.on_columns(tasks, dimension)
     scale, combine = None, np.multiply if composition == "product" else np.add
@@ -174,14 +127,12 @@ def augmented(
         joined = of_arms
     elif isinstance(network, np.ndarray):
         joined = Combined(combine, (Table(network, 0), of_arms))
-    elif _merges(kernel, network, composition) and arm_similarity == 1.0:
+    elif _merges(kernel, network, composition):
         joined = Gaussian(gamma=1.0)
         scale = np.repeat([_root(network), _root(kernel)], [tasks, dimension])
     else:
         joined = Combined(combine, (network.on_columns(0, tasks), of_arms))
-    if arm_similarity < 1.0:
-        joined = Combined(np.multiply, (joined, SameArm(arm_similarity, tasks + dimension)))
-    return Augmented(joined, scale, arm_similarity < 1.0)
+    return Augmented(joined, scale)
 
 
 def _merges(kernel: KernelSpec, network: KernelSpec, composition: Composition) -> bool:

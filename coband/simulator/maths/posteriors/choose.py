@@ -13,7 +13,7 @@ one task, fixed domain            DomainPosterior         n M while n <= M / 4, 
 log of many agents, arms change   LogPosterior            n^2 K                           n^2 / 2, shared
 log of many agents, fixed domain  DomainLogPosterior      n M while n <= M / 4, then M^2  n M and M^2, shared
 version of a model, arms change   NystromPosterior        m^2 K + m q K                   m^2 shared, m q
-version of a model, fixed domain  DomainNystromPosterior  m M + M q                       m M shared, M q
+version of a model, fixed domain  NystromPosterior        m M + m^2                       m M shared, M
 explicit features                 RidgeRegression         p^2 K                           p^2
 explicit features, diagonal V     DiagonalRidge           p K                             p
 explicit features, synchronised   LocalRidge              p^2 K                           p^2 shared, p^2
@@ -39,10 +39,7 @@ from __future__ import annotations
 from typing import overload
 
 from coband.simulator.maths.kernels.library import Kernel
-from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.finite_domain import Domain, DomainLog, DomainPosterior
-from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromModel, DomainNystromPosterior
-from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
 from coband.simulator.maths.posteriors.ridge import DiagonalRidge, RidgeRegression
 from coband.simulator.maths.posteriors.shared_log import ExactPosterior, SharedLog
 
@@ -68,12 +65,3 @@ def ridge(features: int, lam: float, diagonal: bool) -> RidgeRegression | Diagon
 def ridge(features: int, lam: float, diagonal: bool = False) -> RidgeRegression | DiagonalRidge:
     """On explicit features, with a full or a diagonal V."""
     return DiagonalRidge(features, lam) if diagonal else RidgeRegression(features, lam)
-
-
-def local_nystrom(
-    model: NystromModel, domain: Domain | None, version: int, of_domain: VersionCache[DomainNystromModel]
-) -> NystromPosterior | DomainNystromPosterior:
-    """On a version of a model and the agent's own data since; agents on one version share what it says of a domain."""
-    if domain is None:
-        return NystromPosterior(model)
-    return DomainNystromPosterior(of_domain.get(version, lambda: DomainNystromModel(domain, model)))

@@ -1,5 +1,5 @@
 """Which posterior on the tasks of several agents when (`maths.posteriors.choose` has the table of all); posteriors of
-several tasks as posteriors of augmented points [task | x | place] (``maths.kernels.multitask``).
+several tasks as posteriors of augmented points [task | x] (``maths.kernels.multitask``).
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon, Taskwi
 from coband.simulator.maths.posteriors.observations import Key, Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior, Posterior
 from coband.simulator.maths.posteriors.shared_log import SharedLog
-
-NOWHERE = np.empty(0, dtype=np.intp)
 
 
 class AugmentedPosterior(MultitaskPosterior):
@@ -69,9 +67,7 @@ class AugmentedPosterior(MultitaskPosterior):
         counts = [len(arms) for arms in arm_sets]
         of_arms = np.repeat(np.array([posterior.task for posterior in posteriors]), counts, axis=0)
         X = np.concatenate([arms.features for arms in arm_sets])
-        places = np.concatenate([arms.ids for arms in arm_sets]) if self.kernel.places else NOWHERE
-        points = ArmSet(self.kernel.points(of_arms, X, places))
-        mean, variance = self.posterior.predict(points)
+        mean, variance = self.posterior.predict(ArmSet(self.kernel.points(of_arms, X)))
         return mean + np.repeat(alpha, counts) * np.sqrt(variance)
 
     def _augmented(self, arms: Points) -> Points:
@@ -83,8 +79,7 @@ class AugmentedPosterior(MultitaskPosterior):
 
     def _points(self, arms: Points) -> FloatArray:
         X = features_of(arms)
-        places = arms.ids if isinstance(arms, ArmSet) else np.arange(len(X))
-        return self.kernel.points(np.repeat(self.task[None], len(X), axis=0), X, places)
+        return self.kernel.points(np.repeat(self.task[None], len(X), axis=0), X)
 
 
 class AugmentedObservations(Observations):
@@ -103,11 +98,10 @@ class AugmentedObservations(Observations):
 
     @cached_property
     def points(self) -> FloatArray:
-        """Rows [task | x | place]."""
+        """Rows [task | x]."""
         plain = self._plain
         assert plain.tasks is not None, "observations of several tasks say which"
-        places = np.zeros(len(plain), dtype=np.intp) if plain.places is None else plain.places
-        return self._kernel.points(plain.tasks, plain.features, places)
+        return self._kernel.points(plain.tasks, plain.features)
 
     @property
     def rewards(self) -> FloatArray:
@@ -133,7 +127,6 @@ class Multitask:
         network: K_z as a function of network contexts; None for 1, or if it is estimated.
         estimated: whether K_z is a table of agents that changes.
         composition: how K_z and K_x make K.
-        arm_similarity: K_arm of arms in different places of an arm set.
         members: the agents whose observations are learnt, in ascending order.
         own: the agent's number.
         task: its own task, as ``Observations.tasks`` has it, (s,).
@@ -146,7 +139,6 @@ class Multitask:
     network: KernelSpec | None
     estimated: bool
     composition: Composition
-    arm_similarity: float
     lam: float
     dimension: int
     agents: int
@@ -164,7 +156,7 @@ class Multitask:
 
     @property
     def form(self) -> Form:
-        if isinstance(self.kernel, Linear) and self.arm_similarity == 1.0:
+        if isinstance(self.kernel, Linear):
             if self._features <= PRIMAL_FEATURES:
                 return "primal"
             if not self.single and self.composition == "product" and self.dictionary is None:
@@ -233,9 +225,7 @@ def multitask(
         return _primal(setting, sharing, table, seen)
     else:
         network = setting.network if table is None else table
-        kernel = augmented(
-            setting.kernel, network, len(setting.task), setting.dimension, setting.composition, setting.arm_similarity
-        )
+        kernel = augmented(setting.kernel, network, len(setting.task), setting.dimension, setting.composition)
         posterior = AugmentedPosterior(kernel, setting.task, _of_points(setting, sharing, kernel, seen))
         if setting.form == "log":
             return posterior

@@ -260,28 +260,6 @@ class DomainLog:
             self._first = self.size
 
 
-class DomainPosterior(Posterior):
-    """``ExactPosterior`` for the points of a domain: one agent on its own growing data."""
-
-    def __init__(self, domain: Domain, lam: float) -> None:
-        self._log = DomainLog(domain, lam, prefixes=False)
-
-    @property
-    def size(self) -> int:
-        return self._log.size
-
-    @property
-    def log_det(self) -> float:
-        return self._log.log_det(self._log.size)
-
-    def update(self, observations: Observations) -> None:
-        self._log.extend(self._log.size, observations)
-
-    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        log = self._log
-        return _at(log.domain, arms, log.mean, log.unscaled, log.lam)
-
-
 class DomainLogPosterior(Posterior):
     """``LogPosterior`` for the points of a domain: one agent that knows a prefix of a log, and own observations.
 
@@ -332,7 +310,8 @@ class DomainLogPosterior(Posterior):
             self._append(entry, y)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        return _at(self._log.domain, arms, *self._predicted, self._log.lam)
+        mean, unscaled = self._log.domain.at(arms, *self._predicted)
+        return mean, np.maximum(unscaled, 0.0) * (1.0 / self._log.lam)
 
     def _append(self, entry: int, y: float) -> None:
         mean, unscaled = self._predicted
@@ -343,6 +322,22 @@ class DomainLogPosterior(Posterior):
         self._own.append((entry, y))
         self._rows.append(v[None])
         self.log_det_gain += gain
+
+
+class DomainPosterior(DomainLogPosterior):
+    """``ExactPosterior`` for the points of a domain: one agent on its own growing data."""
+
+    def __init__(self, domain: Domain, lam: float) -> None:
+        super().__init__(DomainLog(domain, lam, prefixes=False))
+
+    @property
+    def size(self) -> int:
+        return self.known
+
+    def update(self, observations: Observations) -> None:
+        self._log.extend(self.known, observations)
+        self.known = self._log.size
+        self._predicted = self._log.mean, self._log.unscaled
 
 
 def whiten(covariance: FloatArray, entry: int, residual: float, lam: float) -> tuple[FloatArray, float, float]:
@@ -361,10 +356,3 @@ def whiten(covariance: FloatArray, entry: int, residual: float, lam: float) -> t
     s = max(float(covariance[entry]), 0.0) + lam
     covariance *= 1.0 / math.sqrt(s)
     return covariance, residual / math.sqrt(s), math.log(s / lam)
-
-
-def _at(
-    domain: Domain, arms: Points, mean: FloatArray, unscaled: FloatArray, lam: float
-) -> tuple[FloatArray, FloatArray]:
-    mean, unscaled = domain.at(arms, mean, unscaled)
-    return mean, np.maximum(unscaled, 0.0) * (1.0 / lam)

@@ -23,6 +23,7 @@ from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.matrices import add_outer, dpotrf, dpotri, dtrtrs, padded
 from coband.simulator.maths.linalg.quadratic_forms import inner
 from coband.simulator.maths.posteriors.dictionary import Dictionary, Statistics
+from coband.simulator.maths.posteriors.finite_domain import Domain
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior, Predictor
 
@@ -146,6 +147,7 @@ class NystromModel(Predictor):
         self._P = P
         self._theta = P @ statistics.b
         self._updates = updates
+        self._of_domain: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self.predictor = NystromPredictor(
             dictionary, lam, self._embeds, self._dual(self._theta), self._quadratic_form() if Q is None else Q
         )
@@ -172,6 +174,13 @@ class NystromModel(Predictor):
     def variance(self, arms: Points) -> FloatArray:
         """sigma^2 (Li et al. 2023, eq. 2) of n arms, shape (n,)."""
         return self.predictor.variance(arms)
+
+    def of_domain(self, domain: Domain) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Features (M, m), means and variances (M,) of a domain's distinct points, computed once for all agents."""
+        if self._of_domain is None:
+            F = self.predictor.features(domain.distinct)
+            self._of_domain = F, F @ self.predictor.w, self.predictor.variance_of(domain.distinct, F)
+        return self._of_domain
 
     @cached_property
     def log_det(self) -> float:
@@ -250,16 +259,21 @@ class NystromPosterior(Posterior):
 
         sigma(x)^2 = sigma_base(x)^2 - sum_j (f.H_j)^2 / c_j,    w_j = w_(j-1) + H_j (y_j - mu_(j-1)(x_j)) / c_j.
 
+    Args:
+        base: the model.
+        domain: all points that it will be asked about, where they are known: mean and variance of all are kept then.
+
     Attributes:
         base_variance: sigma_base^2, given the model's data alone, of the arms of the last ``predict``.
     """
 
-    def __init__(self, base: NystromModel) -> None:
-        self.base = base
+    def __init__(self, base: NystromModel, domain: Domain | None = None) -> None:
+        self.base, self._domain = base, domain
         self.base_variance: FloatArray = np.empty(0)
         self._w = base.predictor.w
         self._H = GrowingRows(base.dictionary.size, 4)
         self._c = GrowingRows(1, 4)
+        self._of_domain = None if domain is None else base.of_domain(domain)
 
     @property
     def size(self) -> int:
@@ -271,20 +285,29 @@ class NystromPosterior(Posterior):
         return self.base.log_det + float(np.log(self._corrections()[1]).sum())
 
     def update(self, observations: Observations) -> None:
-        F = self.base.predictor.features(observations.points)
-        for f, y in zip(F, observations.rewards.tolist(), strict=True):
+        features = self.base.predictor.features(observations.points)
+        for f, y in zip(features, observations.rewards.tolist(), strict=True):
             H, c = self._corrections()
             h = self.base.gain(f)
             h -= ((H @ f) / c) @ H
             c_new = 1.0 + f @ h
-            self._w = self._w + h * ((y - f @ self._w) / c_new)
+            step = (y - f @ self._w) / c_new
+            self._w = self._w + h * step
             self._H.append(h[None])
             self._c.append(np.array([[c_new]]))
+            if self._of_domain is not None:
+                F, mean, variance = self._of_domain
+                g = F @ h
+                self._of_domain = F, mean + g * step, np.maximum(variance - g * g / c_new, 0.0)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        base = self.base.predictor
-        F = base.features(arms)
-        self.base_variance = variance = base.variance_of(arms, F)
+        if self._domain is not None and self._of_domain is not None:
+            base = self.base.of_domain(self._domain)
+            mean, variance, self.base_variance = self._domain.at(arms, *self._of_domain[1:], base[2])
+            return mean, variance
+        predictor = self.base.predictor
+        F = predictor.features(arms)
+        self.base_variance = variance = predictor.variance_of(arms, F)
         if self.size:
             H, c = self._corrections()
             variance = np.maximum(variance - ((F @ H.T) ** 2) @ (1.0 / c), 0.0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from coband.simulator.arms import ArmSet, Points, features_of
-from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.arrays import FloatArray
 
 Key = tuple[int, int]
 """(trial, agent) of an observation."""
@@ -20,14 +20,13 @@ class Observations:
         points: arms that were pulled, or any points (n, d).
         rewards: (n,).
         tasks: of each the task z, or the agent's number where K_z is a table, (n, s); None where there is one task.
-        places: of each the arm's place in its arm set, (n,); None where that makes no difference.
         keys: of each its (trial, agent); None where nobody asks.
 
     Raises:
         ValueError: points and rewards differ in number.
     """
 
-    __slots__ = ("_keys", "_places", "_points", "_rewards", "_tasks")
+    __slots__ = ("_keys", "_points", "_rewards", "_tasks")
 
     def __init__(
         self,
@@ -35,7 +34,6 @@ class Observations:
         rewards: FloatArray,
         *,
         tasks: FloatArray | None = None,
-        places: IndexArray | None = None,
         keys: Sequence[Key] | None = None,
     ) -> None:
         if len(points) != len(rewards):
@@ -43,7 +41,7 @@ class Observations:
                 f"one reward per point is needed; {len(points)} points and {len(rewards)} rewards were given."
             )
         self._points, self._rewards = points, rewards
-        self._tasks, self._places, self._keys = tasks, places, keys
+        self._tasks, self._keys = tasks, keys
 
     @classmethod
     def pull(cls, arms: ArmSet, arm: int, reward: float) -> Observations:
@@ -71,11 +69,6 @@ class Observations:
     def tasks(self) -> FloatArray | None:
         """Tasks, (n, s)."""
         return self._tasks
-
-    @property
-    def places(self) -> IndexArray | None:
-        """Places of the arms in their arm sets, (n,)."""
-        return self._places
 
     @property
     def keys(self) -> Sequence[Key] | None:

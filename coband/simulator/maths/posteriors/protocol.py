@@ -71,7 +71,7 @@ class Posterior(Predictor):
 class MultitaskPosterior(Posterior):
     """A posterior of one agent on the tasks of several: ``predict`` is about arms of its own task.
 
-    Observations have ``tasks``, ``places`` and ``keys``.
+    Observations have ``tasks`` and ``keys``.
 
     Attributes:
         task: the agent's own, (s,).

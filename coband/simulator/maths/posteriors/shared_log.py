@@ -226,33 +226,17 @@ def scaled(unscaled: FloatArray, lam: float) -> FloatArray:
     return unscaled
 
 
-class ExactPosterior(Posterior):
-    """Exact posterior of one agent on its own growing data (Li et al. 2023, eq. 1), with ridge parameter lam > 0."""
+class ExactPosterior(LogPosterior):
+    """Exact posterior of one agent on its own growing data (Li et al. 2023, eq. 1): it knows all of its own log."""
 
     def __init__(self, kernel: Kernel, lam: float) -> None:
-        self._log = SharedLog(kernel, lam)
+        super().__init__(SharedLog(kernel, lam))
 
     @property
     def size(self) -> int:
-        return self._log.size
-
-    @property
-    def log_det(self) -> float:
-        return self._log.log_det(self._log.size)
+        return self.known
 
     def update(self, observations: Observations) -> None:
         """Learn observations. A single arm of the last ``predict`` costs no second solve."""
-        self._log.extend(self._log.size, observations)
-
-    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        log = self._log
-        V = log.solve(arms, log.size)
-        variance = log.kernel.diag(features_of(arms)) - column_squares(V)
-        return V.T @ log.whitened_rewards(log.size), scaled(variance, log.lam)
-
-    def look_ahead(self, arms: ArmSet) -> None:
-        self._log.look_ahead(arms)
-
-    def scores(self, arms: ArmSet, alpha: float) -> FloatArray:
-        scores = self._log.scores(arms, alpha, self._log.size)
-        return super().scores(arms, alpha) if scores is None else scores
+        self._log.extend(self.known, observations)
+        self.known = self._log.size
