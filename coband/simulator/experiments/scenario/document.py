@@ -218,17 +218,17 @@ def json_schema(registry: Registry, section: str | None = None) -> JsonSchemaVal
     Args:
         section: a key of the document, for the schema of a mapping with this key alone: that of the whole takes long.
     """
+    base: type[Config] = Document
     fields: dict[str, Any] = {}
+    if section is not None:
+        base, info = Config, Document.model_fields[section]
+        fields[section] = (info.annotation, info)
     if section in (None, "problem"):
         fields["problem"] = (_one_of([entry.config for entry in registry.problems.values()], "kind"), ...)
     if section in (None, "algorithms"):
         entry = _one_of([_entry_model(algorithm) for algorithm in registry.algorithms.values()], "algorithm")
         fields["algorithms"] = (GenericAlias(tuple, (entry, ...)), Field(min_length=1))
-    if section is None:
-        model = create_model("Scenario", __base__=Document, __doc__=Document.__doc__, **fields)
-    else:
-        info = Document.model_fields[section]
-        model = create_model("Section", __base__=Config, **{section: (info.annotation, info), **fields})
+    model = create_model("Scenario", __base__=base, __doc__=Document.__doc__, **fields)
     schema = model.model_json_schema()
     defs = schema.get("$defs", {})
     for part in defs.values():  # what names a kind must be there, as validation asks for it
