@@ -163,7 +163,7 @@ _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 class DocumentWording(Wording):
-    """Of a scenario, whose whole schema takes long to make: that of a section is made for a mistake in it."""
+    """A scenario's; as its whole schema takes long to make, that of a section is made for a mistake in it."""
 
     def __init__(self, registry: Registry) -> None:
         super().__init__({"type": "object", "properties": {key: {} for key in Document.model_fields}})
