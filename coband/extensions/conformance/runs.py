@@ -196,7 +196,9 @@ def _in_words(node: int) -> int | str:
 
 
 def world(problem: Section, seed: int, agents: int) -> Any:
-    """A fresh world of a registered problem."""
+    """A fresh world of a registered problem; an agent that is alone is offered all arms."""
+    if agents == 1:
+        problem = {key: value for key, value in problem.items() if key != "offered"}
     return registry().problems[str(problem["kind"])].config.model_validate(problem).build(Streams(seed), agents)
 
 
