@@ -58,7 +58,7 @@ def test_bits_of_coop_kernel_ucb_by_hand() -> None:
     )
     copies = 2 * 60
     assert ceil(log2(60)) == 6
-    expected = {"trial": 6, "agent": 2, "point": 3 * 16, "reward": 16, "context": 0, "place": 0}
+    expected = {"trial": 6, "agent": 2, "point": 3 * 16, "reward": 16, "context": 0}
     assert {name: bits for (_, name), (_, bits) in of_field(made).items()} == {
         name: copies * bits for name, bits in expected.items()
     }
