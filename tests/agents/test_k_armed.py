@@ -31,7 +31,7 @@ CASES: list[Case] = [
     ("ucb1", {}, ucb1.run),
     ("ucb1", {"sharing": "all", "alpha": 0.5}, ucb1.run),
     ("thompson_bernoulli", {}, alone.thompson_bernoulli),
-    ("epsilon_greedy", {}, alone.epsilon_greedy),
+    ("epsilon_greedy", {"epsilon": "decay"}, alone.epsilon_greedy),
     ("epsilon_greedy", {"epsilon": 0.3}, alone.epsilon_greedy),
     ("coop_ucb2", {}, coop_ucb2.run),
     ("coop_ucb2", {"weights": "metropolis", "missing": "last", "gamma": 0.3}, coop_ucb2.run),

@@ -78,11 +78,13 @@ def test_bernoulli_rewards_have_one_draw_for_all_arms_and_are_monotone_in_the_me
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"means": [0.5]}, "means has 1 arms"),
+        ({"means": [0.5]}, "means must list at least 2 numbers; there are 1"),
         ({"means": [[0.1, 0.2], [0.3]]}, "all lists must be equally long"),
         ({"means": {"low": 0.1}}, "arms, the number of arms, is needed"),
         ({"means": {"low": 0.5, "high": 0.1}, "arms": 3}, r"low\(=0.5\) must be below high"),
-        ({"arms": 3}, r"means has 4 arms: must have arms\(=3\)"),
+        ({"arms": 3}, r"means must list arms\(=3\) numbers; there are 4"),
+        ({"means": {"first": 0.5, "second": 0.6, "rest": 0.1}, "arms": 3}, r"second\(=0\.6\) .* must not rise"),
+        ({"sd": 0.5}, r"sd\(=0\.5\) goes with reward: gaussian"),
         ({"offered": 5}, r"offered\(=5\) must be <= the 4 arms"),
         ({"means": [1.2, 0.1]}, "means must be from 0 to 1"),
         ({"spread": 0.1}, "what spread may add"),

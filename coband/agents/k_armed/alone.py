@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coband.agents.k_armed.agent import KArmed
 from coband.simulator.arrays import FloatArray
@@ -37,12 +37,20 @@ class ThompsonBernoulli(KArmed):
 class EpsilonGreedyConfig(Config):
     """Parameters of epsilon-greedy."""
 
-    epsilon: Annotated[float, Field(ge=0, le=1)] | Literal["decay"] = "decay"
-    """Probability of a random arm; decay: min(1, c K / (d^2 t)) in turn t, so that the first c K / d^2 are random."""
+    epsilon: Annotated[float, Field(ge=0, le=1)] | Literal["decay"] = 0.1
+    """Probability of a random arm; decay: min(1, c K / (d^2 t)) in turn t, so that the first c K / d^2 are random: 500 K
+    of them with the defaults of c and d."""
     c: float = Field(default=5.0, gt=0)
     """With decay: how much is explored."""
     d: float = Field(default=0.1, gt=0, le=1)
     """With decay: a lower bound on the smallest gap."""
+
+    @model_validator(mode="after")
+    def _check(self) -> EpsilonGreedyConfig:
+        for name, value in (("c", self.c), ("d", self.d)):
+            if self.epsilon != "decay" and value != EpsilonGreedyConfig.model_fields[name].default:
+                raise ValueError(f"{name}(={value:g}) goes with epsilon: decay.")
+        return self
 
 
 class EpsilonGreedy(KArmed):

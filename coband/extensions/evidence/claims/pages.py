@@ -351,7 +351,7 @@ def _finding(one: Finding, before: str, after: str) -> str:
 
 
 def _remarks(claim: Claim, outcome: Outcome | None, verdict: Verdict, notes: Mapping[str, int]) -> Iterator[str]:
-    for title, settings in (("Open in the paper", claim.open), ("Different here", claim.ours)):
+    for title, settings in (("Left open, and chosen here", claim.open), ("Different here", claim.ours)):
         if settings:
             said = (
                 f"{note.partition(':')[0]} (note {notes[note]})" if note in notes else note for note in _said(settings)
@@ -383,7 +383,7 @@ def _origin(outcome: Outcome) -> str:
     version = (outcome.origin.get("versions") or {}).get("coband")
     e_value = numerals.evidence(math.exp(min(outcome.nearest[1], 10.0)))  # no page tells larger ones apart
     e_value = e_value if e_value[0] in "<>" else f"= {e_value}"
-    size = "the papers' sizes" if outcome.size == "full" else f"{outcome.size} sizes"
+    size = f"{outcome.size} sizes"
     seed = f"; seed {outcome.origin['seed']}" if "seed" in outcome.origin else ""
     where = f"coband {version}{commit}, {outcome.origin.get('date', '')}"
     return f"<small>{size}{seed}; e {e_value}; {outcome.cpu_hours:.2g} CPU hours; {where}.</small>"
