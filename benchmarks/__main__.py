@@ -18,6 +18,7 @@ from benchmarks import (
     exploration,
     history,
     instructions,
+    k_arms,
     known_points,
     neural,
     scale,
@@ -25,7 +26,7 @@ from benchmarks import (
     sweeps,
 )
 
-PARTS = (start, bandits, known_points, neural, cooperation, exploration, scale, sweeps)
+PARTS = (start, bandits, k_arms, known_points, neural, cooperation, exploration, scale, sweeps)
 
 
 def _all(table: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks import bandits, scale
+from benchmarks import bandits, k_arms, scale
 
 ONE_THREAD = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 MISSING = "instructions were not counted: there is no valgrind (a Debian package: apt-get install valgrind)"
@@ -25,6 +25,8 @@ CASES: Mapping[str, Case] = {
     "async": (lambda turns: bandits.run(*bandits.ASYNC, 100, turns), 1000, 4000, 1, "turn"),
     "pull": (lambda turns: bandits.run(*bandits.FED, 100, turns), 1000, 10_000, 1, "pull"),
     "linear": (lambda turns: bandits.run(*bandits.DIS, 100, turns), 500, 2000, 1, "turn"),
+    "k_armed": (lambda turns: k_arms.run(turns, **k_arms.ALONE), 100, 400, 16, "turn"),
+    "consensus": (lambda turns: k_arms.run(turns, **k_arms.CONSENSUS), 100, 400, 16, "turn with its messages"),
     "exchange": (lambda turns: scale.bare_run(100, turns), 1000, 4000, 2, "message"),
     "turns": (lambda rounds: scale.quiet_run(1000, rounds), 10, 60, 1000, "quiet turn"),
 }

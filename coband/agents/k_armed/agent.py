@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,10 +43,20 @@ class KArmed(Agent):
             self.counts, self.sums = np.zeros((2, len(arms)))
         return self.decide()
 
+    @classmethod
+    def choose_together(cls, agents: Sequence[Self], arm_sets: Sequence[ArmSet]) -> list[int]:
+        same = agents[0].context.domain is not None  # else agents may not have as many arms as others
+        return cls.decide_together(agents) if same else super().choose_together(agents, arm_sets)
+
     def decide(self) -> int:
         """The arm to pull."""
         fewest = int(self.counts.argmin())
         return self.best(self.scores()) if self.counts[fewest] else fewest
+
+    @classmethod
+    def decide_together(cls, agents: Sequence[Self]) -> list[int]:
+        """The arm that each of several agents pulls, all of which have K arms."""
+        return [agent.decide() for agent in agents]
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.unshared += 1
@@ -60,3 +73,28 @@ class KArmed(Agent):
     def receive(self, message: Message, source: Address) -> Outbox:
         """Nobody writes to an agent that is alone."""
         raise AssertionError(f"{type(self).__name__} has no messages, yet got {message.kind!r}")
+
+
+class KArmedUcb(KArmed):
+    """UCB1 on all that it knows: s/n + 2 sd sqrt(alpha ln(t) / n), t the sum of n over arms."""
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: Any = context.config
+        self._alpha, self._scale = float(self.config.alpha), 2.0 * float(self.config.sd)
+
+    def _factor(self) -> float:
+        return self._scale * math.sqrt(self._alpha * math.log(self.known))
+
+    def scores(self) -> FloatArray:
+        scores: FloatArray = self.sums / self.counts + self._factor() / np.sqrt(self.counts)
+        return scores
+
+    @classmethod
+    def decide_together(cls, agents: Sequence[Self]) -> list[int]:
+        counts = np.array([agent.counts for agent in agents])
+        if not counts.all():
+            return super().decide_together(agents)
+        factors = np.array([[agent._factor()] for agent in agents])
+        scores = np.array([agent.sums for agent in agents]) / counts + factors / np.sqrt(counts)
+        return cls.best_together(agents, scores, [counts.shape[1]] * len(agents))

@@ -12,7 +12,10 @@ W is `averaging_matrix`. ``missing`` says what takes the place of a neighbour th
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -20,7 +23,7 @@ from pydantic import Field
 from coband.agents.k_armed.agent import KArmed
 from coband.agents.messages.k_armed import Mass
 from coband.simulator.arms import ArmSet
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Message
@@ -37,6 +40,15 @@ class AveragingConfig(Config):
     missing: Literal["own", "last", "reweigh"] = "own"
     """What takes the place of a neighbour that was not heard since the last turn: the own value, the last one that
     came from it, or nothing, so that the other weights grow."""
+
+
+@lru_cache(maxsize=64)
+def _steps(heard: tuple[int, ...]) -> list[tuple[IndexArray, IndexArray]]:
+    """Where each of several agents has heard so many neighbours, all in one list: for the first of each, the second of
+    each, and so on, the numbers of the agents and the places in the list."""
+    begins = np.cumsum((0, *heard))
+    who = [np.array([agent for agent, count in enumerate(heard) if step < count]) for step in range(max(heard))]
+    return [(agents, begins[agents] + step) for step, agents in enumerate(who)]
 
 
 class Averaging(KArmed):
@@ -79,13 +91,34 @@ class Averaging(KArmed):
 
     def mix(self) -> None:
         """Average with what has come since the last turn."""
-        own, sources = self.mass, self.heard if self.missing == "last" else self._new
-        weights = {source: self.weights[source] for source in sources}
-        total = self.weights[self.context.index] + sum(weights.values()) if self.missing == "reweigh" else 1.0
+        own = self.mass
         self.mass = own.copy()
-        for source, weight in weights.items():
-            self.mass += weight / total * (self.heard[source].values[: len(own)] - own)
+        for values, weight in self.news():
+            self.mass += weight * (values[: len(own)] - own)
+
+    @classmethod
+    def choose_together(cls, agents: Sequence[Self], arm_sets: Sequence[ArmSet]) -> list[int]:
+        """The same for several agents, all of which average with the first that they have heard, then the second."""
+        news = [agent.news() for agent in agents]
+        own = np.array([agent.mass for agent in agents])
+        mixed = own.copy()
+        if any(news):
+            values, weights = map(np.array, zip(*chain.from_iterable(news), strict=True))
+            for who, places in _steps(tuple(map(len, news))):
+                mixed[who] += weights[places, None, None] * (values[places, : own.shape[1]] - own[who])
+        for agent, mass in zip(agents, mixed, strict=True):
+            agent.mass = mass
+        return cls.decide_together(agents)
+
+    def news(self) -> list[tuple[FloatArray, float]]:
+        """What has come since the last turn, and what it weighs."""
+        heard, weights = self.heard, self.weights
+        found = [(heard[u].values, weights[u]) for u in (heard if self.missing == "last" else self._new)]
+        if self.missing == "reweigh":
+            total = weights[self.context.index] + sum(weight for _, weight in found)
+            found = [(values, weight / total) for values, weight in found]
         self._new.clear()
+        return found
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         super().observe(arms, arm, reward)
@@ -96,10 +129,12 @@ class Averaging(KArmed):
         return Mass(values=self.mass.copy())
 
     def receive(self, message: Message, source: Address) -> Outbox:
-        """What a neighbour has; the newest counts."""
-        assert isinstance(message, Mass)
-        self.heard[source] = message
-        self._new.add(source)
+        return self.receive_all([(source, message)])
+
+    def receive_all(self, messages: Sequence[tuple[Address, Any]]) -> Outbox:
+        """What neighbours have; the newest counts."""
+        self.heard.update(messages)
+        self._new.update(source for source, _ in messages)
         return []
 
 

@@ -17,6 +17,8 @@ r / (1 + (1 - a) D) a round, where a is the agents' weight of themselves; so age
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from pydantic import Field
@@ -49,7 +51,19 @@ class CoopUcb2(Averaging):
 
     def scores(self) -> FloatArray:
         """Step 1."""
-        n, s = self.mass
+        return self._bounds(self.mass)
+
+    @classmethod
+    def decide_together(cls, agents: Sequence[Self]) -> list[int]:
+        arms, turn = len(agents[0].counts), agents[0].turns
+        if turn < arms or any(agent.turns != turn for agent in agents):
+            return super().decide_together(agents)
+        scores = agents[0]._bounds(np.array([agent.mass for agent in agents]))
+        return cls.best_together(agents, scores, [arms] * len(agents))
+
+    def _bounds(self, mass: FloatArray) -> FloatArray:
+        """Of a mass (..., 2, K), by agents at this agent's turn."""
+        n, s = mass[..., 0, :], mass[..., 1, :]
         before = math.log(max(self.turns - 1, 1))  # of t - 1, where this is turn t, counted from 0
         factor = 2.0 * self.config.gamma / (1.0 - self.config.eta**2 / 16.0) * before / self.context.agents
         scores: FloatArray = (s + self.config.sigma * np.sqrt(factor * (n + math.sqrt(before)))) / n

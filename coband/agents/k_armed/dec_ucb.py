@@ -64,12 +64,13 @@ class DecUcb(AveragedMeans):
         outbox = super().observe(arms, arm, reward)
         return outbox if self.turns >= len(self.counts) else []
 
-    def mix(self) -> None:
-        if self.turns < len(self.counts):
+    def news(self) -> list[tuple[FloatArray, float]]:
+        """Nothing, as long as the agent pulls each arm once."""
+        if first := self.turns < len(self.counts):
             self._new.clear()
         else:
             self.most = np.max([self.counts, *(self.heard[source].values[1] for source in self._new)], axis=0)
-            super().mix()
+        return [] if first else super().news()
 
     def message(self) -> Mass:
         return Mass(values=np.concatenate([self.mass, self.counts[None]]))

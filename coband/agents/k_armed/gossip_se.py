@@ -17,9 +17,9 @@ are losses. It says nothing of delay and of lost copies.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -30,7 +30,6 @@ from coband.agents.messages.k_armed import Mass, MassAndDrops
 from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.algorithm import Algorithm, MessageSize
 from coband.simulator.core.nodes.graphs import Graph
-from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox, UnsupportedScenario
 from coband.simulator.maths.graphs.averaging import Weights, averaging_matrix
 from coband.simulator.metrics import Metric
@@ -89,10 +88,10 @@ class GossipSe(AveragedMeans):
                 self.active[arm] = False
                 self.note("eliminate", value=float(arm))
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        assert isinstance(message, MassAndDrops)
-        self.drop(message.dropped)
-        return super().receive(message, source)
+    def receive_all(self, messages: Sequence[tuple[Address, Any]]) -> Outbox:
+        for _, message in messages:
+            self.drop(message.dropped)
+        return super().receive_all(messages)
 
     def message(self) -> Mass:
         return MassAndDrops(values=self.mass.copy(), dropped=~self.active)

@@ -10,16 +10,13 @@ to all neighbours, 2 scalars; n and s have what it has heard. Nothing is passed 
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
-import numpy as np
 from pydantic import Field
 
-from coband.agents.k_armed.agent import KArmed
+from coband.agents.k_armed.agent import KArmedUcb
 from coband.agents.messages.k_armed import ArmReward
 from coband.simulator.arms import ArmSet
-from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Message
@@ -37,24 +34,17 @@ class Ucb1Config(Config):
     """all: each pull goes to all neighbours at once, on a graph."""
 
 
-class Ucb1(KArmed):
+class Ucb1(KArmedUcb):
     """UCB1 on its own pulls, and on those that neighbours tell it."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.config: Ucb1Config = context.config
         self.shares = self.config.sharing == "all"
         if self.shares and (context.graph is None or context.domain is None):
             raise UnsupportedScenario(
                 "ucb1 with sharing: all needs a graph of agents (network.topology) and the same arms for all of them; "
                 "leave sharing out, or give such a topology and such a problem, such as k_armed"
             )
-
-    def scores(self) -> FloatArray:
-        """s/n + 2 sd sqrt(alpha ln(t) / n)."""
-        factor = 2.0 * self.config.sd * math.sqrt(self.config.alpha * math.log(self.known))
-        scores: FloatArray = self.sums / self.counts + factor / np.sqrt(self.counts)
-        return scores
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         super().observe(arms, arm, reward)

@@ -19,16 +19,14 @@ and not only the new ones, so that what is lost or doubled spoils no count.
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from coband.agents.k_armed.agent import KArmed
+from coband.agents.k_armed.agent import KArmedUcb
 from coband.agents.messages.k_armed import Totals
 from coband.simulator.arms import ArmSet
-from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.nodes.message import Message
@@ -58,25 +56,18 @@ class Redemand(Timer):
     sent: int
 
 
-class UcbOdc(KArmed):
+class UcbOdc(KArmedUcb):
     """UCB on its own pulls and on those that neighbours have told it."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         assert context.graph is not None
-        self.config: UcbOdcConfig = context.config
         neighbours = context.graph.adjacency[context.index]
         self.own = np.zeros((2, len(self.counts)))
         self.told = {u: np.zeros((2, len(self.counts))) for u in neighbours}
         self.open = dict.fromkeys(neighbours, True)
         self.sent = dict.fromkeys(neighbours, 0)
         self.sent_at = dict.fromkeys(neighbours, 0)  # own pulls at the last message
-
-    def scores(self) -> FloatArray:
-        """Step 1."""
-        factor = 2.0 * self.config.sd * math.sqrt(self.config.alpha * math.log(self.known))
-        scores: FloatArray = self.sums / self.counts + factor / np.sqrt(self.counts)
-        return scores
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Step 2."""

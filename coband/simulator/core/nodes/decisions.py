@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -43,14 +44,11 @@ class ClosestDecision:
         self._least = array("d", [np.inf]) * agents
         self._gaps = np.frombuffer(self._least)  # the same numbers
         self._whose: list[int] = []
-        self._kept: list[FloatArray] = []
+        self._kept: list[FloatArray] = []  # tables, or single rows
 
     def note(self, agent: int, scores: FloatArray) -> None:
         """Take note of the scores (n,) that an agent chooses from."""
-        self._whose.append(agent)
-        self._kept.append(scores.copy())  # whose array may be used again
-        if len(self._whose) == ROWS or len(scores) > MANY:
-            self._look()
+        self.note_together((agent,), scores)
 
     def note_gap(self, agent: int, gap: float) -> None:
         """Take note of a decision with this gap."""
@@ -59,7 +57,10 @@ class ClosestDecision:
 
     def note_together(self, agents: Sequence[int], table: FloatArray) -> None:
         """Take note of the scores of several agents, one row each."""
-        np.minimum.at(self._gaps, agents, gaps(table))
+        self._whose += agents
+        self._kept.append(table.copy())  # whose array may be used again
+        if len(self._whose) >= ROWS or table.shape[-1] > MANY:
+            self._look()
 
     def of_agents(self) -> list[float | None]:
         """The smallest gap of each agent, to two digits; None of one who has not decided."""
@@ -68,12 +69,14 @@ class ClosestDecision:
 
     def _look(self) -> None:
         """Look at what was noted, decisions among equally many arms together."""
-        alike: dict[int, list[int]] = {}
-        for place, scores in enumerate(self._kept):
-            alike.setdefault(len(scores), []).append(place)
-        for arms, places in alike.items():
-            table = np.concatenate([self._kept[place] for place in places]).reshape(-1, arms)
-            self.note_together([self._whose[place] for place in places], table)
+        whose = iter(self._whose)
+        alike: dict[int, tuple[list[int], list[FloatArray]]] = {}
+        for table in self._kept:
+            agents, tables = alike.setdefault(table.shape[-1], ([], []))
+            tables.append(rows := np.atleast_2d(table))
+            agents += islice(whose, len(rows))
+        for agents, tables in alike.values():
+            np.minimum.at(self._gaps, agents, gaps(np.concatenate(tables)))
         self._whose.clear()
         self._kept.clear()
 

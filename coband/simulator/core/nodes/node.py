@@ -172,8 +172,8 @@ class Client(Node):
         table = scores.reshape(len(agents), -1)
         if agents and agents[0].context.closest is not None:
             agents[0].context.closest.note_together([agent.context.index for agent in agents], table)
-        rows = zip(agents, table, Client.winners(table), strict=True)
-        return [agent.best(row) if winner is None else winner for agent, row, winner in rows]
+        winners = enumerate(Client.winners(table))
+        return [agents[row].best(table[row]) if winner is None else winner for row, winner in winners]
 
     @staticmethod
     def winners(table: FloatArray) -> list[int | None]:
