@@ -38,8 +38,8 @@ class EpsilonGreedyConfig(Config):
     """Parameters of epsilon-greedy."""
 
     epsilon: Annotated[float, Field(ge=0, le=1)] | Literal["decay"] = 0.1
-    """Probability of a random arm; decay: min(1, c K / (d^2 t)) in turn t, so that the first c K / d^2 are random: 500 K
-    of them with the defaults of c and d."""
+    """Probability of a random arm; decay: min(1, c K / (d^2 t)) in turn t, so that the first c K / d^2 are random:
+    500 K of them with the defaults of c and d."""
     c: float = Field(default=5.0, gt=0)
     """With decay: how much is explored."""
     d: float = Field(default=0.1, gt=0, le=1)
