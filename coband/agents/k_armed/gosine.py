@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coband.agents.k_armed.agent import KArmed
 from coband.agents.messages.k_armed import ArmAnswer, ArmRequest
@@ -49,6 +49,12 @@ class GosineConfig(Config):
     """Phase j ends at turn j^growth."""
     slack: float = Field(default=0.5, ge=0)
     """With mode asynchronous: phases may be longer by this share."""
+
+    @model_validator(mode="after")
+    def _check(self) -> GosineConfig:
+        if self.mode == "synchronous" and self.slack != 0.5:
+            raise ValueError(f"slack(={self.slack:g}) goes with mode: asynchronous; leave it out, or write that mode.")
+        return self
 
 
 class Gosine(KArmed):
