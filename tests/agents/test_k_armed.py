@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from coband.agents.k_armed.alone import ThompsonBernoulli
 from coband.agents.k_armed.averaging import AveragedMeans
@@ -76,7 +77,7 @@ def expected(case: int, number: int, topology: Any, simulated: Run, rounds: int 
     name, config, oracle = CASES[case]
     graph, streams = graph_of(topology, AGENTS, number), Streams(number)
     full = algorithm(name).config.model_validate(config).model_dump()
-    full |= {"horizon": full.get("horizon") or rounds, "L": None}
+    full |= {"horizon": full.get("horizon") or rounds, "L": None, "p": full.get("p") or graph.p}
     full["fresh"] = "stage" if full.get("fresh") else "none"
     steps = [list(range(AGENTS))] * rounds if rounds else [[agent] for agent, *_ in simulated.pulls]
     network = NetworkConfig.model_validate({"topology": topology})
@@ -227,6 +228,18 @@ def test_mixing_waits_for_all_neighbours_and_pulls_go_on(network: dict[str, Any]
     for stage in {agent.stage for agent in agents}:
         ended = [agent for agent in agents if agent.stage == stage and not agent.step]
         assert all(agent.alpha[1].sum() > 6 for agent in ended)
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "message"),
+    [
+        ("gosine", {"slack": 1.0}, r"slack\(=1\) goes with mode: asynchronous"),
+        ("epsilon_greedy", {"epsilon": 0.1, "c": 1.0}, r"c\(=1\) and d\(=0.1\) go with epsilon: decay"),
+    ],
+)
+def test_parameters_without_effect_are_refused(name: str, config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        algorithm(name).config.model_validate(config)
 
 
 def test_sharing_needs_a_graph() -> None:

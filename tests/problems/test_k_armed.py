@@ -78,13 +78,14 @@ def test_bernoulli_rewards_have_one_draw_for_all_arms_and_are_monotone_in_the_me
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"means": [0.5]}, "means must list at least 2 numbers; there are 1"),
+        ({"means": [0.5]}, "means must list the means of at least 2 arms"),
+        ({"means": {"first": 0.5, "second": 0.8, "rest": 0.1}, "arms": 3}, r"first\(=0.5\) is the largest mean"),
+        ({"means": {"first": 0.5, "second": 0.2, "rest": 0.3}, "arms": 3}, "must not grow in this order"),
+        ({"sd": 2.0}, r"sd\(=2\) goes with reward: gaussian"),
         ({"means": [[0.1, 0.2], [0.3]]}, "all lists must be equally long"),
         ({"means": {"low": 0.1}}, "arms, the number of arms, is needed"),
         ({"means": {"low": 0.5, "high": 0.1}, "arms": 3}, r"low\(=0.5\) must be below high"),
-        ({"arms": 3}, r"means must list arms\(=3\) numbers; there are 4"),
-        ({"means": {"first": 0.5, "second": 0.6, "rest": 0.1}, "arms": 3}, r"second\(=0\.6\) .* must not rise"),
-        ({"sd": 0.5}, r"sd\(=0\.5\) goes with reward: gaussian"),
+        ({"arms": 3}, "means lists 4 arms, and arms is 3; leave arms out"),
         ({"offered": 5}, r"offered\(=5\) must be <= the 4 arms"),
         ({"means": [1.2, 0.1]}, "means must be from 0 to 1"),
         ({"spread": 0.1}, "what spread may add"),

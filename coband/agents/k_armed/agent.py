@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -30,9 +29,9 @@ class KArmed(Agent):
         self.counts, self.sums = np.zeros((2, 0 if context.domain is None else len(context.domain)))
         self.turns = self.known = 0
 
-    @abstractmethod
     def scores(self) -> FloatArray:
         """The score of each arm, (K,), once all were pulled."""
+        raise NotImplementedError
 
     @property
     def pulls_in_model(self) -> int | None:

@@ -52,8 +52,8 @@ class GosineConfig(Config):
 
     @model_validator(mode="after")
     def _check(self) -> GosineConfig:
-        if self.mode == "synchronous" and self.slack != GosineConfig.model_fields["slack"].default:
-            raise ValueError(f"slack(={self.slack:g}) goes with mode: asynchronous.")
+        if self.mode == "synchronous" and self.slack != 0.5:
+            raise ValueError(f"slack(={self.slack:g}) goes with mode: asynchronous; leave it out, or write that mode.")
         return self
 
 

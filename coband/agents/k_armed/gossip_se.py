@@ -27,7 +27,7 @@ from pydantic import Field
 from coband.agents.common.parameters import known_turns
 from coband.agents.k_armed.averaging import COUNTS, NEEDS, AveragedMeans, AveragingConfig
 from coband.agents.messages.k_armed import Mass, MassAndDrops
-from coband.simulator.arrays import BoolArray, FloatArray
+from coband.simulator.arrays import BoolArray
 from coband.simulator.core.algorithm import Algorithm, MessageSize
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox, UnsupportedScenario
@@ -40,8 +40,8 @@ class GossipSeConfig(AveragingConfig):
 
     weights: Weights = Field(default="n")
     """What a link weighs: n 1 / N, as in the paper; max_degree, metropolis or neighbours."""
-    p: float = Field(default=1.0, gt=0, le=1)
-    """Probability that a link is there: that of `network.topology`, from which it is not read."""
+    p: float | None = Field(default=None, gt=0, le=1)
+    """Probability that a link is there; null: that of `network.topology`, which is 1 unless its kind is redrawn."""
     tau: float | None = Field(default=None, ge=0)
     """Rounds of mixing; null: N ln(T) / (p times the algebraic connectivity of the graph). Published code has
     N ln(T) / p on a grid, which is less."""
@@ -60,18 +60,14 @@ class GossipSe(AveragedMeans):
         graph, agents, arms = context.graph, context.agents, len(self.counts)
         assert graph is not None
         log = math.log(known_turns(config.horizon, context))
-        tau = agents * log / (config.p * _connectivity(graph)) if config.tau is None else config.tau
-        self._log, self._bias, self._burn_in = log, tau + math.sqrt(agents), arms * log / config.p
+        p = graph.p if config.p is None else config.p
+        tau = agents * log / (p * _connectivity(graph)) if config.tau is None else config.tau
+        self._log, self._bias, self._burn_in = log, tau + math.sqrt(agents), arms * log / p
         self.active = np.ones(arms, dtype=bool)
 
     def decide(self) -> int:
         """Step 1."""
         return int(np.where(self.active, self.counts, np.inf).argmin())
-
-    def scores(self) -> FloatArray:
-        """z."""
-        scores: FloatArray = self.mass[0]
-        return scores
 
     def pulled(self, arm: int, reward: float) -> None:
         """Step 2, but for the averages, and steps 3 and 4, but for what neighbours have dropped."""

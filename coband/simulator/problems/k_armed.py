@@ -59,8 +59,10 @@ class SteppedMeans(Config):
     @pydantic.model_validator(mode="after")
     def _check(self) -> SteppedMeans:
         if not self.first >= self.second >= self.rest:
-            given = f"first(={self.first:g}), second(={self.second:g}) and rest(={self.rest:g})"
-            raise ValueError(f"{given} must not rise; for other orders write means as a list.")
+            raise ValueError(
+                f"first(={self.first:g}) is the largest mean, second(={self.second:g}) the next one and "
+                f"rest(={self.rest:g}) that of all others: they must not grow in this order."
+            )
         return self
 
     @property
@@ -151,7 +153,7 @@ class KArmedProblem(Problem):
     """bernoulli: 1 with the arm's mean as its probability, else 0; gaussian: normal around the mean. A turn has one
     draw, the same for all arms and algorithms."""
     sd: Annotated[float, REWARD] = Field(default=1.0, ge=0)
-    """With reward gaussian: standard deviation."""
+    """Standard deviation of gaussian rewards."""
     offered: int | None = Field(default=None, ge=1)
     """Each agent has only so many of the arms, drawn so that every arm is offered to somebody; null: all."""
     shuffle: bool = True
@@ -166,9 +168,10 @@ class KArmedProblem(Problem):
         arms = self.number_of_arms
         if self._listed and len(set(map(len, self._rows))) > 1:
             raise ValueError("means: every agent needs a number for each arm, so all lists must be equally long.")
-        if self._listed and (arms < 2 or self.arms not in (None, len(self._rows[0]))):
-            wanted = "at least 2" if self.arms is None else f"arms(={self.arms})"
-            raise ValueError(f"means must list {wanted} numbers; there are {len(self._rows[0])}.")
+        if self._listed and self.arms not in (None, arms):
+            raise ValueError(f"means lists {arms} arm{'s' * (arms != 1)}, and arms is {self.arms}; leave arms out.")
+        if arms < 2:
+            raise ValueError("means must list the means of at least 2 arms.")
         if not self._listed and self.arms is None:
             raise ValueError("arms, the number of arms, is needed where means does not list them.")
         if self.offered is not None and self.offered > arms:
@@ -176,7 +179,7 @@ class KArmedProblem(Problem):
         if self.spread and self._listed and not isinstance(self.means[0], float):  # type: ignore[index]
             raise ValueError("spread goes with means that all agents have; lists for each agent say everything.")
         if self.reward == "bernoulli" and self.sd != KArmedProblem.model_fields["sd"].default:
-            raise ValueError(f"sd(={self.sd:g}) goes with reward: gaussian; those of Bernoulli follow from the means.")
+            raise ValueError(f"sd(={self.sd:g}) goes with reward: gaussian; rewards that are 0 or 1 have no other.")
         low, high = self._ends
         if self.reward == "bernoulli" and (low < 2 * self.spread or high > 1.0 - 2 * self.spread):
             what = "means" if not self.spread else "means, and what spread may add to them (twice as much),"
@@ -228,10 +231,7 @@ class KArmedProblem(Problem):
         if self._listed and len(self._rows) not in (1, agents):
             yield ("means",), f"has lists for {len(self._rows)} agents: must have one, or agents.count(={agents})"
         if self.offered is not None and self.offered * agents < self.number_of_arms:
-            yield (
-                ("offered",),
-                f"is too small for every one of {self.number_of_arms} arms to be offered to one of {agents}",
-            )
+            yield ("offered",), f"is too small to offer each of {self.number_of_arms} arms to one of {agents} agents"
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw from the streams (world, 0, means), spread, order and offered, as far as they are needed."""

@@ -11,7 +11,7 @@ from coband.simulator.reference.items import Item
 from coband.simulator.terminal import tables
 
 TITLES = {
-    "counts": "Communication",
+    "counts": "Communication (without delays and losses, with all agents up)",
     "places": "Where it can stand",
     "rate": "Rate (T pulls of N agents, d dimensions, maximum information gain γ_T)",
     "sources": "Sources (several numbers are quantiles at equal steps of probability)",

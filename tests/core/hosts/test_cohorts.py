@@ -108,6 +108,28 @@ def test_agents_that_choose_together_choose_as_alone(name: str, case: int) -> No
     assert_same(*pair(name, 100 + case, share=True))
 
 
+@every("case", everyday(3, range(12)))
+@every("name", ["ucb1", "ucb_odc", "coop_ucb2", "dec_ts", "dec_ucb", "gossip_se"])
+def test_agents_with_k_arms_average_and_choose_together_to_the_last_bit(name: str, case: int) -> None:
+    averages = not name.startswith("ucb")
+    config = {"missing": ("own", "last", "reweigh")[case % 3]} if averages else {}
+    network: dict[str, Any] = {"topology": {"kind": "erdos_renyi", "p": 0.4}}
+    if case % 2:
+        network |= {"latency": {"kind": "uniform", "low": 0.0, "high": 2.5}, "loss": 0.2, "transport": "datagram"}
+    parts: dict[str, Any] = {
+        "agents": (FEW - 1, 2 * FEW + 1)[case // 2 % 2],
+        "schedule": {"kind": "rounds", "turns": 30},
+        "problem": {"kind": "k_armed", "arms": 5, "means": {"low": 0.1, "high": 0.9}},
+        "network": network,
+        "seed": case,
+    }
+    together, alone = (run(name, config, **parts, checks="cheap", cohorts=cohorts) for cohorts in (True, False))
+    assert_same(together, alone)
+    for one, other in zip(together.engine.agents, alone.engine.agents, strict=True):
+        for values in ("counts", "sums", *(["mass"] if averages else [])):
+            np.testing.assert_array_equal(getattr(one, values), getattr(other, values))
+
+
 @every("threshold", [0.0, 0.5, 3.0])
 @every("schedule", [{"kind": "one_at_a_time", "turns": 80}, {"kind": "rounds", "turns": 16}])
 @every("network", [{}, {"latency": {"kind": "uniform", "low": 0.0, "high": 4.0}}])

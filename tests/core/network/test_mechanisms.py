@@ -209,7 +209,7 @@ def test_draws_go_on_after_healing() -> None:
 def test_partitions_end_when_the_network_heals() -> None:
     config = {"partitions": [{"start": 0.0, "end": 100.0, "groups": [[0]]}], "heals": 5.0}
     network = Network(NetworkConfig.model_validate(config), Streams(0))
-    assert [network.cut_off(0, SERVER, time) for time in (0.0, 4.999, 5.0, 50.0)] == [True, True, False, False]
+    assert [network.cut_off(0, SERVER, time) for time in (0.0, 4.999, 5.0, 50.0)] == ["partition", "partition", "", ""]
 
 
 def test_what_was_on_its_way_when_the_network_heals_arrives_with_the_next_repetition() -> None:

@@ -42,6 +42,7 @@ def test_intervals_and_long_pauses() -> None:
     drawn = [links.has(0, 1, 0.1 * step) for step in range(2000)]
     assert drawn == [presence(interval=0.1).has(0, 1, 0.1 * step + 0.05) for step in range(2000)]
     assert other.has(0, 1, 199.9) == drawn[-1]
+    assert [links.has(0, 1, 0.1 * step) for step in range(600)] == drawn[:600]  # a look back
 
 
 def test_what_cannot_be_sent_is_not_counted_and_what_is_lost_is() -> None:
@@ -54,7 +55,7 @@ def test_what_cannot_be_sent_is_not_counted_and_what_is_lost_is() -> None:
         "ucb1", SHARE, ARMS, topology=topology(absent="lost"), schedule=schedule, network={"transport": "datagram"}
     )
     assert (lost.result.totals["transmissions"], lost.result.totals["deliveries"]) == (2 * 5 * 300, sent)
-    assert {lost.names[row.reason] for row in lost.events(tr.DROP)} == {"partition"}
+    assert {lost.names[row.reason] for row in lost.events(tr.DROP)} == {"absent"}
 
 
 @every("absent", ["unsent", "lost"])

@@ -527,7 +527,7 @@ def test_a_defence_of_networks_that_are_not_averaged_is_refused() -> None:
         ("rclb", "clip", False, "it takes the median of the agents' estimates"),
         ("n_kernel_ucb", "clip", False, "sends nothing to a server"),
         ("n_kernel_ucb", "clip", True, "tells neighbours nothing"),
-        ("fed_ucb_graph", "clip", True, "which agents of fed_ucb_graph do not tell"),
+        ("fed_ucb_graph", "clip", True, "tell each other no single pulls"),
         ("coop_kernel_ucb", "geometric_median", True, "give clip or reject_outliers"),
         ("coop_kernel_ucb", "clip", True, ""),
         ("async_kernel_ucb", "geometric_median", False, ""),

@@ -205,15 +205,14 @@ def _check_direct(setup: Setup) -> None:
 def _check_arms(setup: Setup, algorithm: Algorithm) -> None:
     """Refuse a world whose arms change where the algorithm needs them to stay."""
     steady = getattr(setup.world, "steady_arms", False)
-    if algorithm.needs.fixed_arms and steady and not setup.world.fixed_arms:
-        raise UnsupportedScenario(
-            f"{algorithm.name} needs one arm set for all agents; this problem offers agents arms of their own; leave "
-            "problem.offered out, or give problem.kind fixed_domain"
-        )
     if algorithm.needs.fixed_arms and not setup.world.fixed_arms:
         raise UnsupportedScenario(
-            f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
-            "turn; give problem.arms kind: pool without count, or problem.kind fixed_domain"
+            f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers "
+            + (
+                "each agent arms of its own; leave out problem.offered, or give problem.kind fixed_domain"
+                if steady
+                else "fresh arms each turn; give problem.arms kind: pool without count, or problem.kind fixed_domain"
+            )
         )
     if algorithm.needs.steady_arms and not steady:
         raise UnsupportedScenario(

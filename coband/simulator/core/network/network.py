@@ -111,7 +111,7 @@ class NetworkConfig(Config):
     outages: tuple[AnyOutage, ...] = ()
     """Times in which nodes are down."""
     heals: Annotated[float | None, TIME] = Field(default=None, ge=0)
-    """From this simulated time on nothing is lost or doubled and nobody goes down; null for never."""
+    """From this simulated time on nothing is lost or doubled, all links are there and nobody goes down; null: never."""
     local: LocalConfig = LocalConfig()
     """How messages travel over several hops of a graph."""
     transport: Literal["reliable", "datagram"] = "reliable"
@@ -239,7 +239,7 @@ class Presence:
         self._blocks: dict[tuple[Address, Address], tuple[np.random.Generator, int, list[bool]]] = {}
 
     def has(self, source: Address, destination: Address, time: float) -> bool:
-        """Whether the link between two agents is there; of one link, ``time`` must not go back by a block."""
+        """Whether the link between two agents is there."""
         ends = (source, destination) if source < destination else (destination, source)
         block, place = divmod(int(time / self._interval + 1e-9), self.BLOCK)
         found = self._blocks.get(ends)
@@ -274,13 +274,14 @@ class Network:
         mean = sum(0.0 if link is None else link.mean_latency for link in links) / 2
         return 4.0 * mean if mean > 0 else 1.0
 
-    def cut_off(self, source: Address, destination: Address, time: float) -> bool:
-        """Whether a partition loses a copy that is sent now, or the link is not there."""
+    def cut_off(self, source: Address, destination: Address, time: float) -> str:
+        """Why a copy that is sent now is lost: its link is absent, or cut by a partition; empty where neither is so."""
         if time >= self.heals:
-            return False
+            return ""
         if self.presence is not None and not self.presence.has(source, destination, time):
-            return True
-        return any(partition.cuts(source, destination, time) for partition in self.config.partitions)
+            return "absent"
+        cut = any(partition.cuts(source, destination, time) for partition in self.config.partitions)
+        return "partition" if cut else ""
 
     def leads(self, source: Address, destination: Address, time: float) -> bool:
         """Whether a copy can be sent now: False where it would go over a link that is not there."""

@@ -284,12 +284,12 @@ class Redrawn(BaseGraph):
     """A graph whose links come and go: in each interval each of them is there with probability p.
 
     A link is there for both directions or for none. Losses with probability 1 - p are another thing: they are drawn for
-    each copy, so that averages that go over links are not kept.
+    each copy, so that averages that go over links are not kept. From `network.heals` on all links are there.
     """
 
     kind: Literal["redrawn"]
     graph: Annotated[BaseGraph, TOPOLOGIES.field(words=_words)]
-    """The graph whose links come and go."""
+    """The graph whose links come and go, of another kind."""
     p: float = Field(gt=0, le=1)
     """Probability that a link is there."""
     interval: Annotated[float, TIME] = Field(default=1.0, gt=0)
@@ -313,7 +313,7 @@ class Redrawn(BaseGraph):
         return self._named(self.graph.draw(agents, rng))
 
     def _named(self, drawn: Graph) -> Graph:
-        return Graph(drawn.adjacency, f"{drawn.description}, links redrawn with p = {self.p:g}")
+        return Graph(drawn.adjacency, f"{drawn.description}, links redrawn with p = {self.p:g}", self.p)
 
 
 TOPOLOGIES: Kinds[type[BaseGraph]] = Kinds.of(

@@ -231,10 +231,9 @@ class Transport:
             return True
         if self._energy is not None:
             self._energy.up(packet.source, self._bits(packet))
-        cut_off = self._network.cut_off(packet.source, packet.destination, now)
-        if cut_off:
-            self._lost(packet, "partition")
-        return cut_off
+        if why := self._network.cut_off(packet.source, packet.destination, now):
+            self._lost(packet, why)
+        return bool(why)
 
     def _bits(self, packet: Packet) -> int:
         """Bits of one copy, with its header."""

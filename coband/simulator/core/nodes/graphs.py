@@ -37,10 +37,12 @@ class Graph:
     Attributes:
         adjacency: the neighbours of each node, in ascending order, which have it for a neighbour, too.
         description: how it was made, for the record of the run.
+        p: probability that a link is there at a time; below 1 where links come and go.
     """
 
     adjacency: tuple[tuple[int, ...], ...]
     description: str = "given"
+    p: float = 1.0
 
     @property
     def nodes(self) -> int:

@@ -88,7 +88,10 @@ def undefended(one: Algorithm, defence: BaseDefence | type[BaseDefence], graph: 
         if not kinds:
             return f"{one.name} tells neighbours nothing, so there is nothing to defend"
         if not any(map(single_pull, kinds)):
-            return f"a defence on a graph judges features with their reward, which agents of {one.name} do not tell"
+            return (
+                f"agents of {one.name} tell each other no single pulls with the features of their arms, and a defence "
+                "on a graph judges nothing else"
+            )
         if not defence.judges:
             return (
                 f"on a graph agents of {one.name} learn from single pulls, which have no mean to put in the place of a "

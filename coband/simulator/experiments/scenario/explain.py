@@ -150,12 +150,15 @@ def _inside(schema: Schema, step: str | int) -> Any:
 
 
 def _fitting(variants: list[Schema], data: Any) -> list[Schema]:
-    """The members of a union that fit the discriminator of the data; all members if it has no known one."""
+    """The members of a union that fit the discriminator of the data, of these those that have most of its keys; all
+    members if it has no known discriminator."""
     if not isinstance(data, dict):
         return variants
     tags = [[(key, tags_of(schema, key)) for key in TAG_KEYS] for schema in variants]
     fitting = [one for one, own in zip(variants, tags, strict=True) if all(not t or data.get(k) in t for k, t in own)]
-    return fitting or variants
+    fitting = fitting or variants
+    shared = [len(data.keys() & schema.get("properties", {}).keys()) for schema in fitting]
+    return [schema for schema, count in zip(fitting, shared, strict=True) if count == max(shared)]
 
 
 _WRONG_SHAPE = re.compile(r".*_type|literal_error|none_required|int_from_float|is_instance_of")
