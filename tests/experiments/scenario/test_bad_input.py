@@ -520,3 +520,13 @@ def test_a_mistake_makes_the_schema_of_its_section_alone(monkeypatch: pytest.Mon
     monkeypatch.setattr(explain, "json_schema", noted)
     refusal(SCENARIO.replace("  loss: 0.1\n", "  los: 0.1\n", 1).replace("seed: 7", "sed: 7", 1))
     assert set(made) == {"network"}
+
+
+def test_pairs_say_what_each_of_the_two_must_be() -> None:
+    text = SCENARIO.replace("  count: 5\n", "  count: 5\n  joins: {kind: times, times: [[1, -2], [1], 3]}\n", 1)
+    pair = "must be a list of 2 (a whole number >= 0, a number >= 0)"
+    assert [line.partition(": agents.joins.")[2] for line in refusal(text).splitlines()] == [
+        "times[0][1]: -2 is not allowed: must be a number >= 0",
+        f"times[1]: a list is not allowed: {pair}",
+        f"times[2]: 3 is not allowed: {pair}",
+    ]

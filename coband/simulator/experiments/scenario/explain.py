@@ -110,10 +110,13 @@ class Wording:
         suffix, unit = _SIZES.get(kind, ("", ""))
         bounds = (("min", "at least"), ("max", "at most"))
         sizes = [f"{word} {schema[bound + suffix]}" for bound, word in bounds if schema.get(bound + suffix)]
+        if suffix and schema.get("min" + suffix) == schema.get("max" + suffix, 0):
+            sizes = [str(schema["min" + suffix])]
         size = f" of {' and '.join(sizes)}{unit}" if sizes else ""
         if kind == "array":
-            each = self.in_words(schema["items"]) if isinstance(schema.get("items"), Mapping) else ""
-            return f"a list{size}" + (f" (each {each})" if each else "")
+            each = f"each {self.in_words(items)}" if isinstance(items := schema.get("items"), Mapping) else ""
+            each = each or ", ".join(map(self.in_words, schema.get("prefixItems", ())))
+            return f"a list{size}" + (f" ({each})" if each.removeprefix("each ") else "")
         if "pattern" in schema:
             return schema.get("words") or f"text that matches {schema['pattern']}"
         limits = " and ".join(f"{sign} {_number(schema[bound])}" for bound, sign in _BOUNDS if bound in schema)
@@ -145,7 +148,8 @@ def _mapping(objects: list[Schema]) -> str:
 
 def _inside(schema: Schema, step: str | int) -> Any:
     if isinstance(step, int):
-        return schema.get("items")
+        first = schema.get("prefixItems", ())
+        return first[step] if step < len(first) else schema.get("items")
     return schema.get("properties", {}).get(step, schema.get("additionalProperties"))
 
 
@@ -246,8 +250,8 @@ class Explainer:
 
     def _problem(self, path: KeyPath, error: ErrorDetails) -> InputProblem:
         kind = error["type"]
-        if kind == "missing":
-            return self.missing(path, str(error["loc"][-1]))
+        if kind == "missing" and isinstance(error["loc"][-1], str):
+            return self.missing(path, error["loc"][-1])
         if kind in ("extra_forbidden", "unexpected_keyword_argument"):
             return self.unknown_key(path)
         if kind.startswith("union_tag") or _names_kind(path, error):
