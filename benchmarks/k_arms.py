@@ -18,7 +18,7 @@ from coband.simulator.problems.k_armed import KArmedProblem
 AGENTS, ARMS, TARGET = 16, 10, 6.0
 PROBLEM = KArmedProblem.of({"low": 0, "high": 1}, {"arms": ARMS, "reward": "gaussian", "sd": 0.5})
 ALONE: dict[str, Any] = {"algorithm": "ucb1", "config": {}}
-CONSENSUS: dict[str, Any] = {"algorithm": "coop_ucb2", "config": {}, "network": {"topology": "grid"}}
+CONSENSUS: dict[str, Any] = {"algorithm": "coop_ucb2", "config": {"sigma": 1}, "network": {"topology": "grid"}}
 
 
 def run(turns: int, algorithm: Algorithm | str, config: dict[str, Any], **parts: Any) -> RunResult:

@@ -22,10 +22,16 @@ class KArmed(Agent):
         sums: of the rewards of each arm, (K,).
         turns: the agent's own pulls so far.
         known: all pulls that it has learnt.
+        counted: whether a pull is in a model as a whole, so that somebody can count them.
+        neighbours: on a graph.
     """
+
+    counted = True
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
+        self.config: Any = context.config
+        self.neighbours = () if context.graph is None else context.graph.adjacency[context.index]
         self.counts, self.sums = np.zeros((2, 0 if context.domain is None else len(context.domain)))
         self.turns = self.known = 0
 
@@ -35,7 +41,7 @@ class KArmed(Agent):
 
     @property
     def pulls_in_model(self) -> int | None:
-        return self.known
+        return self.known if self.counted else None
 
     def choose(self, arms: ArmSet) -> int:
         if len(self.counts) != len(arms):  # alone, an agent may have arms of its own, which it sees at its first turn
@@ -77,13 +83,8 @@ class KArmed(Agent):
 class KArmedUcb(KArmed):
     """UCB1 on all that it knows: s/n + 2 sd sqrt(alpha ln(t) / n), t the sum of n over arms."""
 
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context)
-        self.config: Any = context.config
-        self._alpha, self._scale = float(self.config.alpha), 2.0 * float(self.config.sd)
-
     def _factor(self) -> float:
-        return self._scale * math.sqrt(self._alpha * math.log(self.known))
+        return float(2.0 * self.config.sd * math.sqrt(self.config.alpha * math.log(self.known)))
 
     def scores(self) -> FloatArray:
         scores: FloatArray = self.sums / self.counts + self._factor() / np.sqrt(self.counts)

@@ -2,11 +2,7 @@
 
 After its pull an agent sends what it has of every arm (the *mass*) to all neighbours. Before its next turn it replaces
 its own x by sum_u w_vu x_u over itself and its neighbours, with the newest that has come from each since its last turn.
-W is `averaging_matrix`. ``missing`` says what takes the place of a neighbour that was not heard since:
-
-* ``own``: the agent's own value, so that the weights still sum to 1;
-* ``last``: the last value that has come from it, if any has, else the own one;
-* ``reweigh``: nothing; the weights that are left, the agent's own among them, are divided by their sum.
+W is `averaging_matrix`.
 """
 
 from __future__ import annotations
@@ -38,8 +34,8 @@ class AveragingConfig(Config):
     """What a link weighs: metropolis 1 / (1 + max(d_v, d_u)), max_degree 1 / (1 + the largest degree), neighbours 1 /
     (1 + d_v), n 1 / N."""
     missing: Literal["own", "last", "reweigh"] = "own"
-    """What takes the place of a neighbour that was not heard since the last turn: the own value, the last one that
-    came from it, or nothing, so that the other weights grow."""
+    """What takes the place of a neighbour that was not heard since the last turn: own, the agent's own value; last, the
+    last one that came from it, if any has; reweigh: nothing, the other weights are divided by their sum."""
 
 
 @lru_cache(maxsize=64)
@@ -59,6 +55,7 @@ class Averaging(KArmed):
     """
 
     mass: FloatArray
+    counted = False
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -75,11 +72,6 @@ class Averaging(KArmed):
     @abstractmethod
     def pulled(self, arm: int, reward: float) -> None:
         """Add a pull to the mass."""
-
-    @property
-    def pulls_in_model(self) -> int | None:
-        """Nobody counts them: a pull is in a model in part."""
-        return None
 
     def choose(self, arms: ArmSet) -> int:
         self.mix()

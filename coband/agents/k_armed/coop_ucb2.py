@@ -33,8 +33,8 @@ from coband.simulator.metrics import Metric
 class CoopUcb2Config(AveragingConfig):
     """Parameters of coop-UCB2."""
 
-    sigma: float = Field(default=1.0, ge=0)
-    """Sub-Gaussian standard deviation of the rewards."""
+    sigma: float = Field(default=0.5, ge=0)
+    """Sub-Gaussian standard deviation of the rewards; 0.5 holds for rewards from 0 to 1."""
     gamma: float = Field(default=2.9, ge=0)
     """Exploration; above 1 in the theorem, 2.9 in published code."""
     eta: float = Field(default=2.0, gt=0, lt=4)
@@ -46,28 +46,24 @@ class CoopUcb2(Averaging):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.config: CoopUcb2Config = context.config
         self.mass = np.zeros((2, len(self.counts)))  # n and s
 
-    def scores(self) -> FloatArray:
-        """Step 1."""
-        return self._bounds(self.mass)
+    def scores(self, mass: FloatArray | None = None) -> FloatArray:
+        """Step 1, by its own mass or by those (..., 2, K) of agents at the same turn."""
+        mass = self.mass if mass is None else mass
+        n, s = mass[..., 0, :], mass[..., 1, :]
+        before = math.log(max(self.turns - 1, 1))  # of t - 1, where this is turn t, counted from 0
+        factor = 2.0 * self.config.gamma / (1.0 - self.config.eta**2 / 16.0) * before / self.context.agents
+        scores: FloatArray = (s + self.config.sigma * np.sqrt(factor * (n + math.sqrt(before)))) / n
+        return scores
 
     @classmethod
     def decide_together(cls, agents: Sequence[Self]) -> list[int]:
         arms, turn = len(agents[0].counts), agents[0].turns
         if turn < arms or any(agent.turns != turn for agent in agents):
             return super().decide_together(agents)
-        scores = agents[0]._bounds(np.array([agent.mass for agent in agents]))
+        scores = agents[0].scores(np.array([agent.mass for agent in agents]))
         return cls.best_together(agents, scores, [arms] * len(agents))
-
-    def _bounds(self, mass: FloatArray) -> FloatArray:
-        """Of a mass (..., 2, K), by agents at this agent's turn."""
-        n, s = mass[..., 0, :], mass[..., 1, :]
-        before = math.log(max(self.turns - 1, 1))  # of t - 1, where this is turn t, counted from 0
-        factor = 2.0 * self.config.gamma / (1.0 - self.config.eta**2 / 16.0) * before / self.context.agents
-        scores: FloatArray = (s + self.config.sigma * np.sqrt(factor * (n + math.sqrt(before)))) / n
-        return scores
 
     def pulled(self, arm: int, reward: float) -> None:
         self.mass[0, arm] += 1.0

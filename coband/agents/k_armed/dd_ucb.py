@@ -48,7 +48,7 @@ class DdUcbConfig(Config):
     """Whether mixing is accelerated."""
     eta: float = Field(default=2.0, ge=0)
     """Exploration."""
-    eps: float = Field(default=1 / 22, gt=0)
+    eps: float = Field(default=1 / 22, gt=0, lt=1)
     """How far from the averages mixing may end."""
     sd: float = Field(default=0.5, ge=0)
     """Sub-Gaussian standard deviation of the rewards."""
@@ -85,23 +85,18 @@ class Mixing:
 class DdUcb(KArmed):
     """Upper confidence bounds of what has been mixed."""
 
+    counted = False
+
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         assert context.graph is not None
-        self.config: DdUcbConfig = context.config
         adjacency = context.graph.adjacency
-        self.neighbours = adjacency[context.index]
         self.mixing = context.sharing.get("mixing", lambda: Mixing(adjacency, self.config))
         self.alpha, self.beta, self.gamma, self.last = np.zeros((4, 2, len(self.counts)))
         self.stage, self.step, self.stage_began = 0, 0, 0
         self.pulls = float(len(self.counts))  # s
         self._heard: dict[tuple[int, int], dict[Address, FloatArray]] = {}  # by stage and step
         self._sent = -1, -1
-
-    @property
-    def pulls_in_model(self) -> int | None:
-        """Nobody counts them: a pull is in a model in part."""
-        return None
 
     def decide(self) -> int:
         """Step 1, and the choice of step 2."""

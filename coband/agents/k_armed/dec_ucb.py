@@ -8,6 +8,9 @@ arm an agent has its number of pulls n_k, its mean x_k, and z_k, which begins wi
    drawn uniformly, if there are any; else the arm with the largest z_k + c_k, where c_k = sqrt(4 ln(t) / (3 n_k)) with
    ``weights: neighbours``, and sqrt(3 ln(t) / ((d_v + 1) n_k)) with others.
 2. z_k = sum_u w_vu z_u,k + x_k(now) - x_k(before).
+
+Only neighbours that were heard since the last turn count in m_k and z_k. In the first K turns nothing is sent, and what
+comes is dropped.
 """
 
 from __future__ import annotations
@@ -39,11 +42,9 @@ class DecUcb(AveragedMeans):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.config: DecUcbConfig = context.config
-        assert context.graph is not None
         self.most = self.counts  # m
         own = self.config.weights == "neighbours"
-        self._factor = 4.0 / 3.0 if own else 3.0 / (context.graph.degrees[context.index] + 1)
+        self._factor = 4.0 / 3.0 if own else 3.0 / (len(self.neighbours) + 1)
 
     def decide(self) -> int:
         """Step 1."""

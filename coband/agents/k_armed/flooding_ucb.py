@@ -7,9 +7,9 @@ As printed: `tests/oracles/k_armed/flooding_ucb.py`. Next: `agent.py`, `messages
 1. An agent pulls each of its arms once, then the one with the largest s/n + sqrt(3 ln(t) / n), t its own pulls so far;
    n and s have all that it was told of the arm.
 2. After the pull it sends (origin, time, arm, reward), 4 scalars, to all neighbours, for ``hops`` hops.
-3. Who gets a message for the first time uses it, if the arm is one of its own, and passes it on to all neighbours but
-   the sender, while hops are left. Without absorption the network does that after each trial (LOCAL); with
-   ``absorption`` an agent does so at its next turn, and only if the arm is none of its own.
+3. Who gets a message for the first time learns from it (what is not about its own arms does no harm), and passes it on
+   to all neighbours but the sender, while hops are left. Without absorption the network does that after each trial
+   (LOCAL); with ``absorption`` an agent does so at its next turn, and only if the arm is none of its own.
 
 A copy that is lost takes all with it that it would have been passed on to.
 """
@@ -49,9 +49,6 @@ class FloodingUcb(KArmed):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        assert context.graph is not None
-        self.config: FloodingUcbConfig = context.config
-        self.neighbours = context.graph.adjacency[context.index]
         self.counts, self.sums = np.zeros((2, context.dimension))
         self.numbers: IndexArray = np.arange(0)  # of the arms that it is offered
         self._seen: dict[Address, bytearray] = {}  # by origin, whether the message of a turn has come

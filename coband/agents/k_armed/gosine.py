@@ -16,7 +16,7 @@ Algorithms 1 and 2), with N agents numbered from 0:
    first arm). An arm that the agent does not have takes the place of L.
 
 Where an answer takes time it is applied when it comes, unless the next phase has ended by then. A message that is lost
-costs that phase its recommendation.
+costs that phase its recommendation; one that is lost on the way there has no answer, so that fewer come than were sent.
 """
 
 from __future__ import annotations
@@ -68,9 +68,6 @@ class Gosine(KArmed):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        assert context.graph is not None
-        self.config: GosineConfig = context.config
-        self.neighbours = context.graph.adjacency[context.index]
         arms = len(self.counts)
         sticky = math.ceil(arms / context.agents)
         first = context.index * sticky

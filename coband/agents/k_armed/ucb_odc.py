@@ -61,13 +61,11 @@ class UcbOdc(KArmedUcb):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        assert context.graph is not None
-        neighbours = context.graph.adjacency[context.index]
         self.own = np.zeros((2, len(self.counts)))
-        self.told = {u: np.zeros((2, len(self.counts))) for u in neighbours}
-        self.open = dict.fromkeys(neighbours, True)
-        self.sent = dict.fromkeys(neighbours, 0)
-        self.sent_at = dict.fromkeys(neighbours, 0)  # own pulls at the last message
+        self.told = {u: np.zeros((2, len(self.counts))) for u in self.neighbours}
+        self.open = dict.fromkeys(self.neighbours, True)
+        self.sent = dict.fromkeys(self.neighbours, 0)
+        self.sent_at = dict.fromkeys(self.neighbours, 0)  # own pulls at the last message
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Step 2."""

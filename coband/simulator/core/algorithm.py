@@ -201,8 +201,8 @@ class Algorithm:
         """Why it cannot take a turn before the reward of the last one has come, in words; empty if it can."""
         if issubclass(self.agent, BatchAgent):
             return "asks for its pulls in batches, which end with their rewards (agents.compute makes them longer)"
-        plan = "goes through a plan of pulls, in which the reward of one must come before the next turn"
-        return plan if self.needs.prompt_rewards else ""
+        prompt = "counts on the reward of a pull before its next turn"
+        return prompt if self.needs.prompt_rewards else ""
 
     @property
     def server_class(self) -> type[Server] | None:

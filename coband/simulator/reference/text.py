@@ -22,6 +22,7 @@ TITLES = {
     "fixed_arms": "one arm set for all turns of all agents",
     "steady_arms": "the same arms for all turns of an agent",
     "unit_rewards": "rewards from 0 to 1",
+    "prompt_rewards": "the reward of each pull before the next turn (no agents.reward_delay)",
 }
 """Headings, where a word of the item is not enough."""
 _HEAD = ("kind", "name", "text", "summary", "reference")

@@ -33,7 +33,7 @@ def test_those_that_need_rewards_at_once_are_refused() -> None:
         schedule = "{kind: phases}" if batches else "{kind: rounds, turns: 9}"
         with pytest.raises(ScenarioError) as error:
             loads(SCENARIO.format(schedule=schedule, problem=tasks if batches else domain, algorithm=name))
-        why = "batches, which end with their rewards" if batches else "a plan of pulls"
+        why = "batches, which end with their rewards" if batches else "the reward of a pull before its next turn"
         assert why in str(error.value), name
         assert "leave out agents.reward_delay" in str(error.value)
 

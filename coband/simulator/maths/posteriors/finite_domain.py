@@ -1,5 +1,5 @@
 """A finite domain, and exact posteriors over it, kept up to date instead of recomputed at each turn. Equal points of a
-domain share one entry in everything that is computed, so that a tie between them is exact and goes to the lowest index.
+domain share one entry in everything that is computed, so that a tie between them is exact.
 
 Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 1, for all
 M points of a domain at once. One more observation (u, y) changes the posterior by a rank-one term: with the covariance
