@@ -32,7 +32,6 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
         return
     if not files:
         raise BadInput("give a FILE to validate, or --schema.")
-    from coband.simulator.experiments.runs.reporting import workload
     from coband.simulator.experiments.sweep.study import load_study
     from coband.simulator.scenario_errors import ScenarioError
 
@@ -46,6 +45,7 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
             wrong = True
         else:
             from coband.simulator.experiments.runs.preflight import preflight  # mistakes do without
+            from coband.simulator.experiments.runs.reporting import workload
 
             found = preflight(file, settings, study)
             for said in (*found.problems, *(f"warning: {warning}" for warning in found.warnings)):

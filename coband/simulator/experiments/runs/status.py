@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from coband.simulator.experiments.runs.results import Failure
 from coband.simulator.experiments.store.files import LOCK, OWNER, STATUS, OutputError, again, writing
 from coband.simulator.scenario_errors import RequestError
@@ -195,6 +193,8 @@ def held(directory: Path) -> Iterator[None]:
         LockedError: another process holds it.
         StorageError: nothing can be written there.
     """
+    from filelock import FileLock, Timeout  # what only reads scenarios does without
+
     lock = FileLock(directory / LOCK)
     with writing(directory):
         try:
@@ -216,6 +216,8 @@ def is_held(directory: Path) -> bool:
     """Whether a driver works in the directory; True too where that cannot be found out, as nothing may be written."""
     if not (directory / LOCK).is_file():
         return False
+    from filelock import FileLock, Timeout
+
     try:
         with FileLock(directory / LOCK).acquire(timeout=0):
             return False

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.address import Files, configuration_digest
-from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.planner import Parameter, Variant
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.document import Tuning
@@ -21,6 +21,9 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import Node, descend, resolve
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Value, split
 from coband.simulator.scenario_errors import InputProblem, ScenarioError, did_you_mean, quoted
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.job import Level
 
 _PLAIN = re.compile(r"[\w./-]+")
 MOST_POINTS = 20_000
