@@ -160,8 +160,8 @@ class KArmedProblem(Problem):
     """Arms are in a random order, another one in each replication: rules that prefer the first arms profit from sorted
     means."""
     regret: Literal["own", "global"] = "own"
-    """own: against the agent's own best arm; global: by the averages over agents of the means, whoever pulls. The
-    result has both sums, as `regret_own` and `regret_global`."""
+    """own: by the agent's own means; global: by the averages of the means over agents; both against the best of the
+    arms that the agent is offered. The result has both sums, as `regret_own` and `regret_global`."""
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> KArmedProblem:
