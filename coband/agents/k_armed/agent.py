@@ -22,11 +22,8 @@ class KArmed(Agent):
         sums: of the rewards of each arm, (K,).
         turns: the agent's own pulls so far.
         known: all pulls that it has learnt.
-        counted: whether a pull is in a model as a whole, so that somebody can count them.
         neighbours: on a graph.
     """
-
-    counted = True
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -41,7 +38,7 @@ class KArmed(Agent):
 
     @property
     def pulls_in_model(self) -> int | None:
-        return self.known if self.counted else None
+        return self.known
 
     def choose(self, arms: ArmSet) -> int:
         if len(self.counts) != len(arms):  # alone, an agent may have arms of its own, which it sees at its first turn

@@ -85,8 +85,6 @@ class Mixing:
 class DdUcb(KArmed):
     """Upper confidence bounds of what has been mixed."""
 
-    counted = False
-
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         assert context.graph is not None
@@ -97,6 +95,11 @@ class DdUcb(KArmed):
         self.pulls = float(len(self.counts))  # s
         self._heard: dict[tuple[int, int], dict[Address, FloatArray]] = {}  # by stage and step
         self._sent = -1, -1
+
+    @property
+    def pulls_in_model(self) -> int | None:
+        """Nobody counts them: a pull is in a model in part."""
+        return None
 
     def decide(self) -> int:
         """Step 1, and the choice of step 2."""
