@@ -1,4 +1,4 @@
-"""Bandits with K = 10 arms and 16 agents, in rounds: UCB1 beside the engine, and running consensus against a loop."""
+"""Bandits with K = 10 arms and 16 agents, in rounds: what UCB1 adds to the engine, and running consensus."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(turns: int, algorithm: Algorithm | str, config: dict[str, Any], **parts:
 
 
 def alone(turns: int) -> Figure:
-    """What a turn of UCB1 takes more than one in which nothing happens."""
+    """How much longer a turn of UCB1 takes than one in which nothing happens."""
     bare, _ = seconds(lambda: run(turns, scale.BARE, {"every": turns + 1}))
     each = 1e6 * (seconds(lambda: run(turns, **ALONE))[0] - bare) / (AGENTS * turns)
     return Figure(f"{each:.1f} us", f"{TARGET:g} us", each <= TARGET)
@@ -67,4 +67,4 @@ def consensus(turns: int) -> Measured:
 
 
 CASES: Cases = {"consensus": (lambda: consensus(10_000), "coop-UCB2 on a grid, N=16, K=10, T=10^4 each; target 20 us")}
-FIGURES: Figures = {"k_armed": (lambda: alone(3000), "a turn of UCB1, K=10, beside the engine")}
+FIGURES: Figures = {"k_armed": (lambda: alone(3000), "what UCB1, K=10, adds to a quiet turn")}

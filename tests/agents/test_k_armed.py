@@ -98,7 +98,7 @@ def passes_on(simulated: Run) -> bool:
     return any(one.kind == "flooded" for one in simulated.sent) and not simulated.engine.config.absorption  # type: ignore[attr-defined]
 
 
-def compare(simulated: Run, oracle: OracleRun) -> None:
+def check_equal(simulated: Run, oracle: OracleRun) -> None:
     assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
     assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in oracle.pulls), abs=1e-9)
     sent = Counter((one.kind, one.source, one.destination, one.scalars) for one in simulated.leaving)
@@ -119,10 +119,10 @@ def known(agent: Any) -> dict[str, Any]:
             agent.mix()
             return {"alpha": agent.alpha.ravel(), "beta": agent.beta.ravel(), "gamma": agent.gamma.ravel()}
         case CoopUcb2() | DecTs():
-            agent.mix()
+            agent.mix([agent])
             return dict(zip("ns" if isinstance(agent, CoopUcb2) else "ab", agent.mass, strict=True))
         case AveragedMeans():
-            agent.mix()
+            agent.mix([agent])
             return {**found, "z": agent.mass[0]}
         case ThompsonBernoulli():
             return {"a": 1.0 + agent.sums, "b": 1.0 + agent.counts - agent.sums}
@@ -140,7 +140,7 @@ def test_rounds_without_delays_are_the_plain_loop(case: int, number: int) -> Non
     topology = TOPOLOGIES[(case + number) % len(TOPOLOGIES)]
     simulated = simulate(case, number, topology, schedule={"kind": "rounds", "turns": 40})
     check_conservation(simulated)
-    compare(simulated, expected(case, number, topology, simulated, rounds=40))
+    check_equal(simulated, expected(case, number, topology, simulated, rounds=40))
 
 
 @every("number", everyday(1, range(10, 20)))
@@ -153,7 +153,7 @@ def test_one_at_a_time_without_delays_is_the_plain_loop(case: int, number: int) 
     simulated = simulate(case, number, topology, schedule=schedule)
     if CASES[case][0] == "gossip_se" and "horizon" not in CASES[case][1]:
         pytest.skip("nobody knows how many turns each agent will take")
-    compare(simulated, expected(case, number, topology, simulated))
+    check_equal(simulated, expected(case, number, topology, simulated))
 
 
 REDRAWN = {"kind": "redrawn", "graph": {"kind": "erdos_renyi", "p": 0.7}, "p": 0.6}
@@ -163,7 +163,7 @@ REDRAWN = {"kind": "redrawn", "graph": {"kind": "erdos_renyi", "p": 0.7}, "p": 0
 @pytest.mark.parametrize("case", [n for n, (name, *_) in enumerate(CASES) if name not in ("dd_ucb", "gosine")])
 def test_rounds_on_a_graph_that_is_redrawn_are_the_plain_loop(case: int, number: int) -> None:
     simulated = simulate(case, number, REDRAWN, schedule={"kind": "rounds", "turns": 40})
-    compare(simulated, expected(case, number, REDRAWN, simulated, rounds=40))
+    check_equal(simulated, expected(case, number, REDRAWN, simulated, rounds=40))
 
 
 @pytest.mark.parametrize("topology", ["ring", REDRAWN], ids=["ring", "redrawn"])
@@ -173,8 +173,7 @@ def test_averaging_keeps_mass_where_nothing_is_late_or_lost(weights: str, topolo
         config = {"weights": weights, **({"tau": 0.1} if name == "gossip_se" else {})}
         simulated = run(name, config, problem(name, 0), topology=topology, schedule={"kind": "rounds", "turns": 60})
         agents: list[Any] = simulated.engine.agents
-        for agent in agents:
-            agent.mix()
+        agents[0].mix(agents)
         mass = sum(agent.mass for agent in agents)
         counts, sums = (sum(getattr(agent, each) for agent in agents) for each in ("counts", "sums"))
         if name == "coop_ucb2":

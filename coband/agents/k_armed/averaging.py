@@ -78,23 +78,21 @@ class Averaging(KArmed):
         return None
 
     def choose(self, arms: ArmSet) -> int:
-        self.mix()
+        self.mix([self])
         return super().choose(arms)
+
+    @classmethod
+    def choose_together(cls, agents: Sequence[Self], arm_sets: Sequence[ArmSet]) -> list[int]:
+        cls.mix(agents)
+        return cls.decide_together(agents)
 
     def decide(self) -> int:
         """Each arm once, in their order, then the one with the highest score."""
         return self.turns if self.turns < len(self.counts) else self.best(self.scores())
 
-    def mix(self) -> None:
-        """Average with what has come since the last turn."""
-        own = self.mass
-        self.mass = own.copy()
-        for values, weight in self.news():
-            self.mass += weight * (values[: len(own)] - own)
-
     @classmethod
-    def choose_together(cls, agents: Sequence[Self], arm_sets: Sequence[ArmSet]) -> list[int]:
-        """The same for several agents, all of which average with the first that they have heard, then the second."""
+    def mix(cls, agents: Sequence[Self]) -> None:
+        """Average with what has come since the last turn: all with the first that each has heard, then the second."""
         news = [agent.news() for agent in agents]
         own = np.array([agent.mass for agent in agents])
         mixed = own.copy()
@@ -104,7 +102,6 @@ class Averaging(KArmed):
                 mixed[who] += weights[places, None, None] * (values[places, : own.shape[1]] - own[who])
         for agent, mass in zip(agents, mixed, strict=True):
             agent.mass = mass
-        return cls.decide_together(agents)
 
     def news(self) -> list[tuple[FloatArray, float]]:
         """What has come since the last turn, and what it weighs."""

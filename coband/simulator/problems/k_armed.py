@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pydantic
@@ -139,6 +139,7 @@ class KArmedWorld(FixedArmsWorld):
 class KArmedProblem(Problem):
     """K arms without features, for cooperative bandits."""
 
+    bernoulli: ClassVar[str] = "reward: bernoulli"
     kind: Literal["k_armed"]
     """K arms without features."""
     arms: int | None = Field(default=None, ge=2)

@@ -10,7 +10,7 @@ import abc
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,9 @@ def check_columns(kernel: KernelSpec, coordinates: int, place: str) -> None:
 
 class Problem(Config, abc.ABC):
     """The `problem:` section of a scenario: what to draw a world from."""
+
+    bernoulli: ClassVar[str] = "noise: {kind: bernoulli}"
+    """What a scenario writes for rewards that are 0 or 1."""
 
     @property
     def adds_noise(self) -> bool:

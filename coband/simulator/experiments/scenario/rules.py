@@ -183,8 +183,7 @@ class _Rules:
         if problem is not None and needs.problems and problem.kind not in needs.problems:
             yield f"cannot run on problem.kind {problem.kind}; it runs on: {', '.join(needs.problems)}"
         if problem is not None and needs.unit_rewards and getattr(problem, "adds_noise", False):
-            key = "reward: bernoulli" if problem.kind == "k_armed" else "noise: {kind: bernoulli}"
-            yield f"needs rewards from 0 to 1, and this noise leads beyond; write problem.{key}"
+            yield f"needs rewards from 0 to 1, and this noise leads beyond; write problem.{problem.bernoulli}"
         own = type(schedule).__module__.startswith("coband.")
         kind = schedule and (schedule.kind if own else "trace")
         if kind and kind not in needs.schedules:  # those of other packages count as recorded ones
