@@ -18,6 +18,7 @@ from coband.agents.k_armed.flooding_ucb import FloodingUcb
 from coband.agents.k_armed.gosine import Gosine
 from coband.extensions.conformance.graphs import check_conservation, graph_of, run, world
 from coband.extensions.conformance.runs import Run, algorithm
+from coband.extensions.conformance.runs import problem_of as kit_problem
 from coband.extensions.conformance.runs import run as run_in_a_star
 from coband.simulator.core.network.network import NetworkConfig, Presence
 from coband.simulator.core.nodes.node import UnsupportedScenario
@@ -244,3 +245,9 @@ def test_parameters_without_effect_are_refused(name: str, config: dict[str, Any]
 def test_sharing_needs_a_graph() -> None:
     with pytest.raises(UnsupportedScenario, match="ucb1 with sharing: all needs a graph"):
         run_in_a_star("ucb1", {"sharing": "all"})
+
+
+def test_the_kit_offers_all_arms_to_an_agent_that_is_alone() -> None:
+    name, schedule = "flooding_ucb", {"kind": "rounds", "turns": 8}
+    assert run(name, {}, kit_problem(name), topology="line", agents=1, schedule=schedule).engine.world.fixed_arms
+    assert not run(name, {}, kit_problem(name), topology="line", agents=2, schedule=schedule).engine.world.fixed_arms

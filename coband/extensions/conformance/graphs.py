@@ -20,8 +20,7 @@ def graph_of(topology: Any, agents: int, seed: int) -> Any:
 
 def world(problem: Section, seed: int, graph: Any) -> Any:
     """A fresh world."""
-    given = runs.registry().problems[str(problem["kind"])].config.model_validate(problem)
-    return given.build_on(graph.distances, Streams(seed), graph.nodes)
+    return runs.drawn_from(problem, graph.nodes).build_on(graph.distances, Streams(seed), graph.nodes)
 
 
 def run(

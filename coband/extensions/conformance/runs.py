@@ -195,11 +195,16 @@ def _in_words(node: int) -> int | str:
     return "server" if node == -1 else node
 
 
-def world(problem: Section, seed: int, agents: int) -> Any:
-    """A fresh world of a registered problem; an agent that is alone is offered all arms."""
+def drawn_from(problem: Section, agents: int) -> Any:
+    """What draws the worlds of a registered problem; an agent that is alone is offered all arms."""
     if agents == 1:
         problem = {key: value for key, value in problem.items() if key != "offered"}
-    return registry().problems[str(problem["kind"])].config.model_validate(problem).build(Streams(seed), agents)
+    return registry().problems[str(problem["kind"])].config.model_validate(problem)
+
+
+def world(problem: Section, seed: int, agents: int) -> Any:
+    """A fresh world of a registered problem."""
+    return drawn_from(problem, agents).build(Streams(seed), agents)
 
 
 def batches(name: str) -> bool:
