@@ -10,7 +10,7 @@ import pytest
 from coband.simulator.analysis.traces import reading, verification
 from coband.simulator.core.records.trace import COLUMNS, RECORD
 from coband.simulator.experiments.runs.job import Job
-from coband.simulator.experiments.store import schema, store
+from coband.simulator.experiments.store import opening, recording, schema, store
 from coband.simulator.experiments.store.recording import Recording
 from tests.experiments.runs.fake_runs import ROOT, perform
 
@@ -62,6 +62,24 @@ def test_it_reads_from_a_directory_that_cannot_be_written(path: Path) -> None:
             assert len(run.jobs) == 4
     finally:
         path.chmod(0o755)
+
+
+def test_a_job_that_finishes_while_its_run_is_opened_is_read_from_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform(tmp_path / "run", replications=1, labels=("Often",))
+    file = tmp_path / "run" / "jobs" / "1-00000.sqlite"
+    file.parent.mkdir()
+    schema.connect(str(file), collected=False).close()
+    usual = opening.connect
+
+    def connect(one: Path) -> sqlite3.Connection:
+        recording.remove(file)
+        return usual(one)
+
+    monkeypatch.setattr(opening, "connect", connect)
+    with store.open_run(tmp_path / "run") as run:
+        assert run.files == (tmp_path / "run" / "run.sqlite",)
 
 
 def test_the_view_spells_names(run: store.StoredRun) -> None:

@@ -283,13 +283,17 @@ def open_run(path: Path) -> StoredRun:
         StoreError: there is no run, or its store is damaged or of another version.
     """
     file = opening.database(path)
-    jobs = sorted(filter(Path.is_file, (path / files.JOBS).glob("*.sqlite"))) if path.is_dir() else []
-    try:
-        run = StoredRun(path, [file, *jobs])
-    except StoreError:
-        raise
-    except opening.UNUSUAL as error:
-        raise opening.explained(file, error) from error
+    while True:
+        jobs = sorted(filter(Path.is_file, (path / files.JOBS).glob("*.sqlite"))) if path.is_dir() else []
+        try:
+            run = StoredRun(path, [file, *jobs])
+            break
+        except opening.UNUSUAL as error:
+            if not all(map(Path.is_file, jobs)):
+                continue  # a job has finished in the meantime, and its file is gone: the run's file has it
+            if isinstance(error, StoreError):
+                raise
+            raise opening.explained(file, error) from error
     try:
         opening.require_sound(file)
     except StoreError:
