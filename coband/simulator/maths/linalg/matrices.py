@@ -72,8 +72,9 @@ def definite(solver: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArr
 def padded(matrix: FloatArray, m: int, diagonal: float = 0.0) -> FloatArray:
     """A row-major copy of the square ``matrix`` continued to (m, m): ``diagonal`` on the diagonal, zeros elsewhere."""
     size = len(matrix)
-    grown = np.zeros((m, m)) if m > size else np.empty((m, m))
+    grown = np.empty((m, m))
     grown[:size, :size] = matrix
+    grown[size:] = grown[:size, size:] = 0.0
     grown.flat[size * (m + 1) :: m + 1] = diagonal
     return grown
 

@@ -134,8 +134,8 @@ def _inverse_of_kept(schur: FloatArray, scale: FloatArray) -> tuple[FloatArray, 
 def _bordered(inverse_root: FloatArray, W: FloatArray, corner: FloatArray) -> FloatArray:
     """The inverse of [[L, 0], [Z, C]], given L^(-1), W = Z L^(-1) and the corner C^(-1)."""
     m, p = len(inverse_root), len(corner)
-    bordered = np.zeros((m + p, m + p))
-    bordered[:m, :m] = inverse_root
+    bordered = np.empty((m + p, m + p))
+    bordered[:m, :m], bordered[:m, m:] = inverse_root, 0.0
     bordered[m:, :m] = -corner @ W
     bordered[m:, m:] = corner
     return bordered
