@@ -83,8 +83,14 @@ seed: 7 => 1: x⏎[a, b]: c⏎~: d
     2:1: 1 is not allowed as a key: keys are text
     3:1: a list is not allowed as a key: keys are text
     4:1: ~ is not allowed as a key: keys are text
+seed: 7 => seed: 7⏎until: {3: 4}⏎grid: {3: [1]}
+    3:9: until: 3 is not allowed as a key: keys are text
+    4:8: grid: 3 is not allowed as a key: keys are text
 seed: 7 => <<: {seed: 7}
     2:1: merge keys (<<) are not supported; write the keys out, or use an alias
+seed: 7 => seed: 7⏎server: {aggregate: median}
+    3:21: server.aggregate: 'median' is not a known kind; did you mean coordinate_median or geometric_median? known:
+        sum, clip, coordinate_median, trimmed_mean, geometric_median, reject_outliers
 count: 5 => count: '5'
     5:10: agents.count: '5' is not allowed: <COUNT>; remove the quotes
 count: 5 => count: five
@@ -158,7 +164,8 @@ loss: 0.1 => transport: datagrm
 seed: 7 => checks: no
     2:9: checks: 'no' is not allowed: must be one of cheap, full
 count: uplink_scalars => count: uplink
-    19:27: expect[0].count: 'uplink' is not allowed: must be one of <COUNTS>; did you mean uplink_scalars?
+    19:27: expect[0].count: 'uplink' is not allowed: must be one of <COUNTS>; did you mean uplink_scalars or
+        uplink_scalars_per_agent?
 5e-2 => fast
     9:12: network.latency: 'fast' is not allowed: must be <LATENCY>
 5e-2 => '5e-2'
@@ -187,8 +194,8 @@ loss: 0.1 => bandwidth: -3
 loss: 0.1 => bandwidth: {bit: 3}
     10:15: network.bandwidth.bit: unknown key; did you mean bits? allowed: scalars, bits, burst
 loss: 0.1 => links: [{agents: al}, {agents: [0, -1]}]
-    10:20: network.links[0].agents: 'al' is not allowed: must be a list (each a whole number >= 0) or all; did you mean
-        all?
+    10:20: network.links[0].agents: 'al' is not allowed: must be a list of at least 1 (each a whole number >= 0)
+        or all; did you mean all?
     10:38: network.links[1].agents[1]: -1 is not allowed: must be a whole number >= 0
 kind: contextual⏎  arms: {kind: ball, dimension: 4, count: 3}⏎  reward: {kind: cosine}
 => kind: clusters⏎  data: {name: magc, path: 3}⏎  clusters: many
@@ -272,6 +279,11 @@ loss: 0.1 => outages: [{start: 1, end: 2, nodes: []}]
 loss: 0.1 => outages: [{start: 1, end: 2, nodes: [sever]}]
     10:40: network.outages[0].nodes[0]: 'sever' is not allowed: must be a whole number >= 0 or server; did you mean
         server?
+loss: 0.1 => partitions: [{start: 1, end: 2, groups: [[0], []]}]⏎  links: [{agents: [], loss: 0.1}]
+    10:49: network.partitions[0].groups[1]: an empty list is not allowed: must be a list of at least 1 (each a whole
+        number >= 0)
+    11:20: network.links[0].agents: an empty list is not allowed: must be a list of at least 1 (each a whole number >=
+        0) or all
 loss: 0.1 => partitions: [{start: 1, end: 2, groups: [[0], [0, 1]]}]
     10:16: network.partitions[0]: an agent must not be in two groups
 loss: 0.1 => transport: datagram⏎  duplicate: 0.1

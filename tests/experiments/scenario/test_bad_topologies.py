@@ -76,7 +76,8 @@ network.topology=star
 algorithms.0.hops=0
     <SET>: algorithms[0].hops: 0 is not allowed: must be a whole number >= 1 or one of half_diameter, diameter
 algorithms.0.hops=half
-    <SET>: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or one of half_diameter, diameter
+    <SET>: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or one of half_diameter, diameter;
+        did you mean half_diameter?
 algorithms.0.posterior=exakt
     <SET>: algorithms[0].posterior: 'exakt' is not allowed: must be one of exact, nystrom or {kind: exact | nystrom,
         ...}; did you mean exact?

@@ -82,7 +82,7 @@ class Outage(BaseOutage, Window):
 class Partition(BasePartition, Window):
     """A time in which groups of nodes cannot reach each other; copies sent across are lost."""
 
-    groups: tuple[tuple[Index, ...], ...] = Field(min_length=1)
+    groups: tuple[Annotated[tuple[Index, ...], Field(min_length=1)], ...] = Field(min_length=1)
     """Indices of agents; those in no group, and the server, are one more group."""
     one_way: bool = False
     """True: only what goes from a group to a later one of the list (those in no group last) is cut off."""

@@ -277,7 +277,8 @@ class Explainer:
                 return f"; write {_SWITCHES[value.lower()]}"
             if "number" in allowed and isinstance(resolve(value), (int, float)):
                 return "; remove the quotes"
-            return did_you_mean(value, self._wording.at(path).choices(path, self._data))
+            wording = self._wording.at(path)
+            return did_you_mean(value, [*wording.choices(path, self._data), *wording.tags(path, self._data, "kind")])
         if value is False and "off" in self._wording.at(path).choices(path, self._data):
             return "; write off"  # which other programs read as false, and write so
         return "; put it in quotes" if value is not None and _PLAIN["string"] in allowed else ""
