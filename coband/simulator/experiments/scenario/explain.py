@@ -165,6 +165,7 @@ def _fitting(variants: list[Schema], data: Any) -> list[Schema]:
     return [schema for schema, count in zip(fitting, shared, strict=True) if count == max(shared)]
 
 
+_FIRST_WORD = re.compile(r"([\w.]*)(: )?")
 _WRONG_SHAPE = re.compile(r".*_type|literal_error|none_required|int_from_float|is_instance_of")
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
@@ -259,8 +260,12 @@ class Explainer:
             return self.unknown_name(path, "kind", self._wording.at(path).tags(path, self._data, "kind"))
         node = descend(self._root, *path) or self._root
         if kind in ("value_error", "assertion_error"):
+            text = str(error.get("ctx", {}).get("error", error["msg"]))
+            key, colon = _FIRST_WORD.match(text).groups()  # type: ignore[union-attr]
+            if (inner := descend(node, *(steps := key.split(".")))) is not None:  # the check says which key is wrong
+                path, node, text = (*path, *steps), inner, text[len(key + colon) :] if colon else text
             mark = key_mark(self._root, path) if isinstance(node.value, (tuple, dict)) else node.mark
-            return mark.problem(path, str(error.get("ctx", {}).get("error", error["msg"])))
+            return mark.problem(path, text)
         allowed = self._wording.at(path).allowed(path, self._data) or "of another type"
         if kind == "finite_number":
             allowed = allowed.replace(_PLAIN["number"], "a finite number")
