@@ -144,8 +144,8 @@ class DdUcb(KArmed):
         if first or self._sent == (self.stage, self.step):
             return []
         self._sent = self.stage, self.step
-        news = MixedMass(values=self.beta.copy(), stage=self.stage, step=self.step)
-        return [(u, news) for u in self.neighbours]
+        message = MixedMass(values=self.beta.copy(), stage=self.stage, step=self.step)
+        return [(u, message) for u in self.neighbours]
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
         """Send it again, as the neighbour waits for it."""
