@@ -186,11 +186,11 @@ count: uplink_scalars => count: uplink
 5e-2 => {kind: empirical, values: [1, x]}
     9:42: network.latency.values[1]: 'x' is not allowed: must be a number
 loss: 0.1 => bandwidth: wide
-    10:14: network.bandwidth: 'wide' is not allowed: must be a number > 0 or a mapping (scalars, bits, burst, kind,
-        file, time_unit) or null
+    10:14: network.bandwidth: 'wide' is not allowed: must be a number > 0 or a mapping (scalars, bits, burst) or {kind:
+        packets, ...} or null
 loss: 0.1 => bandwidth: -3
-    10:14: network.bandwidth: -3 is not allowed: must be a number > 0 or a mapping (scalars, bits, burst, kind, file,
-        time_unit) or null
+    10:14: network.bandwidth: -3 is not allowed: must be a number > 0 or a mapping (scalars, bits, burst) or {kind:
+        packets, ...} or null
 loss: 0.1 => bandwidth: {bit: 3}
     10:15: network.bandwidth.bit: unknown key; did you mean bits? allowed: scalars, bits, burst
 loss: 0.1 => links: [{agents: al}, {agents: [0, -1]}]

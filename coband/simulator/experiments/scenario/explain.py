@@ -98,7 +98,7 @@ class Wording:
     def _join(self, variants: list[Schema]) -> str:
         objects = [schema for schema in variants if schema.get("type") == "object"]
         words = [self._word(schema) for schema in variants if schema.get("type") != "object"]
-        words += [_mapping(objects)] if objects else []
+        words += _mappings(objects)
         words = [word for word in words if word != _PLAIN["integer"] or _PLAIN["number"] not in words]
         words.sort(key=lambda word: word == "null")
         return " or ".join(dict.fromkeys(word for word in words if word))
@@ -137,13 +137,16 @@ def _choices(schema: Schema) -> Sequence[object]:
     return [schema["const"]] if "const" in schema else schema.get("enum", ())
 
 
-def _mapping(objects: list[Schema]) -> str:
-    """One mapping in words, or a union of mappings with a discriminator."""
-    for key in TAG_KEYS:
-        if all(tags := [tags_of(schema, key) for schema in objects]):
-            return f"{{{key}: {' | '.join(dict.fromkeys(tag for of_one in tags for tag in of_one))}, ...}}"
-    keys = dict.fromkeys(key for schema in objects for key in schema.get("properties", ()))
-    return f"a mapping ({', '.join(keys)})" if keys else "a mapping"
+def _mappings(objects: list[Schema]) -> Iterator[str]:
+    """Mappings in words: each that has no discriminator with its keys, and those that have one together."""
+    tagged = {key: [tag for schema in objects for tag in tags_of(schema, key)] for key in TAG_KEYS}
+    plain = [schema for schema in objects if not any(tags_of(schema, key) for key in TAG_KEYS)]
+    if plain:
+        keys = [f" ({', '.join(schema['properties'])})" for schema in plain if schema.get("properties")]
+        yield "a mapping" + " or".join(dict.fromkeys(keys))
+    for key, tags in tagged.items():
+        if tags:
+            yield f"{{{key}: {' | '.join(dict.fromkeys(tags))}, ...}}"
 
 
 def _inside(schema: Schema, step: str | int) -> Any:
