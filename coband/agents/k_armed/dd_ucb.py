@@ -47,7 +47,7 @@ class DdUcbConfig(Config):
     accelerated: bool = True
     """Whether mixing is accelerated."""
     eta: float = Field(default=2.0, ge=0)
-    """Exploration."""
+    """Exploration; of eta and sd only eta sd^2 matters."""
     eps: float = Field(default=1 / 22, gt=0, lt=1)
     """How far from the averages mixing may end."""
     sd: float = Field(default=0.5, ge=0)

@@ -37,7 +37,7 @@ class UcbOdcConfig(Config):
     """Parameters of UCB with on-demand communication."""
 
     alpha: float = Field(default=2.0, ge=0)
-    """Exploration, as in UCB1."""
+    """Exploration, as in UCB1; of alpha and sd only alpha sd^2 matters."""
     sd: float = Field(default=0.5, ge=0)
     """Scale of the rewards: 1/2 for rewards from 0 to 1, else their sub-Gaussian standard deviation."""
     threshold: float = Field(default=1.0, gt=0)
