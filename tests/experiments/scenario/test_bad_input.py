@@ -279,9 +279,8 @@ loss: 0.1 => outages: [{start: 1, end: 2, nodes: []}]
 loss: 0.1 => outages: [{start: 1, end: 2, nodes: [sever]}]
     10:40: network.outages[0].nodes[0]: 'sever' is not allowed: must be a whole number >= 0 or server; did you mean
         server?
-loss: 0.1 => partitions: [{start: 1, end: 2, groups: [[0], []]}]⏎  links: [{agents: [], loss: 0.1}]
-    10:49: network.partitions[0].groups[1]: an empty list is not allowed: must be a list of at least 1 (each a whole
-        number >= 0)
+loss: 0.1 => partitions: [{start: 1, end: 2, groups: [[], []]}]⏎  links: [{agents: [], loss: 0.1}]
+    10:35: network.partitions[0].groups: an agent must be in one of them
     11:20: network.links[0].agents: an empty list is not allowed: must be a list of at least 1 (each a whole number >=
         0) or all
 loss: 0.1 => partitions: [{start: 1, end: 2, groups: [[0], [0, 1]]}]

@@ -82,7 +82,7 @@ class Outage(BaseOutage, Window):
 class Partition(BasePartition, Window):
     """A time in which groups of nodes cannot reach each other; copies sent across are lost."""
 
-    groups: tuple[Annotated[tuple[Index, ...], Field(min_length=1)], ...] = Field(min_length=1)
+    groups: tuple[tuple[Index, ...], ...] = Field(min_length=1)
     """Indices of agents; those in no group, and the server, are one more group."""
     one_way: bool = False
     """True: only what goes from a group to a later one of the list (those in no group last) is cut off."""
@@ -92,6 +92,8 @@ class Partition(BasePartition, Window):
         members = [agent for group in self.groups for agent in group]
         if len(set(members)) < len(members):
             raise ValueError("an agent must not be in two groups")
+        if not members:
+            raise ValueError("groups: an agent must be in one of them")
         return self
 
     def cuts(self, source: Address, destination: Address, time: float) -> bool:
