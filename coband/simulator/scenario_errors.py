@@ -56,7 +56,7 @@ def _place(problem: InputProblem) -> tuple[bool, int, int]:
     return problem.line is None, problem.line or 0, problem.column or 0
 
 
-LONGEST_SHOWN, FEW_NAMES = 60, 10
+LONGEST_SHOWN, FEW_NAMES, MOST_SUGGESTED = 60, 10, 3
 KeyPath = tuple[str | int, ...]
 
 
@@ -80,10 +80,17 @@ def quoted(text: str) -> str:
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """``"; did you mean latency?"``, or an empty text if no known name is similar."""
-    by_folded = {candidate.casefold(): candidate for candidate in known}
-    near = difflib.get_close_matches(name.casefold(), list(by_folded), n=1, cutoff=0.55)
-    return f"; did you mean {by_folded[near[0]]}?" if near else ""
+    """``"; did you mean latency?"``, or an empty text if no known name, nor a part of one, is similar."""
+    wholes = {candidate.casefold(): [candidate] for candidate in known}
+    parts: dict[str, list[str]] = {}
+    for folded, candidate in wholes.items():
+        for part in folded.split("_"):
+            parts.setdefault(part, []).extend(candidate)
+    for words, cutoff in ((wholes, 0.82), (parts, 0.82), (wholes, 0.55)):
+        near = difflib.get_close_matches(name.casefold(), words, n=1, cutoff=cutoff)
+        if near and len(words[near[0]]) <= MOST_SUGGESTED:
+            return f"; did you mean {' or '.join(words[near[0]])}?"
+    return ""
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

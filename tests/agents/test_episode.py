@@ -16,7 +16,7 @@ from coband.simulator.arms import coming as of_block
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.nodes.decisions import gaps
 from coband.simulator.maths.linalg.gram import Gram
-from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 STEPS = st.lists(
@@ -34,7 +34,7 @@ def squares(rows: list[FloatArray]) -> FloatArray:
 def test_an_episode_is_its_turns_one_by_one(steps: list[str], even: bool, ahead: bool, most: float, seed: int) -> None:
     """V, b are the model; X, y the pulls since the last upload; ``sums`` what others and uploads add to the model."""
     rng = np.random.default_rng(seed)
-    model = SynchronisedRidge(ridge(3, LAM), alone=True)
+    model = SynchronisedRidge(RidgeRegression(3, LAM), alone=True)
     episode = Episode(model, ALPHA)
     V, b = LAM * np.eye(3), np.zeros(3)
     X, y, sums = list[FloatArray](), list[float](), list[FloatArray]()
@@ -97,7 +97,7 @@ def test_determinants_are_worked_out_only_where_a_bound_is_too_much(monkeypatch:
     found = list[float]()
     exact = LocalRidge.gain
     monkeypatch.setattr(LocalRidge, "gain", lambda *given: found.append(exact(*given)) or found[-1])
-    episode = Episode(SynchronisedRidge(ridge(3, 1.0), alone=True), 1.0)
+    episode = Episode(SynchronisedRidge(RidgeRegression(3, 1.0), alone=True), 1.0)
     gains = list[float]()
     for _ in range(4):
         arms = ArmSet(np.eye(3))

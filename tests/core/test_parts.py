@@ -347,7 +347,7 @@ def test_rounds_are_counted_from_0_and_messages_without_a_round_are_in_none() ->
     ledger = Ledger(3)
     for round in (-1, 0, 0, 1):
         ledger.first_copies("a", "up", [1], 10, round)
-        ledger.peer_copies("b", 2, 3, round)
+        ledger.peer_copies("b", {0: 2}, 3, round)
     assert ledger.by_round == {0: 2 * (10 + 6), 1: 10 + 6}
     assert ledger.scalars == 4 * (10 + 6)
 

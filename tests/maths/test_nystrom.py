@@ -94,7 +94,7 @@ def test_without_a_dictionary_the_prior_is_returned() -> None:
     posterior = NystromModel.fit(Dictionary(Linear()), Statistics.zero(0), 0.25)
     mean, sigma = evaluated(posterior, np.array([[3.0, 4.0]]))
     assert (mean.tolist(), sigma.tolist()) == ([0.0], [10.0])
-    assert posterior.embed(np.ones((3, 2))).shape == (3, 0)
+    assert posterior.dictionary.embed(np.ones((3, 2))).shape == (3, 0)
 
 
 def test_embeddings_and_their_weights_are_products_with_the_inverse_root() -> None:
@@ -247,10 +247,10 @@ def test_drift_is_bounded_by_a_refit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NystromModel, "fit", counted)
     posterior = fitted(Gaussian(gamma=0.5), 1.0, S, X, y)
     for _ in range(130):
-        posterior = posterior.updated(posterior.dictionary, posterior.embed(X[:2]), y[:2])
+        posterior = posterior.updated(posterior.dictionary, posterior.dictionary.embed(X[:2]), y[:2])
     assert len(fits) == 3  # the first one, and one every 64 updates
     posterior._P[0, 0] += 1e-3  # a damaged inverse shows in the residual at the next update
-    repaired = posterior.updated(posterior.dictionary, posterior.embed(X[2:4]), y[2:4])
+    repaired = posterior.updated(posterior.dictionary, posterior.dictionary.embed(X[2:4]), y[2:4])
     assert len(fits) == 4
     assert_close(evaluated(repaired, X), evaluated(fit(repaired.dictionary, repaired.statistics, 1.0), X))
 

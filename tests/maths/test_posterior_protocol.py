@@ -212,11 +212,11 @@ SUBJECTS = {
         FIRST,
         domain=True,
     ),
-    "ridge": Subject(lambda: choose.ridge(3, LAM), LINEAR),
+    "ridge": Subject(lambda: choose.ridge(3, LAM, False), LINEAR),
     "ridge, factored often": Subject(lambda: RidgeRegression(3, LAM, cadence=4), LINEAR),
     "ridge, grown": Subject(grown_ridge, LINEAR),
     "diagonal ridge": Subject(lambda: choose.ridge(3, LAM, diagonal=True), diagonal),
-    "local ridge": Subject(lambda: synchronised(choose.ridge(3, LAM), FIRST), LINEAR, base=FIRST),
+    "local ridge": Subject(lambda: synchronised(choose.ridge(3, LAM, False), FIRST), LINEAR, base=FIRST),
     "diagonal local ridge": Subject(
         lambda: synchronised(choose.ridge(3, LAM, diagonal=True), FIRST), diagonal, base=FIRST
     ),

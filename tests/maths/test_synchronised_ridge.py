@@ -61,7 +61,7 @@ def test_news_that_are_taken_back_are_given_out_once_more(
 
 
 def test_a_round_has_its_news_once() -> None:
-    local = LocalRidge(SynchronisedRidge(ridge(3, 0.7)))
+    local = LocalRidge(SynchronisedRidge(ridge(3, 0.7, False)))
     local.news(4)
     with pytest.raises(ValueError, match=r"the news of round\(=4\) have been given out"):
         local.news(4)

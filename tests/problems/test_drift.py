@@ -134,12 +134,12 @@ BOX = {"kind": "contextual", "arms": {"kind": "box", "dimension": 2, "count": 5}
     [
         (
             {**BOX, "reward": {"kind": "linear"}, "drift": {"kind": "piecewise", "at": [3, 2]}},
-            "problem.drift: at(=[3.0, 2.0]) must be ascending",
+            "problem.drift.at: at(=[3.0, 2.0]) must be ascending",
         ),
         (
             {**BOX, "reward": {"kind": "rkhs", "kernel": {"kind": "linear"}}, "drift": {"kind": "walk", "step": 1}},
-            "problem: drift moves the theta of rewards that are functions of x . theta (cosine, linear, logistic, "
-            "square, cubic), and reward.kind rkhs has none; choose one of these, or leave drift out",
+            "problem.drift: drift moves the theta of rewards that are functions of x . theta (cosine, linear, "
+            "logistic, square, cubic), and reward.kind rkhs has none; choose one of these, or leave drift out",
         ),
         (
             {"kind": "table", "path": "a.csv", "features": ["a"], "reward": "b", "drift": {"kind": "walk", "step": 1}},

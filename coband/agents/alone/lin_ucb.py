@@ -18,8 +18,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.linalg.matrices import definite
-from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 
 
 class LinearConfig(Config):
@@ -59,7 +59,7 @@ class Linear(Alone):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.ridge = ridge(context.dimension, context.config.lam)
+        self.ridge = RidgeRegression(context.dimension, context.config.lam)
 
     def learn(self, pull: Observations) -> None:
         """V += x x^T, b += y x."""

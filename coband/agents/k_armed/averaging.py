@@ -93,17 +93,17 @@ class Averaging(KArmed):
     @classmethod
     def mix(cls, agents: Sequence[Self]) -> None:
         """Average with what has come since the last turn: all with the first that each has heard, then the second."""
-        news = [agent.news() for agent in agents]
+        heard = [agent.values_heard() for agent in agents]
         own = np.array([agent.mass for agent in agents])
         mixed = own.copy()
-        if any(news):
-            values, weights = map(np.array, zip(*chain.from_iterable(news), strict=True))
-            for who, places in _steps(tuple(map(len, news))):
-                mixed[who] += weights[places, None, None] * (values[places, : own.shape[1]] - own[who])
+        if any(heard):
+            values, weights = map(np.array, zip(*chain.from_iterable(heard), strict=True))
+            for who, rows in _steps(tuple(map(len, heard))):
+                mixed[who] += weights[rows, None, None] * (values[rows, : own.shape[1]] - own[who])
         for agent, mass in zip(agents, mixed, strict=True):
             agent.mass = mass
 
-    def news(self) -> list[tuple[FloatArray, float]]:
+    def values_heard(self) -> list[tuple[FloatArray, float]]:
         """What has come since the last turn, and what it weighs."""
         heard, weights = self.heard, self.weights
         found = [(heard[u].values, weights[u]) for u in (heard if self.missing == "last" else self._new)]
@@ -146,4 +146,5 @@ class AveragedMeans(Averaging):
 
 NEEDS = Needs(topologies=("graph",), reliable=False, fixed_arms=True, prompt_rewards=True)
 MESSAGES = (MessageSize(Mass, "peer", "2 * k", "to all neighbours", due=True),)
-COUNTS = (ClosedForm("peer_scalars", "2 * arms * transmissions"), ClosedForm("transmissions", "copies"))
+SCALARS = ClosedForm("peer_scalars", "2 * arms * transmissions")
+COUNTS = (SCALARS, ClosedForm("transmissions", "copies"))

@@ -38,7 +38,7 @@ class CoopUcb2Config(AveragingConfig):
     gamma: float = Field(default=2.9, ge=0)
     """Exploration; above 1 in the theorem, 2.9 in published code."""
     eta: float = Field(default=2.0, gt=0, lt=4)
-    """In G = 1 - eta^2 / 16."""
+    """In G = 1 - eta^2 / 16; of sigma, gamma and eta only sigma^2 gamma / G matters."""
 
 
 class CoopUcb2(Averaging):

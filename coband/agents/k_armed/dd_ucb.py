@@ -34,7 +34,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Address, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
 from coband.simulator.maths.graphs.averaging import Weights, averaging_matrix
 
 
@@ -47,7 +47,7 @@ class DdUcbConfig(Config):
     accelerated: bool = True
     """Whether mixing is accelerated."""
     eta: float = Field(default=2.0, ge=0)
-    """Exploration."""
+    """Exploration; of eta and sd only eta sd^2 matters."""
     eps: float = Field(default=1 / 22, gt=0, lt=1)
     """How far from the averages mixing may end."""
     sd: float = Field(default=0.5, ge=0)
@@ -64,8 +64,6 @@ class Mixing:
         agents = len(adjacency)
         moduli = np.sort(np.abs(np.linalg.eigvals(self.W)))
         second = float(moduli[-2]) if agents > 1 and moduli[-2] > 1e-9 else 0.0
-        if second > 1.0 - 1e-12:
-            raise UnsupportedScenario("dd_ucb needs a connected graph; write network.topology with connected: true")
         self.steps = 1
         self.factors = [(1.0, 0.0)]
         if second == 0.0:
@@ -146,8 +144,8 @@ class DdUcb(KArmed):
         if first or self._sent == (self.stage, self.step):
             return []
         self._sent = self.stage, self.step
-        news = MixedMass(values=self.beta.copy(), stage=self.stage, step=self.step)
-        return [(u, news) for u in self.neighbours]
+        message = MixedMass(values=self.beta.copy(), stage=self.stage, step=self.step)
+        return [(u, message) for u in self.neighbours]
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
         """Send it again, as the neighbour waits for it."""
@@ -166,7 +164,7 @@ ALGORITHM = Algorithm(
     config=DdUcbConfig,
     summary="K arms on a graph: pulls of a stage are mixed among all agents during the next stage.",
     reference="Martínez-Rubio et al. 2019, Algorithm 1",
-    needs=Needs(topologies=("graph",), fixed_arms=True, prompt_rewards=True),
+    needs=Needs(topologies=("graph",), connected=True, fixed_arms=True, prompt_rewards=True),
     messages=(MessageSize(MixedMass, "peer", "2 * k + 2", "to each neighbour, once in a step of mixing", due=True),),
     counts=(ClosedForm("peer_scalars", "(2 * arms + 2) * transmissions"),),
     cites=("martinez2019decentralized",),

@@ -9,8 +9,8 @@ arm an agent has its number of pulls n_k, its mean x_k, and z_k, which begins wi
    ``weights: neighbours``, and sqrt(3 ln(t) / ((d_v + 1) n_k)) with others.
 2. z_k = sum_u w_vu z_u,k + x_k(now) - x_k(before).
 
-Only neighbours that were heard since the last turn count in m_k and z_k. In the first K turns nothing is sent, and what
-comes is dropped.
+Only neighbours that were heard since the last turn count in m_k, whatever ``missing`` is, which says what stands for
+the others in z_k; if nobody was heard, m_k = n_k. In the first K turns nothing is sent, and what comes is dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import math
 import numpy as np
 from pydantic import Field
 
-from coband.agents.k_armed.averaging import COUNTS, MESSAGES, NEEDS, AveragedMeans, AveragingConfig
+from coband.agents.k_armed.averaging import MESSAGES, NEEDS, SCALARS, AveragedMeans, AveragingConfig
 from coband.agents.messages.k_armed import Mass
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
@@ -65,13 +65,13 @@ class DecUcb(AveragedMeans):
         outbox = super().observe(arms, arm, reward)
         return outbox if self.turns >= len(self.counts) else []
 
-    def news(self) -> list[tuple[FloatArray, float]]:
+    def values_heard(self) -> list[tuple[FloatArray, float]]:
         """Nothing, as long as the agent pulls each arm once."""
         if first := self.turns < len(self.counts):
             self._new.clear()
         else:
             self.most = np.max([self.counts, *(self.heard[source].values[1] for source in self._new)], axis=0)
-        return [] if first else super().news()
+        return [] if first else super().values_heard()
 
     def message(self) -> Mass:
         return Mass(values=np.concatenate([self.mass, self.counts[None]]))
@@ -86,6 +86,6 @@ ALGORITHM = Algorithm(
     reference="Zhu and Liu 2021",
     needs=NEEDS,
     messages=MESSAGES,
-    counts=COUNTS[:1],
+    counts=(SCALARS,),
     cites=("zhu2021decentralized",),
 )

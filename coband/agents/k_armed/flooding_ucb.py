@@ -73,10 +73,10 @@ class FloodingUcb(KArmed):
         own = self.context.index
         self._first(own, self.turns)
         left = self.config.hops - 1 if self.config.absorption else 0
-        news = FloodedPull(origin=own, turn=self.turns, arm=number, reward=reward, hops=left)
+        pull = FloodedPull(origin=own, turn=self.turns, arm=number, reward=reward, hops=left)
         if not self.config.absorption:
-            return [(Neighbours(self.config.hops), news)]
-        outbox: Outbox = [(u, news) for u in self.neighbours]
+            return [(Neighbours(self.config.hops), pull)]
+        outbox: Outbox = [(u, pull) for u in self.neighbours]
         for sender, message in self._passing:
             if message.arm not in self.numbers:
                 outbox += [(u, message) for u in self.neighbours if u != sender]

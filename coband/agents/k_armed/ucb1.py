@@ -27,7 +27,7 @@ class Ucb1Config(Config):
     """Parameters of UCB1."""
 
     alpha: float = Field(default=2.0, ge=0)
-    """Exploration, 2 in the paper."""
+    """Exploration, 2 in the paper; of alpha and sd only alpha sd^2 matters."""
     sd: float = Field(default=0.5, ge=0)
     """Scale of the rewards: 1/2 for rewards from 0 to 1, else their sub-Gaussian standard deviation."""
     sharing: Literal["none", "all"] = "none"

@@ -37,7 +37,7 @@ class UcbOdcConfig(Config):
     """Parameters of UCB with on-demand communication."""
 
     alpha: float = Field(default=2.0, ge=0)
-    """Exploration, as in UCB1."""
+    """Exploration, as in UCB1; of alpha and sd only alpha sd^2 matters."""
     sd: float = Field(default=0.5, ge=0)
     """Scale of the rewards: 1/2 for rewards from 0 to 1, else their sub-Gaussian standard deviation."""
     threshold: float = Field(default=1.0, gt=0)
@@ -79,8 +79,8 @@ class UcbOdc(KArmedUcb):
 
     def _tell(self, u: Address) -> Outbox:
         counts, sums = self.own.copy()
-        news = self.turns - self.sent_at[u]
-        told: Outbox = [(u, Totals(counts=counts, sums=sums, round=self.turns, pulls=news))]
+        pulls = self.turns - self.sent_at[u]
+        told: Outbox = [(u, Totals(counts=counts, sums=sums, round=self.turns, pulls=pulls))]
         self.open[u] = False
         self.sent[u] += 1
         self.sent_at[u] = self.turns
@@ -107,11 +107,11 @@ class UcbOdc(KArmedUcb):
         """Step 3; a message that is older than the last one from there only opens the flag."""
         assert isinstance(message, Totals)
         self.open[source] = True
-        news = np.array([message.counts, message.sums])
-        if news[0].sum() > self.told[source][0].sum():
-            self.counts += news[0] - self.told[source][0]
-            self.sums += news[1] - self.told[source][1]
-            self.told[source] = news
+        totals = np.array([message.counts, message.sums])
+        if totals[0].sum() > self.told[source][0].sum():
+            self.counts += totals[0] - self.told[source][0]
+            self.sums += totals[1] - self.told[source][1]
+            self.told[source] = totals
             self.known = int(self.counts.sum())
         return []
 

@@ -24,8 +24,8 @@ from coband.simulator.core.conversations import Talks, lost, on
 from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
-from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING, LocalRidge, SynchronisedRidge
 from coband.simulator.metrics import Metric
 
@@ -62,7 +62,7 @@ class AsyncLinUCB(Talks, Agent):
         super().__init__(context)
         self.config: AsyncLinConfig = context.config
         d = self.config.shared_features(context)
-        self._shared = SynchronisedRidge(ridge(d, self.config.lam))
+        self._shared = SynchronisedRidge(RidgeRegression(d, self.config.lam))
         self.ridge = LocalRidge(self._shared)
         self._W, self._b = np.zeros((d, d)), np.zeros(d)
         self._waiting: list[Download] = []

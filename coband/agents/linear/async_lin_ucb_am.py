@@ -32,8 +32,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize
 from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.linalg.matrices import dsyev
-from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 
 RANK = 1e-9
 
@@ -92,7 +92,7 @@ class AsyncLinUcbAm(AsyncLinUCB):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self._g, personal = len(self._b), context.dimension - len(self._b)
-        self.personal = ridge(personal, self.config.lam)
+        self.personal = RidgeRegression(personal, self.config.lam)
         self._A_g, self._b_g = np.zeros_like(self._W), np.zeros_like(self._b)
         self._A_l, self._b_l = np.zeros((personal, personal)), np.zeros(personal)
 

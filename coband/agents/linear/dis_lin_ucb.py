@@ -17,8 +17,8 @@ from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, 
 from coband.simulator.core.nodes.decisions import exceeds
 from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
-from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, RidgeVersion, SynchronisedRidge
 
 
@@ -37,7 +37,7 @@ class DisLinUCB(SynchronousAgent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: DisLinConfig = context.config
-        start = context.sharing.get("start", lambda: RidgeVersion(ridge(context.dimension, self.config.lam)))
+        start = context.sharing.get("start", lambda: RidgeVersion(RidgeRegression(context.dimension, self.config.lam)))
         self._synchronised = SynchronisedRidge(start)
         self.ridge = LocalRidge(self._synchronised)
 

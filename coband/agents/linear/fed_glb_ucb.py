@@ -38,8 +38,8 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.logistic import Smoothness, flattest, loss_gradient, newton_step, project
-from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, RidgeVersion, SynchronisedRidge
 from coband.simulator.metrics import Metric
 
@@ -98,7 +98,7 @@ class FedGlbUCB(SynchronousAgent):
         self._low, high = self.config.reward_range
         self._spread = high - self._low
         lam = self.config.lam / self._c_mu
-        start = context.sharing.get("start", lambda: RidgeVersion(ridge(context.dimension, lam)))
+        start = context.sharing.get("start", lambda: RidgeVersion(RidgeRegression(context.dimension, lam)))
         self._synchronised = SynchronisedRidge(start)
         self.ridge = LocalRidge(self._synchronised)
         self.theta = np.zeros(context.dimension)

@@ -24,8 +24,8 @@ from coband.simulator.core.conversations import Talks, late
 from coband.simulator.core.nodes.decisions import exceeds, gaps
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, Client, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
-from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING, LocalRidge, RidgeVersion, SynchronisedRidge
 
 NOTHING: FloatArray = np.empty((0, 0, 0))
@@ -164,7 +164,7 @@ class FedLinUCB(Talks, Agent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: FedLinConfig = context.config
-        start = context.sharing.get("start", lambda: RidgeVersion(ridge(context.dimension, self.config.lam)))
+        start = context.sharing.get("start", lambda: RidgeVersion(RidgeRegression(context.dimension, self.config.lam)))
         self.downloaded = SynchronisedRidge(start, alone=True)
         self._episode = Episode(self.downloaded, self.config.alpha)
         self._growth = math.log1p(self.config.threshold) + ROUNDING

@@ -43,6 +43,7 @@ class Needs:
 
     Attributes:
         topologies: network topologies it can run on: star, graph (any of them), or the kinds of single graphs.
+        connected: the graph must have a path between any two agents.
         reliable: every message must arrive; a lossy datagram network is refused.
         ordered: the messages of a pair must arrive in order; datagrams with a random latency are refused.
         fixed_arms: the arm set must be the same at every turn of every agent.
@@ -61,6 +62,7 @@ class Needs:
     """
 
     topologies: tuple[str, ...] = ("star",)
+    connected: bool = False
     reliable: bool = True
     ordered: bool = False
     fixed_arms: bool = False

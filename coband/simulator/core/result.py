@@ -302,10 +302,7 @@ class Ended:
         return {key: declared[key].combined(found) if key in declared else sum(found) for key, found in values.items()}
 
     def _by_agent(self) -> ByAgent:
-        """The numbers of all agents, in order.
-
-        Scalars of LOCAL messages are not counted by agent, since agents pass them on for each other.
-        """
+        """The numbers of all agents, in order."""
         progress, count = self.progress, len(self.agents)
         turns = np.bincount(progress.agents, progress.pulls, count).astype(np.int64)
         regret = np.bincount(progress.agents, progress.regrets, count)
@@ -321,7 +318,7 @@ class Ended:
             "rounds": agent.rounds,
             "uplink_scalars": ledger.uplink_by_agent[index],
             "downlink_scalars": ledger.downlink_by_agent[index],
-            "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,
+            "peer_scalars": ledger.peer_by_agent[index],
             **agent.report_own(),
             **self._score_of(index, agent),
             **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),

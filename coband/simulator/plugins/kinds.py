@@ -204,10 +204,15 @@ class Kinds(Mapping[str, T]):
         self.registrations += 1
 
     def field(
-        self, *others: Kinds[Any], default: type | None = None, words: Words | None = None, **further: type
+        self,
+        *others: Kinds[Any],
+        default: type | None = None,
+        words: Words | None = None,
+        without: str = "",
+        **further: type,
     ) -> ByKind:
         """The annotation of a field that holds one of them, or of other lists; see `ByKind`."""
-        return ByKind((self, *others), default, words, further)
+        return ByKind((self, *others), default, words, without, further)
 
     __eq__, __hash__ = object.__eq__, object.__hash__
 
@@ -260,18 +265,26 @@ class ByKind:
         lists: with the classes.
         default: reads a mapping without ``kind``; None: there is none.
         words: gives the kinds that may be written as a word, ``ring`` for ``{kind: ring}``.
+        without: a kind that cannot stand here.
         further: more classes, each with the one value of its field ``kind``.
     """
 
     def __init__(
-        self, lists: Sequence[Kinds[Any]], default: type | None, words: Words | None, further: Mapping[str, type]
+        self,
+        lists: Sequence[Kinds[Any]],
+        default: type | None,
+        words: Words | None,
+        without: str,
+        further: Mapping[str, type],
     ) -> None:
-        self._lists, self._default, self._words, self._further = lists, default, words, further
+        self._lists, self._default, self._words = lists, default, words
+        self._without, self._further = without, further
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         members = dict(self._further)
         for one in reversed(self._lists):
             members = {**(lasting := one.lasting()), **members, **lasting}
+        members.pop(self._without, None)
         if not members and self._default is None:
             raise PluginError(
                 "coband's own entry points are missing; install it again, in its checkout: pip install -e ."

@@ -19,6 +19,7 @@ TITLES = {
     "reliable": "every message delivered (transport: reliable, or no loss)",
     "ordered": "messages in order (transport: reliable, or constant latencies)",
     "horizon": "a known number of turns (horizon, or a schedule without duration)",
+    "connected": "a graph with a path between any two agents",
     "fixed_arms": "one arm set for all turns of all agents",
     "steady_arms": "the same arms for all turns of an agent",
     "unit_rewards": "rewards from 0 to 1",

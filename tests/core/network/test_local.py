@@ -126,11 +126,14 @@ def test_counts_have_their_closed_form(topology: Any, agents: int, hops: int, mo
     turns = 4
     result, _, engine = talk(topology, agents, hops, turns, local={"mode": mode})
     rows = adjacency(engine)
-    deliveries = transmissions = 0
+    deliveries, put = 0, list(map(len, rows))
     for v in range(agents):
         inside = distances(rows, v)
         deliveries += len(ball(rows, v, hops)) - 1
-        transmissions += len(rows[v]) + sum(len(rows[u]) - 1 for u in inside if 1 <= inside[u] <= hops - 1)
+        for u in inside:
+            put[u] += len(rows[u]) - 1 if 1 <= inside[u] <= hops - 1 else 0
+    transmissions = sum(put)
+    assert [agent["peer_scalars"] for agent in result.by_agent] == [3 * turns * copies for copies in put]
     assert result.totals["deliveries"] == turns * deliveries
     assert result.totals["transmissions"] == turns * transmissions == result.totals["messages"]
     assert result.totals["peer_scalars"] == result.totals["scalars"] == 3 * turns * transmissions

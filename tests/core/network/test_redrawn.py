@@ -71,7 +71,7 @@ def scenario(**more: Any) -> str:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ValidationError, match="links are redrawn once; write another kind"):
+    with pytest.raises(ValidationError, match="Input tag 'redrawn' found"):
         presence(graph=topology())
     with pytest.raises(ScenarioError, match="dd_ucb needs every message, and absent links leave some unsent"):
         loads(scenario(network={"topology": topology()}, algorithms=[{"algorithm": "dd_ucb"}]))

@@ -128,9 +128,9 @@ def test_dropped_rows_are_said_with_the_result(tmp_path: Path) -> None:
 
 
 MISTAKES = {
-    "{count: 4, " + POPULATION + "}": "agents: population: has 3 rows for 4 agents; give order: sampled",
+    "{count: 4, " + POPULATION + "}": "agents.population: has 3 rows for 4 agents; give order: sampled",
     "{count: 2, population: {kind: preset, name: ships}}": "agents.population.name: 'ships' is not allowed: must be",
-    "{count: 2, population: {kind: preset, name: phones, only: [speed]}}": "agents.population: "
+    "{count: 2, population: {kind: preset, name: phones, only: [speed]}}": "agents.population."
     "only: these devices do not say speed; they say compute, downlink, availability",
     "{count: 2, population: {kind: fleet}}": "known: file, flash, fedscale, preset",
 }

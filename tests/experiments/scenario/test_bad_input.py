@@ -83,8 +83,14 @@ seed: 7 => 1: x⏎[a, b]: c⏎~: d
     2:1: 1 is not allowed as a key: keys are text
     3:1: a list is not allowed as a key: keys are text
     4:1: ~ is not allowed as a key: keys are text
+seed: 7 => seed: 7⏎until: {3: 4}⏎grid: {3: [1]}
+    3:9: until: 3 is not allowed as a key: keys are text
+    4:8: grid: 3 is not allowed as a key: keys are text
 seed: 7 => <<: {seed: 7}
     2:1: merge keys (<<) are not supported; write the keys out, or use an alias
+seed: 7 => seed: 7⏎server: {aggregate: median}
+    3:21: server.aggregate: 'median' is not a known kind; did you mean coordinate_median or geometric_median? known:
+        sum, clip, coordinate_median, trimmed_mean, geometric_median, reject_outliers
 count: 5 => count: '5'
     5:10: agents.count: '5' is not allowed: <COUNT>; remove the quotes
 count: 5 => count: five
@@ -158,7 +164,8 @@ loss: 0.1 => transport: datagrm
 seed: 7 => checks: no
     2:9: checks: 'no' is not allowed: must be one of cheap, full
 count: uplink_scalars => count: uplink
-    19:27: expect[0].count: 'uplink' is not allowed: must be one of <COUNTS>; did you mean uplink_scalars?
+    19:27: expect[0].count: 'uplink' is not allowed: must be one of <COUNTS>; did you mean uplink_scalars or
+        uplink_scalars_per_agent?
 5e-2 => fast
     9:12: network.latency: 'fast' is not allowed: must be <LATENCY>
 5e-2 => '5e-2'
@@ -175,20 +182,20 @@ count: uplink_scalars => count: uplink
     9:3: network.latency: rate is missing: must be a number > 0
     9:32: network.latency.rat: unknown key; did you mean rate? allowed: kind, rate
 5e-2 => {kind: uniform, low: 3, high: 1}
-    9:3: network.latency: high(=1.0) must be >= low(=3.0)
+    9:42: network.latency.high: high(=1.0) must be >= low(=3.0)
 5e-2 => {kind: empirical, values: [1, x]}
     9:42: network.latency.values[1]: 'x' is not allowed: must be a number
 loss: 0.1 => bandwidth: wide
-    10:14: network.bandwidth: 'wide' is not allowed: must be a number > 0 or a mapping (scalars, bits, burst, kind,
-        file, time_unit) or null
+    10:14: network.bandwidth: 'wide' is not allowed: must be a number > 0 or a mapping (scalars, bits, burst) or {kind:
+        packets, ...} or null
 loss: 0.1 => bandwidth: -3
-    10:14: network.bandwidth: -3 is not allowed: must be a number > 0 or a mapping (scalars, bits, burst, kind, file,
-        time_unit) or null
+    10:14: network.bandwidth: -3 is not allowed: must be a number > 0 or a mapping (scalars, bits, burst) or {kind:
+        packets, ...} or null
 loss: 0.1 => bandwidth: {bit: 3}
     10:15: network.bandwidth.bit: unknown key; did you mean bits? allowed: scalars, bits, burst
 loss: 0.1 => links: [{agents: al}, {agents: [0, -1]}]
-    10:20: network.links[0].agents: 'al' is not allowed: must be a list (each a whole number >= 0) or all; did you mean
-        all?
+    10:20: network.links[0].agents: 'al' is not allowed: must be a list of at least 1 (each a whole number >= 0)
+        or all; did you mean all?
     10:38: network.links[1].agents[1]: -1 is not allowed: must be a whole number >= 0
 kind: contextual⏎  arms: {kind: ball, dimension: 4, count: 3}⏎  reward: {kind: cosine}
 => kind: clusters⏎  data: {name: magc, path: 3}⏎  clusters: many
@@ -223,7 +230,7 @@ at_most: 2e7 => less_than: Async
 at_most: 2e7 => at_most: 2e7, less_than: Bold
     19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than, or more_than
 at_most: 2e7 => equals: 3, of: mean
-    19:5: expect[0]: of: mean goes with at_least, at_most or both
+    19:58: expect[0].of: mean goes with at_least, at_most or both
 at_most: 2e7 => at_most: 3, of: all
     19:59: expect[0].of: 'all' is not allowed: must be one of each, mean
 , at_most: 2e7 =>
@@ -249,7 +256,7 @@ loss: 0.1 => loss: {kind: gilbert_elliott, p: 0.1}
 loss: 0.1 => loss: {kind: gilbert_elliott, p: 0.1, r: 0}
     10:44: network.loss.r: 0 is not allowed: must be a number > 0 and <= 1
 loss: 0.1 => loss: {kind: gilbert_elliott, p: 0.1, r: 0.5, k: 0, h: 0}
-    8:1: network: loss 1 on a link never lets a reliable transport through; use loss < 1 or datagram
+    8:1: network: a link with loss 1 never lets a reliable transport through; use loss < 1 or datagram
 loss: 0.1 => loss: {kind: gilbert, p: 0.1, r: 0.5}
     10:16: network.loss.kind: 'gilbert' is not a known kind; did you mean gilbert_elliott? known: gilbert_elliott
 loss: 0.1 => loss: often
@@ -265,13 +272,17 @@ loss: 0.1 => bandwidth: {scalars: 3, burst: -1}
 loss: 0.1 => outages: [{start: 1, end: 2, nodes: [5, server]}]
     10:40: network.outages[0].nodes[0]: 5 is not an agent: must be < 5, the agents.count; agents are numbered from 0
 loss: 0.1 => outages: [{start: 2, end: 2, nodes: [0]}]
-    10:13: network.outages[0]: end(=2.0) must be > start(=2.0)
+    10:29: network.outages[0].end: end(=2.0) must be > start(=2.0)
 loss: 0.1 => outages: [{start: 1, end: 2, nodes: []}]
     10:39: network.outages[0].nodes: an empty list is not allowed: must be a list of at least 1 (each a whole number >=
         0 or server)
 loss: 0.1 => outages: [{start: 1, end: 2, nodes: [sever]}]
     10:40: network.outages[0].nodes[0]: 'sever' is not allowed: must be a whole number >= 0 or server; did you mean
         server?
+loss: 0.1 => partitions: [{start: 1, end: 2, groups: [[], []]}]⏎  links: [{agents: [], loss: 0.1}]
+    10:35: network.partitions[0].groups: an agent must be in one of them
+    11:20: network.links[0].agents: an empty list is not allowed: must be a list of at least 1 (each a whole number >=
+        0) or all
 loss: 0.1 => partitions: [{start: 1, end: 2, groups: [[0], [0, 1]]}]
     10:16: network.partitions[0]: an agent must not be in two groups
 loss: 0.1 => transport: datagram⏎  duplicate: 0.1
@@ -280,7 +291,7 @@ loss: 0.1 => transport: datagram⏎  duplicate: 0.1
     18:17: algorithms[1].algorithm: async_kernel_ucb needs every message once, but this network doubles some; set
         network.transport: reliable, or remove duplicate
 loss: 0.1 => topology: {kind: ring}⏎  outages: [{start: 1, end: 2, nodes: [server]}]
-    8:1: network: outages: a graph of agents has no server that could be down
+    11:3: network.outages: a graph of agents has no server that could be down
 loss: 0.1 => retransmission: {max_attempts: 0, backoff: 0.5, max_timeout: 0}
     10:34: network.retransmission.max_attempts: 0 is not allowed: must be a whole number >= 1
     10:46: network.retransmission.backoff: 0.5 is not allowed: must be a number >= 1
@@ -298,9 +309,10 @@ latency: 5e-2 => latency: {kind: matrix, values: [[0, -1], [1, 0]]}
 latency: 5e-2 => latency: {kind: matrix}
     9:3: network.latency: give exactly one of values, file
 schedule: {kind: one_at_a_time, turns: 1e3}⏎ => schedule: {kind: trace, file: /nowhere/turns.csv}⏎
-    7:1: schedule: file '/nowhere/turns.csv' does not exist; give a CSV file with the columns agent, time
+    7:31: schedule.file: file '/nowhere/turns.csv' does not exist; give a CSV file with the columns agent, time
 latency: 5e-2 => latency: {kind: matrix, file: /nowhere/delays.txt}
-    9:3: network.latency: file '/nowhere/delays.txt' does not exist; give a text file with one row of delays per line
+    9:33: network.latency.file: file '/nowhere/delays.txt' does not exist; give a text file with one row of delays per
+        line
 count: 5 => count: 5⏎  availability: {kind: sometimes}
     6:24: agents.availability.kind: 'sometimes' is not a known kind; known: always, markov_on_off, trace
 count: 5 => count: 5⏎  availability: {kind: markov_on_off, mean_up: 0, mean_down: 1}
@@ -308,9 +320,10 @@ count: 5 => count: 5⏎  availability: {kind: markov_on_off, mean_up: 0, mean_do
 schedule: {kind: one_at_a_time, turns: 1e3}⏎ => schedule: {kind: trace, file: "C:\\new\\turns.csv"}⏎
     7:31: 'C:\\new\\turns.csv' is not a file name; in double quotes \\ begins a special character: use single quotes
 count: 5 => count: 5⏎  availability: {kind: trace, file: /nowhere/times.csv}
-    6:3: agents.availability: file '/nowhere/times.csv' does not exist; give a CSV file with the columns agent, up, down
+    6:37: agents.availability.file: file '/nowhere/times.csv' does not exist; give a CSV file with the columns agent,
+        up, down
 count: 5 => count: 5⏎  stragglers: {fraction: 0.5, slowdown: 3, groups: 6}
-    4:1: agents: stragglers.groups(=6) must be <= count(=5)
+    6:52: agents.stragglers.groups: stragglers.groups(=6) must be <= count(=5)
 count: 5 => count: 5⏎  stragglers: {fraction: 0.5, slowdown: 3, episodes: {mean_slow: 1}}
     6:44: agents.stragglers.episodes: mean_fast is missing: must be a number > 0
 name: quick => name: 'quick

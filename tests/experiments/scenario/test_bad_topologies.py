@@ -23,6 +23,7 @@ algorithms:
 """
 KINDS = "erdos_renyi, barabasi_albert, watts_strogatz, grid, ring, line, star, complete, edge_list, given, redrawn"
 EITHER = KINDS.replace(", ", " | ")
+ONCE, DRAWN = KINDS.removesuffix(", redrawn"), EITHER.removesuffix(" | redrawn")
 
 
 MISTAKES = """
@@ -54,6 +55,18 @@ network.topology=torus
         ...}
 network.topology={kind: torus}
     <SET>: network.topology.kind: 'torus' is not a known kind; known: <KINDS>
+network.topology={kind: redrawn, p: 0.5, graph: rign}
+    <SET>: network.topology.graph: 'rign' is not allowed: must be one of grid, ring, line, complete or {kind: <DRAWN>,
+        ...}; did you mean ring?
+network.topology={kind: redrawn, p: 0.5, graph: {kind: redrawn}}
+    --set network.topology={kind: redrawn, p: 0.5, graph: {kind: redra...: network.topology.graph.kind: 'redrawn' is not
+        a known kind; known: <ONCE>
+network.topology.connected=false & problem={kind: k_armed, means: [0.8, 0.7]} & algorithms=[{algorithm: dd_ucb}]
+    --set algorithms=[{algorithm: dd_ucb}]: algorithms[0].algorithm: dd_ucb needs a connected graph, and others may be
+        drawn; leave out network.topology's connected: false
+network.topology={kind: given, edges: [[0, 5]]} & problem={kind: k_armed, means: [0.8, 0.7]}
+=> & algorithms=[{algorithm: gossip_se}]
+    gossip_se: gossip_se needs a connected graph; add links, so that there is a path between any two agents
 network.topology={kind: grid, rows: 4}
     network.topology: grid: rows(=4) must divide 6, the number of agents
 network.topology={kind: barabasi_albert, m: 6}
@@ -63,7 +76,8 @@ network.topology=star
 algorithms.0.hops=0
     <SET>: algorithms[0].hops: 0 is not allowed: must be a whole number >= 1 or one of half_diameter, diameter
 algorithms.0.hops=half
-    <SET>: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or one of half_diameter, diameter
+    <SET>: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or one of half_diameter, diameter;
+        did you mean half_diameter?
 algorithms.0.posterior=exakt
     <SET>: algorithms[0].posterior: 'exakt' is not allowed: must be one of exact, nystrom or {kind: exact | nystrom,
         ...}; did you mean exact?
@@ -105,7 +119,8 @@ def test_a_mistake_has_its_message(
     size = "friends: 30 turns × 6 agents × 1 algorithm × 1 replication = 180 pulls\n"
     said = capsys.readouterr().err.rstrip().removeprefix(size)
     (message,) = messages
-    for name, text in {"HERE": tmp_path, "<SET>": f"--set {settings}", "<KINDS>": KINDS, "<EITHER>": EITHER}.items():
+    kinds = {"<KINDS>": KINDS, "<EITHER>": EITHER, "<ONCE>": ONCE, "<DRAWN>": DRAWN}
+    for name, text in {"HERE": tmp_path, "<SET>": f"--set {settings}", **kinds}.items():
         message = message.replace(name, str(text))
     assert said == message
 

@@ -100,7 +100,7 @@ def make_nodes(
     turns = setup.plan.schedule.total_turns(setup.plan.agents.count) or 0
     require_room(f"the curves of {turns:,} turns", KEPT_PER_TURN, turns, instead="take fewer turns")
     _check_direct(setup)
-    _check_arms(setup, algorithm)
+    _check_needs(setup, algorithm)
     _check_exact(setup, algorithm, config)
     _check_defence(setup, algorithm, config)
     _check_columns(setup, config)
@@ -202,8 +202,8 @@ def _check_direct(setup: Setup) -> None:
         )
 
 
-def _check_arms(setup: Setup, algorithm: Algorithm) -> None:
-    """Refuse a world whose arms change where the algorithm needs them to stay."""
+def _check_needs(setup: Setup, algorithm: Algorithm) -> None:
+    """Refuse a world whose arms change where the algorithm needs them to stay, and a graph that falls into parts."""
     steady = getattr(setup.world, "steady_arms", False)
     if algorithm.needs.fixed_arms and not setup.world.fixed_arms:
         raise UnsupportedScenario(
@@ -213,6 +213,10 @@ def _check_arms(setup: Setup, algorithm: Algorithm) -> None:
                 if steady
                 else "fresh arms each turn; give problem.arms kind: pool without count, or problem.kind fixed_domain"
             )
+        )
+    if algorithm.needs.connected and setup.graph is not None and not setup.graph.connected:
+        raise UnsupportedScenario(
+            f"{algorithm.name} needs a connected graph; add links, so that there is a path between any two agents"
         )
     if algorithm.needs.steady_arms and not steady:
         raise UnsupportedScenario(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -63,7 +63,7 @@ class Direct(Local):
         """Note the message; all that is sent now is carried together."""
         run = self._run
         sent = _Sent(message, message.scalars, run.trace.names[message.kind], cause)
-        self._put(sent, origin, 1, self._graph.degrees[origin], 1)
+        self._put(sent, origin, 1, {origin: self._graph.degrees[origin]})
         self._opened(hops).setdefault(origin, []).append(sent)
 
     def send_together(
@@ -81,7 +81,7 @@ class Direct(Local):
         counted = []
         for origin, (recipient, message), sent, seq in zip(origins, outboxes, batch, rows["seq"].tolist(), strict=True):
             assert isinstance(recipient, Neighbours)
-            ledger.peer_copies(message.kind, degrees[origin], sent.scalars, message.round)
+            ledger.peer_copies(message.kind, {origin: degrees[origin]}, sent.scalars, message.round)
             ledger.carry(message, PEER, degrees[origin])
             sent.seq, sent.id = seq, self._transport.take_number()
             self._opened(recipient.hops).setdefault(origin, []).append(sent)
@@ -106,24 +106,24 @@ class Direct(Local):
         if hop == 1 and len(batch) >= FEW:
             self._record_arrivals(batch)
         for origin, messages in batch.items() if hop > 1 or len(batch) < FEW else ():
-            arriving, copies, senders = self._copies(origin, hop)
+            arriving, put = self._copies(origin, hop)
+            copies = sum(put.values())
             for sent in messages:
                 if hop > 1 and copies:
-                    self._put(sent, tr.EVERYONE, hop, copies, senders)
+                    self._put(sent, tr.EVERYONE, hop, put)
                 if copies:
                     self._record_arrival(sent, origin if hop == 1 else tr.EVERYONE, hop, arriving, copies - arriving)
         self._hand_over(batch, hop)
         if hop < min(hops, self._hops):
             run.clock.at(self._next_trial(), DELIVERY, 0, lambda _: self._hop(batch, hops, hop + 1))
 
-    def _copies(self, origin: Address, hop: int) -> tuple[int, int, int]:
-        """Agents at distance ``hop`` of the origin, copies put on links for that hop, and by how many agents."""
-        graph = self._graph
-        row = graph.distances[origin]
+    def _copies(self, origin: Address, hop: int) -> tuple[int, dict[Address, int]]:
+        """Agents at distance ``hop`` of the origin, and how many copies which agents put on links for that hop."""
+        degrees, row = self._graph.degrees, self._graph.distances[origin]
         if hop == 1:
-            return graph.degrees[origin], graph.degrees[origin], 1
-        onwards = [graph.degrees[node] - 1 for node in (row == hop - 1).nonzero()[0].tolist()]
-        return int((row == hop).sum()), sum(onwards), sum(map(bool, onwards))
+            return degrees[origin], {origin: degrees[origin]}
+        onwards = (row == hop - 1).nonzero()[0].tolist()
+        return int((row == hop).sum()), {node: degrees[node] - 1 for node in onwards if degrees[node] > 1}
 
     def _layers_of(self, hop: int) -> list[tuple[list[Address], list[Address]]]:
         """For every agent, the agents at distance ``hop``, and those of them whose messages it looks at."""
@@ -151,10 +151,10 @@ class Direct(Local):
                 ledger.deliveries = (ledger.deliveries or 0) + arriving
                 self._hear(node, heard, causes[last], sent_at)
 
-    def _put(self, sent: _Sent, node: Address, hop: int, copies: int, senders: int) -> None:
+    def _put(self, sent: _Sent, node: Address, hop: int, put: Mapping[Address, int]) -> None:
         """Count and record the copies of one message that are put on links for one hop."""
-        run, message = self._run, sent.message
-        run.ledger.peer_copies(message.kind, copies, sent.scalars, message.round, senders)
+        run, message, copies = self._run, sent.message, sum(put.values())
+        run.ledger.peer_copies(message.kind, put, sent.scalars, message.round)
         run.ledger.carry(message, PEER, copies)
         sent.id = self._transport.take_number()
         detail = None if (describe := self._transport.describe) is None else describe(message)

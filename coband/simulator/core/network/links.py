@@ -210,7 +210,7 @@ Latency = Annotated[
 class LinkRule(Config):
     """Differences from the default for the links of some agents; a later rule overrides an earlier one."""
 
-    agents: tuple[Annotated[int, Field(ge=0)], ...] | Literal["all"] = "all"
+    agents: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] | Literal["all"] = "all"
     """Indices of the agents, from 0; between agents, of those at either end of a link."""
     direction: Literal["up", "down", "both"] = "both"
     """up: from these agents; down: to them."""

@@ -140,7 +140,7 @@ class NetworkConfig(Config):
         if self.transport == "datagram":
             return self
         if any(mean_loss(loss) >= 1.0 for loss in (self.loss, *(rule.loss for rule in self.links))):
-            raise ValueError("loss 1 on a link never lets a reliable transport through; use loss < 1 or datagram")
+            raise ValueError("a link with loss 1 never lets a reliable transport through; use loss < 1 or datagram")
         if self.faulty and self.retransmission.timeout is None and not math.isfinite(self.largest_mean):
             raise ValueError("retransmission.timeout follows from the mean latency, which is infinite here; give it")
         return self

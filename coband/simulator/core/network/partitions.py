@@ -92,6 +92,8 @@ class Partition(BasePartition, Window):
         members = [agent for group in self.groups for agent in group]
         if len(set(members)) < len(members):
             raise ValueError("an agent must not be in two groups")
+        if not members:
+            raise ValueError("groups: an agent must be in one of them")
         return self
 
     def cuts(self, source: Address, destination: Address, time: float) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 from pydantic.json_schema import JsonSchemaValue
 
 from coband.simulator.core.config import TIME, Config
@@ -288,7 +288,7 @@ class Redrawn(BaseGraph):
     """
 
     kind: Literal["redrawn"]
-    graph: Annotated[BaseGraph, TOPOLOGIES.field(words=_words)]
+    graph: Annotated[BaseGraph, TOPOLOGIES.field(words=_words, without="redrawn"), _Words()]
     """The graph whose links come and go, of another kind."""
     p: float = Field(gt=0, le=1)
     """Probability that a link is there."""
@@ -296,12 +296,6 @@ class Redrawn(BaseGraph):
     """Links are drawn again after so long."""
     absent: Literal["unsent", "lost"] = "unsent"
     """A copy to a neighbour whose link is not there is neither sent nor counted, or it is sent and lost."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Redrawn:
-        if isinstance(self.graph, Redrawn):
-            raise ValueError("graph: links are redrawn once; write another kind")
-        return self
 
     def peek(self, most: int) -> str | None:
         return self.graph.peek(most)
@@ -335,13 +329,16 @@ def _asked(found: type[BaseGraph]) -> Iterator[str]:
 
 
 class _Words:
-    """Tells the JSON Schema which words stand for a graph."""
+    """Tells the JSON Schema which words stand for a graph, or for a star with a server."""
+
+    def __init__(self, *star: str) -> None:
+        self._star = star
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> JsonSchemaValue:
         schema: JsonSchemaValue = handler(core_schema)
-        words = {"enum": ["star", *_words()], "type": "string"}
-        return {**schema, "anyOf": [words, *schema["anyOf"][1:]]}
+        words = {"enum": [*self._star, *_words()], "type": "string"}
+        return {"anyOf": [words, schema["anyOf"][1] if self._star else schema]}
 
 
-Topology = Annotated[Literal["star"] | Annotated[BaseGraph, TOPOLOGIES.field(words=_words)], _Words()]
+Topology = Annotated[Literal["star"] | Annotated[BaseGraph, TOPOLOGIES.field(words=_words)], _Words("star")]
 """A star with a server, or a graph of agents; ``ring`` stands for ``{kind: ring}``."""

@@ -105,7 +105,7 @@ class Transport:
             ledger.first_copies(kind, UP, [source], scalars, round)
         else:
             way = PEER
-            ledger.sent_to_peers(kind, source, len(receivers), scalars, round)
+            ledger.peer_copies(kind, {source: len(receivers)}, scalars, round)
         ledger.carry(message, way, len(receivers))
         self._send(source, recipient if isinstance(recipient, int) else tr.EVERYONE, receivers, message, cause)
 
@@ -117,7 +117,7 @@ class Transport:
             to = receivers[0] if flood.unicast else None
             if not (receivers := self._reached(source, receivers, message, cause, to, flood)):
                 return
-        self._ledger.peer_copies(message.kind, len(receivers), message.scalars, message.round)
+        self._ledger.peer_copies(message.kind, {source: len(receivers)}, message.scalars, message.round)
         self._ledger.carry(message, PEER, len(receivers))
         self._send(source, receivers[0] if flood.unicast else tr.EVERYONE, receivers, message, cause, flood)
 

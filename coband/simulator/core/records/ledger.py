@@ -16,6 +16,7 @@ conventions:
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from coband.simulator.core.nodes.message import Message
@@ -49,7 +50,7 @@ class Ledger:
     uplink_by_agent: list[int] = field(default_factory=list)
     downlink_by_agent: list[int] = field(default_factory=list)
     peer_by_agent: list[int] = field(default_factory=list)
-    """Scalars that each agent sent to others; without LOCAL messages, which agents pass on for each other."""
+    """Scalars that each agent put on its links to others, also of messages that it passed on."""
     carried: dict[tuple[str, type[Message], tuple[int, ...], tuple[int, ...] | None], int] = field(
         default_factory=lambda: defaultdict(int)
     )
@@ -82,14 +83,11 @@ class Ledger:
             for agent in agents:
                 account[agent] += scalars
 
-    def sent_to_peers(self, kind: str, agent: int, copies: int, scalars: int, round: int) -> None:
-        """Record that an agent sent a message to ``copies`` other agents."""
-        self.peer_copies(kind, copies, scalars, round)
-        self.peer_by_agent[agent] += copies * scalars
-
-    def peer_copies(self, kind: str, copies: int, scalars: int, round: int = -1, senders: int = 1) -> None:
-        """Record that ``senders`` agents put ``copies`` first copies of a message on their links to other agents."""
-        self._enter(kind, PEER, copies, scalars, round, senders)
+    def peer_copies(self, kind: str, copies: Mapping[int, int], scalars: int, round: int = -1) -> None:
+        """Record how many first copies of a message each of some agents put on its links to other agents."""
+        self._enter(kind, PEER, sum(copies.values()), scalars, round, len(copies))
+        for agent, count in copies.items():
+            self.peer_by_agent[agent] += count * scalars
 
     def _enter(self, kind: str, direction: str, copies: int, scalars: int, round: int, senders: int = 1) -> None:
         entry = self.by_kind[kind, direction]

@@ -35,7 +35,7 @@ class Share(Config):
 class Adversary(Config):
     """Some agents, and what they do."""
 
-    agents: Share | tuple[Annotated[int, Field(ge=0)], ...]
+    agents: Share | Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
     """Who: {fraction: 0.2}, or a list of agents."""
     behaviour: Annotated[BaseBehaviour, ADVERSARIES.field()]
     """What they send."""

@@ -98,7 +98,7 @@ class Wording:
     def _join(self, variants: list[Schema]) -> str:
         objects = [schema for schema in variants if schema.get("type") == "object"]
         words = [self._word(schema) for schema in variants if schema.get("type") != "object"]
-        words += [_mapping(objects)] if objects else []
+        words += _mappings(objects)
         words = [word for word in words if word != _PLAIN["integer"] or _PLAIN["number"] not in words]
         words.sort(key=lambda word: word == "null")
         return " or ".join(dict.fromkeys(word for word in words if word))
@@ -137,13 +137,16 @@ def _choices(schema: Schema) -> Sequence[object]:
     return [schema["const"]] if "const" in schema else schema.get("enum", ())
 
 
-def _mapping(objects: list[Schema]) -> str:
-    """One mapping in words, or a union of mappings with a discriminator."""
-    for key in TAG_KEYS:
-        if all(tags := [tags_of(schema, key) for schema in objects]):
-            return f"{{{key}: {' | '.join(dict.fromkeys(tag for of_one in tags for tag in of_one))}, ...}}"
-    keys = dict.fromkeys(key for schema in objects for key in schema.get("properties", ()))
-    return f"a mapping ({', '.join(keys)})" if keys else "a mapping"
+def _mappings(objects: list[Schema]) -> Iterator[str]:
+    """Mappings in words: each that has no discriminator with its keys, and those that have one together."""
+    tagged = {key: [tag for schema in objects for tag in tags_of(schema, key)] for key in TAG_KEYS}
+    plain = [schema for schema in objects if not any(tags_of(schema, key) for key in TAG_KEYS)]
+    if plain:
+        keys = [f" ({', '.join(schema['properties'])})" for schema in plain if schema.get("properties")]
+        yield "a mapping" + " or".join(dict.fromkeys(keys))
+    for key, tags in tagged.items():
+        if tags:
+            yield f"{{{key}: {' | '.join(dict.fromkeys(tags))}, ...}}"
 
 
 def _inside(schema: Schema, step: str | int) -> Any:
@@ -165,6 +168,7 @@ def _fitting(variants: list[Schema], data: Any) -> list[Schema]:
     return [schema for schema, count in zip(fitting, shared, strict=True) if count == max(shared)]
 
 
+_FIRST_WORD = re.compile(r"([\w.]*)(: )?")
 _WRONG_SHAPE = re.compile(r".*_type|literal_error|none_required|int_from_float|is_instance_of")
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
@@ -259,8 +263,12 @@ class Explainer:
             return self.unknown_name(path, "kind", self._wording.at(path).tags(path, self._data, "kind"))
         node = descend(self._root, *path) or self._root
         if kind in ("value_error", "assertion_error"):
+            text = str(error.get("ctx", {}).get("error", error["msg"]))
+            key, colon = _FIRST_WORD.match(text).groups()  # type: ignore[union-attr]
+            if (inner := descend(node, *(steps := key.split(".")))) is not None:  # the check says which key is wrong
+                path, node, text = (*path, *steps), inner, text[len(key + colon) :] if colon else text
             mark = key_mark(self._root, path) if isinstance(node.value, (tuple, dict)) else node.mark
-            return mark.problem(path, str(error.get("ctx", {}).get("error", error["msg"])))
+            return mark.problem(path, text)
         allowed = self._wording.at(path).allowed(path, self._data) or "of another type"
         if kind == "finite_number":
             allowed = allowed.replace(_PLAIN["number"], "a finite number")
@@ -277,7 +285,8 @@ class Explainer:
                 return f"; write {_SWITCHES[value.lower()]}"
             if "number" in allowed and isinstance(resolve(value), (int, float)):
                 return "; remove the quotes"
-            return did_you_mean(value, self._wording.at(path).choices(path, self._data))
+            wording = self._wording.at(path)
+            return did_you_mean(value, [*wording.choices(path, self._data), *wording.tags(path, self._data, "kind")])
         if value is False and "off" in self._wording.at(path).choices(path, self._data):
             return "; write off"  # which other programs read as false, and write so
         return "; put it in quotes" if value is not None and _PLAIN["string"] in allowed else ""

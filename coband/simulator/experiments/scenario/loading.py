@@ -20,7 +20,7 @@ from coband.simulator.experiments.scenario.files import ScenarioText, read_scena
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.rules import broken_rules
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.experiments.scenario.yaml_nodes import Node, descend, given, key_mark, plain, read
+from coband.simulator.experiments.scenario.yaml_nodes import KEYS_ARE_TEXT, Node, descend, given, key_mark, plain, read
 from coband.simulator.experiments.sweep.grid import Grid, split
 from coband.simulator.plugins.kinds import adapter, validated_strictly
 from coband.simulator.problems.problem import DataError
@@ -49,12 +49,16 @@ def _reader(key: str) -> TypeAdapter[Any]:
 class _Sections:
     """The sections of a document, validated one by one.
 
+    Args:
+        known: what was wrong when the document was read.
+
     Attributes:
         valid: those that are valid when considered alone.
         problems: the mistakes in the others.
     """
 
-    def __init__(self, root: Node, registry: Registry) -> None:
+    def __init__(self, root: Node, registry: Registry, known: Sequence[InputProblem]) -> None:
+        self._unread = {one.key for one in known if one.message.endswith(KEYS_ARE_TEXT)} - {""}
         self._root, self._registry, self._data = root, registry, plain(root)
         self.valid: dict[str, Any] = {}
         self.problems: list[InputProblem] = []
@@ -68,6 +72,11 @@ class _Sections:
         names = frozenset(_named(one, "algorithm") for one in entries) if isinstance(entries, list) else frozenset()
         wording = DocumentWording(only(self._registry, names, _named(problem, "kind")))
         return Explainer(self._root, wording, self._registry.broken)
+
+    @property
+    def further(self) -> list[InputProblem]:
+        """The mistakes, but for those in mappings that were not read wholly, which may follow from that."""
+        return [one for one in self.problems if one.key not in self._unread]
 
     def read_all(self) -> None:
         """Validate the document."""
@@ -144,13 +153,13 @@ class Point:
     root: Node
 
 
-def mistakes_in_grid(root: Node, registry: Registry) -> list[InputProblem]:
-    """The mistakes in ``grid`` and ``zip``, where there are any."""
-    sections = _Sections(root, registry)
+def mistakes_in_grid(root: Node, registry: Registry, known: Sequence[InputProblem]) -> list[InputProblem]:
+    """The mistakes in ``grid`` and ``zip`` that are not known, where there are any."""
+    sections = _Sections(root, registry, known)
     for key in ("grid", "zip"):
         if descend(root, key) is not None:
             sections.read(key)
-    return sections.problems
+    return sections.further
 
 
 def validated(root: Node, base: Path, registry: Registry, problems: Sequence[InputProblem] = ()) -> Point:
@@ -164,9 +173,9 @@ def validated(root: Node, base: Path, registry: Registry, problems: Sequence[Inp
         ScenarioError: the document is invalid; the error lists every mistake.
     """
     named = with_absolute_paths(root, base)
-    sections = _Sections(named, registry)
+    sections = _Sections(named, registry, problems)
     sections.read_all()
-    found = [*problems, *sections.problems, *broken_rules(named, sections.valid, registry)]
+    found = [*problems, *sections.further, *broken_rules(named, sections.valid, registry)]
     if found:
         raise ScenarioError(found)
     further = {key: sections.valid.pop(key) for key in ("grid", "zip", "tuning", "until")}

@@ -204,6 +204,9 @@ class _Rules:
         if network is not None and kinds.isdisjoint(needs.topologies):
             topology = "star" if graph is None else f"{{kind: {graph.kind}}}"
             yield f"cannot run on network.topology {topology}; it runs on: {', '.join(needs.topologies)}"
+        drawn = network.redrawn.graph if network is not None and network.redrawn else graph
+        if needs.connected and not getattr(drawn, "connected", True):
+            yield "needs a connected graph, and others may be drawn; leave out network.topology's connected: false"
         if needs.reliable and network is not None and network.redrawn and network.redrawn.absent == "unsent":
             yield "needs every message, and absent links leave some unsent; give a graph that is not redrawn"
 

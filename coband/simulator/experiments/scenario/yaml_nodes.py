@@ -113,12 +113,13 @@ def plain(node: Node) -> Any:
 def given(node: Node) -> str:
     """A value as the user wrote it, shortened."""
     if isinstance(node.value, dict):
-        return "a mapping"
+        return "a mapping" if node.value else "an empty mapping"
     if isinstance(node.value, tuple):
         return "a list" if node.value else "an empty list"
     return quoted(node.value) if isinstance(node.value, str) else shortened(node.text) or "an empty value"
 
 
+KEYS_ARE_TEXT = "keys are text"
 MAX_NODES = 100_000
 MAX_DEPTH = 64
 
@@ -275,7 +276,7 @@ class _Composer:
             name = self._node(path, depth + 1)
             key, message = name.value, ""
             if not isinstance(key, str):
-                key, message = None, f"{given(name)} is not allowed as a key: keys are text"
+                key, message = None, f"{given(name)} is not allowed as a key: {KEYS_ARE_TEXT}"
             elif merges and key == "<<":
                 key, message = None, "merge keys (<<) are not supported; write the keys out, or use an alias"
             elif key in entries:

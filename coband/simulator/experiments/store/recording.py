@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import count, repeat, zip_longest
+from itertools import repeat, zip_longest
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -301,7 +301,6 @@ def sampled_turns(turns: int) -> list[int]:
 def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, Rows]:
     """The rows of ledger, curves and single agents of a finished job, by table; ``traced``: it has events."""
     ledger, ages = result.ledger, result.ages
-    peers = repeat(None) if ledger.deliveries is not None else ledger.peer_by_agent
     points = np.asarray(sampled_turns(len(result.times)), dtype=np.intp)
     turns, times, regret, scalars, energy, reward = (
         column[points - 1] if len(column) else column
@@ -315,9 +314,12 @@ def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, Ro
             (job, *key, one.sends, one.messages, one.scalars, one.scalars_broadcast_once)
             for key, one in sorted(ledger.by_kind.items())
         ],
-        "ledger_by_agent": list(
-            zip(repeat(job), count(), ledger.uplink_by_agent, ledger.downlink_by_agent, peers, strict=False)
-        ),
+        "ledger_by_agent": [
+            (job, agent, *sent)
+            for agent, sent in enumerate(
+                zip(ledger.uplink_by_agent, ledger.downlink_by_agent, ledger.peer_by_agent, strict=True)
+            )
+        ],
         "ledger_by_round": [(job, *item) for item in sorted(ledger.by_round.items())],
         "ledger_by_field": [(job, *key, *numbers) for key, numbers in sorted(ledger.by_field().items())],
         "series": _curve(job, turns, times, regret, scalars),

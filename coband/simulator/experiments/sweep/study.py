@@ -85,7 +85,7 @@ def divided(
     """
     root, problems = read_document(text, file, overrides, registry)
     rest, grid, more = split(root, overrides, registry.takes)
-    return root, rest, grid, problems + mistakes_in_grid(root, registry) + more
+    return root, rest, grid, problems + mistakes_in_grid(root, registry, problems) + more
 
 
 def _at_all(
@@ -96,7 +96,7 @@ def _at_all(
     for place in grid.points():
         root, more = grid.apply(rest, place, registry.takes)
         try:
-            points[place] = validated(root, base, registry, more)
+            points[place] = validated(root, base, registry, [*problems, *more])
         except ScenarioError as error:
             found.update(dict.fromkeys(error.problems))
     if found:

@@ -24,9 +24,9 @@ many tasks, M^3 <= turns^2        RepeatsPosterior        (N M)^3, shared       
 many tasks, otherwise             CanonicalPosterior      n^2 (K + news), shared          n^2 / 2, shared
 ================================  ======================  ==============================  =====================
 
-Agents that know the same of a log have their arms solved for together. Above 512 observations, ``scores`` of
-ExactPosterior and LogPosterior solves only for arms that may be the best, and for coming turns together
-(``maths.posteriors.look_ahead``).
+The 256 is `choose_multitask.PRIMAL_FEATURES`; M / 4 is M above `finite_domain.WHOLE_COVARIANCE` points. Agents that
+know the same of a log have their arms solved for together. Above 512 observations (`look_ahead.FEWEST_ROWS`),
+``scores`` of ExactPosterior and LogPosterior solves only for arms that may be the best, and for coming turns together.
 
 GrowingNystrom and the versions of a model are approximate, all others exact. The two linear forms of many tasks need a
 kernel that is linear in the arm whatever its place; TaskwisePosterior also the product K_z K_x. GrowingNystrom,
@@ -35,8 +35,6 @@ Whenever n has doubled, GrowingNystrom spends m^2 n + 2 m^3 multiplications on a
 """
 
 from __future__ import annotations
-
-from typing import overload
 
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.posteriors.finite_domain import Domain, DomainLog, DomainPosterior
@@ -54,14 +52,6 @@ def shared_log(kernel: Kernel, lam: float, domain: Domain | None) -> SharedLog |
     return SharedLog(kernel, lam) if domain is None else DomainLog(domain, lam)
 
 
-@overload
-def ridge(features: int, lam: float) -> RidgeRegression: ...
-
-
-@overload
-def ridge(features: int, lam: float, diagonal: bool) -> RidgeRegression | DiagonalRidge: ...
-
-
-def ridge(features: int, lam: float, diagonal: bool = False) -> RidgeRegression | DiagonalRidge:
+def ridge(features: int, lam: float, diagonal: bool) -> RidgeRegression | DiagonalRidge:
     """On explicit features, with a full or a diagonal V."""
     return DiagonalRidge(features, lam) if diagonal else RidgeRegression(features, lam)

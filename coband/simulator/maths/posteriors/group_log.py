@@ -58,19 +58,19 @@ class CanonicalPosterior(LogPosterior):
 
     def _update_with_gaps(self, keys: Sequence[Key], observations: Observations) -> None:
         rows = zip(keys, observations.features, observations.rewards.tolist(), strict=True)
-        news = {key: (point, reward) for key, point, reward in rows}
-        known = {**self._beyond, **news}
+        unlogged = {key: (point, reward) for key, point, reward in rows}
+        known = {**self._beyond, **unlogged}
         run, cursor = self._without_gap(known)
         # Whatever stays on top is factored again, so the log is followed only where that gains more than it costs.
         if run and 2 * len(run) >= len(known) - len(run):
             start = self.known
             self._log.extend(start, _joined([known.pop(key) for key in run]))
             self.adopt(start + len(run), self.own_size)
-            self._next, self._beyond, news = cursor, known, known
+            self._next, self._beyond, unlogged = cursor, known, known
         else:
             self._beyond = known
-        if news:
-            super().update(_joined(news.values()))
+        if unlogged:
+            super().update(_joined(unlogged.values()))
 
     def _without_gap(self, known: Collection[Key]) -> tuple[Sequence[Key], tuple[int, int]]:
         """The keys that come next in the log, as far as they are known, and where the first gap is."""

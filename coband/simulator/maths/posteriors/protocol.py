@@ -137,15 +137,15 @@ def scores(posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet],
     return found
 
 
-def learn(news: Sequence[tuple[MultitaskPosterior, Observations]]) -> None:
+def learn(pairs: Sequence[tuple[MultitaskPosterior, Observations]]) -> None:
     """Each posterior learns its observations; those that know the same and learn the same object do it in one go."""
-    alike = [posterior.known_alike for posterior, _ in news]
+    alike = [posterior.known_alike for posterior, _ in pairs]
     keys = [
-        None if key is None else (key, id(observations)) for key, (_, observations) in zip(alike, news, strict=True)
+        None if key is None else (key, id(observations)) for key, (_, observations) in zip(alike, pairs, strict=True)
     ]
     for members in _alike(keys):
-        first, observations = news[members[0]]
-        first.update_alike([news[one][0] for one in members], observations)
+        first, observations = pairs[members[0]]
+        first.update_alike([pairs[one][0] for one in members], observations)
 
 
 def _alike(keys: Sequence[Hashable | None]) -> Iterable[list[int]]:
