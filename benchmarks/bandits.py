@@ -99,28 +99,12 @@ def long_log(name: str, turns: int) -> Measured:
     return Measured(slow, fast, result.fingerprint == expected.fingerprint, f"{result.totals['scalars']:.3g} scalars")
 
 
-def linear_pulls(turns: int) -> Measured:
-    """FedLinUCB's whole simulated run against a plain loop, which draws worlds of its own; the two in turn."""
-    pairs = [
-        (
-            seconds(lambda: run(*FED, 100, turns), 1),
-            seconds(lambda: textbook.fed_lin_ucb_loop(100, turns, 20, 20, *FED[1].values()), 1),
-        )
-        for _ in range(3)
-    ]
-    fast, slow = (min(found[0] for found in form) for form in zip(*pairs, strict=True))
-    (_, result), (_, exchanges) = pairs[0]
-    same = abs(result.totals["messages"] / 2 - exchanges) < 0.1 * exchanges
-    return Measured(slow, fast, same, f"{1e6 * fast / turns:.1f} us a pull; same: exchanges, as far as chance allows")
-
-
 AGAINST = "N=100, T=800, d=20, against the oracle"
 CASES: Cases = {
     "async": (lambda: asynchronous(100, 10_000, 0.1, 1.0, 1.0), "N=100, T=10^4, gamma=0.1, q=1, D=1; target 35, 0.7 s"),
     "async_many": (lambda: asynchronous(1000, 1500, 0.1, 1.0, 1.0), "N=1000, T=1500"),
     "async_short": (lambda: asynchronous(100, 3000, 1.0, 0.1, 5.0), "N=100, T=3000, gamma=1, q=0.1, D=5"),
     "linear": (lambda: against("dis_lin_ucb", LINEAR, 100, 2000), "DisLinUCB, N=100, T=2000, d=20"),
-    "pull": (lambda: linear_pulls(10_000), "FedLinUCB, N=100, T=10^4, d=20, against a plain loop; target 3.2"),
     "one_log": (lambda: long_log("one_kernel_ucb", 3000), "OneKernelUCB, N=100, T=3000, d=20"),
     "dis_log": (lambda: long_log("dis_kernel_ucb", 3000), "DisKernelUCB, N=100, T=3000, d=20"),
     "one": (lambda: against("one_kernel_ucb", ONE_LOG, 100, 800, 1), f"OneKernelUCB, {AGAINST}"),

@@ -182,32 +182,3 @@ def onto_simplex(point: FloatArray) -> FloatArray:
     threshold = thresholds[np.flatnonzero(ordered > thresholds)[-1]]
     projected: FloatArray = np.maximum(point - threshold, 0.0)
     return projected
-
-
-def fed_lin_ucb_loop(agents: int, turns: int, d: int, n: int, alpha: float, lam: float, threshold: float) -> int:
-    """FedLinUCB as one would write it instead of a scenario, with numpy and nothing else; its exchanges."""
-    rng = np.random.default_rng(0)
-    theta = rng.standard_normal(d)
-    theta /= np.linalg.norm(theta)
-    V_server, b_server = lam * np.eye(d), np.zeros(d)
-    V, V_news = np.array([V_server] * agents), np.zeros((agents, d, d))
-    inverse, estimate, b_news = np.array([np.eye(d) / lam] * agents), np.zeros((agents, d)), np.zeros((agents, d))
-    log_det, exchanges, regret = [np.linalg.slogdet(V_server)[1]] * agents, 0, 0.0
-    for _ in range(turns):
-        i = rng.integers(agents)
-        arms = rng.standard_normal((n, d))
-        arms *= rng.random((n, 1)) ** (1 / d) / np.linalg.norm(arms, axis=1, keepdims=True)
-        means = np.cos(3 * arms @ theta)
-        widths = np.sqrt(((arms @ inverse[i]) * arms).sum(axis=1))
-        arm = np.argmax(arms @ estimate[i] + alpha * widths)
-        x, y = arms[arm], means[arm] + 0.1 * rng.standard_normal()
-        regret += means.max() - means[arm]
-        V_news[i] += np.outer(x, x)
-        b_news[i] += y * x
-        if np.linalg.slogdet(V[i] + V_news[i])[1] > np.log(1 + threshold) + log_det[i]:
-            V_server, b_server = V_server + V_news[i], b_server + b_news[i]
-            V_news[i], b_news[i], V[i] = 0.0, 0.0, V_server
-            inverse[i] = np.linalg.inv(V_server)
-            estimate[i], log_det[i] = inverse[i] @ b_server, np.linalg.slogdet(V_server)[1]
-            exchanges += 1
-    return exchanges
