@@ -102,19 +102,16 @@ def tracing(turns: int) -> Measured:
     return Measured(on, off, first.fingerprint == second.fingerprint, "textbook column: protocol trace")
 
 
-def turns(agents: int, rounds: int) -> Measured:
-    """Turns in which nothing is sent, an event for each round against an event for each turn."""
-
-    return together(lambda cohorts: quiet_run(agents, rounds, cohorts))
-
-
 def quiet_run(agents: int, rounds: int, cohorts: bool = True) -> RunResult:
-    """Rounds in which nothing is sent."""
+    """Rounds in which nothing is sent, an event for each or for each turn."""
     asked = plan(agents, {"kind": "rounds", "turns": rounds}, cohorts=cohorts)
     return simulated(BARE, {"every": 2 * rounds}, lambda streams: TwoArms(), asked)
 
 
 CASES: Cases = {
     "trace": (lambda: tracing(10_000), "protocol trace; target at most 1.15"),
-    "turns": (lambda: turns(1000, 50), "turns in which nothing happens; target 3 us"),
+    "turns": (
+        lambda: together(lambda cohorts: quiet_run(1000, 50, cohorts)),
+        "turns in which nothing happens; target 3 us",
+    ),
 }

@@ -7,7 +7,7 @@ turn, so that differences are paired.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import sys
 import time
@@ -28,29 +28,32 @@ MARGIN = 0.05
 """Two means are equivalent if they differ by less than this share of the authors' mean."""
 
 
-def program(variable: str, repository: str, file: str) -> ModuleType:
-    """A module of a checkout; the process ends with a reason where the environment names none."""
+def checkout(variable: str, repository: str, file: str) -> Path:
+    """A file of a checkout; the process ends with a reason where the environment names none."""
     place = os.environ.get(variable)
     if not place:
         print(f"skipped: {variable} must name a checkout of github.com/{repository}")
         sys.exit(0)
     path = Path(place) / file
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if not path.is_file():
         print(f"{variable}={place}: there is no {file}")
         sys.exit(2)
-    sys.path.insert(0, str(path.parent))  # its other files
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return path
+
+
+def program(variable: str, repository: str, file: str) -> ModuleType:
+    """The same as a module."""
+    path = checkout(variable, repository, file)
+    sys.path.insert(0, str(path.parent))
+    return importlib.import_module(path.stem)
 
 
 def timed(
-    name: str, config: dict[str, Any], problem: dict[str, Any], agents: int, schedule: dict[str, Any], seed: int
+    name: str, config: dict[str, Any], problem: dict[str, Any], agents: int, seed: int, **plan: Any
 ) -> tuple[RunResult, float]:
     """A run of ours without delays, and its CPU seconds."""
-    plan, entry = plan_of({"agents": {"count": agents}, "schedule": schedule, "network": {}}), algorithm(name)
-    engine = Engine(plan, entry, entry.config.model_validate(config), world(problem, seed, agents), Streams(seed))
+    asked, entry = plan_of({"agents": {"count": agents}, "network": {}, **plan}), algorithm(name)
+    engine = Engine(asked, entry, entry.config.model_validate(config), world(problem, seed, agents), Streams(seed))
     started = time.process_time()
     return engine.run(), time.process_time() - started
 
@@ -73,11 +76,13 @@ def compared(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], *names: s
     )
     alike = True
     for name, (ours, theirs) in zip(names, numbers, strict=True):
-        p = equivalence(ours, theirs)
+        p, difference = equivalence(ours, theirs), ours - theirs
+        apart = difference.mean() / (stats.sem(difference) or 1.0)
         alike &= p < 0.05
         print(
             f"{name}: ours {ours.mean():.6g}, theirs {theirs.mean():.6g}, ratio {ours.mean() / theirs.mean():.4f}, "
-            f"{len(pairs)} worlds, {'' if p < 0.05 else 'NOT '}equivalent within {MARGIN:.0%} (p = {p:.2g})"
+            f"{apart:.1f} standard errors apart, the same in {np.isclose(difference, 0).sum()} of {len(pairs)} worlds, "
+            f"{'' if p < 0.05 else 'NOT '}equivalent within {MARGIN:.0%} (p = {p:.2g})"
         )
     own, other = seconds.sum(axis=1)
     print(f"CPU seconds: ours {own:.3g}, theirs {other:.3g}, {other / own:.1f} times as many")

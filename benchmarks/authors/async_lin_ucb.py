@@ -47,7 +47,7 @@ def ours(name: str, problem: dict[str, Any], seed: int) -> tuple[Pulls, float, i
     agents, turns, config, *_ = SETTINGS[name]
     schedule = {"kind": "one_at_a_time", "turns": turns}
     pulls = run(name, config, agents=agents, problem=problem, seed=seed, schedule=schedule, checks="cheap").pulls
-    result, seconds = timed(name, config, problem, agents, schedule, seed)
+    result, seconds = timed(name, config, problem, agents, seed, schedule=schedule)
     return [pull[:3] for pull in pulls], result.regret, int(result.totals["messages"]), seconds
 
 

@@ -43,7 +43,7 @@ def problem(name: str, seed: int) -> dict[str, Any]:
 def ours(name: str, seed: int) -> Found:
     """A run."""
     schedule = {"kind": "rounds", "turns": TURNS[name]}
-    result, seconds = timed(name, CONFIG[name], problem(name, seed), AGENTS, schedule, seed)
+    result, seconds = timed(name, CONFIG[name], problem(name, seed), AGENTS, seed, schedule=schedule)
     if name == "delb":
         return result.regret, result.totals["uplink_scalars"], seconds
     zeros = DIMENSION * result.rounds

@@ -11,7 +11,7 @@ from scipy.stats import ttest_1samp
 
 from benchmarks import __main__ as program
 from benchmarks import authors, bandits, exploration, instructions, known_points, measuring, neural
-from benchmarks.authors import async_lin_ucb, distributed_bandits, fed_pe, fts
+from benchmarks.authors import async_lin_ucb, distributed_bandits, fed_pe, k_armed
 from benchmarks.measuring import Measured
 from tests.house import performance_rows as rows
 
@@ -109,15 +109,10 @@ def test_equivalence_takes_both_tests() -> None:
 @pytest.mark.parametrize(
     ("module", "variable", "repository", "file"),
     [
-        (
-            fts,
-            "COBAND_DP_FTS_DE_CODE",
-            "daizhongxiang/Differentially-Private-Federated-Bayesian-Optimization",
-            "bayesian_optimization_dp_fts_de.py",
-        ),
         (async_lin_ucb, "COBAND_ASYNC_LIN_UCB_CODE", "cyrilli/Async-LinUCB", "lib/AsyncLinUCB.py"),
         (distributed_bandits, "COBAND_DISTRIBUTED_BANDITS_CODE", "sudeepsalgia/distributed_bandits", "codes/pls.py"),
         (fed_pe, "COBAND_FED_PE_CODE", "Ruiquan5514/Federated-Linear-Contextual-Bandits", "Functions.py"),
+        (k_armed, "COBAND_DD_UCB_CODE", "damaru2/decentralized-bandits", "bandit algorithms executions.py"),
     ],
 )
 def test_without_a_checkout_the_comparison_is_skipped(

@@ -78,8 +78,7 @@ class Averaging(KArmed):
         return None
 
     def choose(self, arms: ArmSet) -> int:
-        self.mix([self])
-        return super().choose(arms)
+        return self.choose_together([self], [arms])[0]
 
     @classmethod
     def choose_together(cls, agents: Sequence[Self], arm_sets: Sequence[ArmSet]) -> list[int]:

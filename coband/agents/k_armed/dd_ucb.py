@@ -11,8 +11,8 @@ mixed, and is used. N agents, averaging matrix W, lambda2 the second largest mod
    is sent to all neighbours, and averaged with theirs.
    Accelerated steps are those of Chebyshev: y_1 = W y_0, and
    y_(r+1) = (2 / lambda2) (c_r / c_(r+1)) W y_r - (c_(r-1) / c_(r+1)) y_(r-1), c_r = T_r(1 / lambda2).
-3. At its end alpha += beta, beta = gamma (accelerated), or alpha = beta, beta += gamma (not); gamma = 0, and s is N
-   times the turns before the stage.
+3. At its end alpha += beta (alpha = beta after the first stage), beta = gamma (accelerated), or alpha = beta,
+   beta += gamma (not); gamma = 0, and s is N times the turns before the stage.
 
 C = ceil(ln(2 N / eps) / sqrt(2 ln(1 / lambda2))) accelerated, else ceil(ln(N / eps) / ln(1 / lambda2)).
 
@@ -128,7 +128,7 @@ class DdUcb(KArmed):
         self.step += 1
         if self.step == self.mixing.steps:
             if self.config.accelerated:
-                self.alpha, self.beta = self.alpha + self.beta, self.gamma
+                self.alpha, self.beta = self.beta + (self.alpha if self.stage else 0.0), self.gamma
             else:
                 self.alpha, self.beta = self.beta, self.beta + self.gamma
             self.gamma = np.zeros_like(self.gamma)

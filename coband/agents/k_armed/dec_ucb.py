@@ -2,20 +2,23 @@
 As printed: `tests/oracles/k_armed/dec.py`. Next: `averaging.py`.
 
 "Decentralized Multi-Armed Bandit Can Outperform Classic Upper Confidence Bound" (Zhu and Liu 2021). For each
-arm an agent has its number of pulls n_k, its mean x_k, and z_k, which begins with the reward of the first pull.
+arm an agent has its number of pulls n_k, its mean x_k, z_k, which begins with the reward of the first pull, and m_k.
 
-1. Each arm once. Later: with m_k the largest n_k of the agent and its neighbours, one of the arms with n_k <= m_k - K,
-   drawn uniformly, if there are any; else the arm with the largest z_k + c_k, where c_k = sqrt(4 ln(t) / (3 n_k)) with
-   ``weights: neighbours``, and sqrt(3 ln(t) / ((d_v + 1) n_k)) with others.
-2. z_k = sum_u w_vu z_u,k + x_k(now) - x_k(before).
+1. Each arm once. Later: one of the arms with n_k <= m_k - K, drawn uniformly, if there are any; else the arm with the
+   largest z_k + c_k, where c_k = sqrt(4 ln(t) / (3 n_k)) with ``weights: neighbours``, and
+   sqrt(3 ln(t) / ((d_v + 1) n_k)) with others.
+2. z_k = sum_u w_vu z_u,k + x_k(now) - x_k(before), and m_k is the largest of n_k(now) and all m_u,k, where z_u and m_u
+   are what the agent and its neighbours had before this pull. So m_k gets to know the n_k of all agents.
 
 Only neighbours that were heard since the last turn count in m_k, whatever ``missing`` is, which says what stands for
-the others in z_k; if nobody was heard, m_k = n_k. In the first K turns nothing is sent, and what comes is dropped.
+the others in z_k. In the first K turns nothing is sent or taken in.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from pydantic import Field
@@ -42,9 +45,15 @@ class DecUcb(AveragedMeans):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.most = self.counts  # m
-        own = self.config.weights == "neighbours"
-        self._factor = 4.0 / 3.0 if own else 3.0 / (len(self.neighbours) + 1)
+        self.most = np.zeros(len(self.counts))  # m, but for the agent's own n
+        self._factor = 4.0 / 3.0 if self.config.weights == "neighbours" else 3.0 / (len(self.neighbours) + 1)
+
+    @classmethod
+    def choose_together(cls, agents: Sequence[Self], arm_sets: Sequence[ArmSet]) -> list[int]:
+        """Step 1, then the averages of step 2."""
+        chosen = cls.decide_together(agents)
+        cls.mix(agents)
+        return chosen
 
     def decide(self) -> int:
         """Step 1."""
@@ -67,14 +76,14 @@ class DecUcb(AveragedMeans):
 
     def values_heard(self) -> list[tuple[FloatArray, float]]:
         """Nothing, as long as the agent pulls each arm once."""
-        if first := self.turns < len(self.counts):
+        if self.turns < len(self.counts):
             self._new.clear()
-        else:
-            self.most = np.max([self.counts, *(self.heard[source].values[1] for source in self._new)], axis=0)
-        return [] if first else super().values_heard()
+            return []
+        self.most = np.max([self.most, *(self.heard[source].values[1] for source in self._new)], axis=0)
+        return super().values_heard()
 
     def message(self) -> Mass:
-        return Mass(values=np.concatenate([self.mass, self.counts[None]]))
+        return Mass(values=np.concatenate([self.mass, np.maximum(self.most, self.counts)[None]]))
 
 
 ALGORITHM = Algorithm(

@@ -67,7 +67,7 @@ def run(
         last, beta, r = beta, averages, r + 1
         if r == C:
             for v in range(agents):
-                old = alpha[v] if config.accelerated else [0.0] * 2 * K
+                old = alpha[v] if config.accelerated and step >= K + C else [0.0] * 2 * K
                 alpha[v] = [x + y for x, y in zip(old, beta[v], strict=True)]
                 kept = [0.0] * 2 * K if config.accelerated else beta[v]
                 beta[v] = [x + y for x, y in zip(kept, gamma[v], strict=True)]

@@ -48,7 +48,8 @@ def dec_ucb(
     """z is a running average of the agents' own means. ``config.weights``: neighbours | metropolis.
 
     The initialisation (each offered arm once, z its reward) hears nothing; the first message follows its last pull.
-    An arm that has fallen K pulls behind the most eager of the agent and its neighbours is pulled first.
+    An arm that has fallen K pulls behind the most eager agent that was heard of is pulled first. What neighbours had
+    before a pull is taken in after the choice.
     """
     out, K = OracleRun(), world.arms(0, 1).shape[1]
     post, W = Post(out, agents, adjacency, present), averaging_matrix(adjacency, config.weights)
@@ -60,7 +61,7 @@ def dec_ucb(
         heard = dict(post.read(v))
         if t[v] >= len(numbers(world, v)):
             z[v] = mixed(W[v], v, z[v], {u: heard[u][0] for u in heard})
-            m[v] = [max([n[v][k]] + [heard[u][1][k] for u in heard]) for k in range(K)]
+            m[v] = [max([m[v][k]] + [heard[u][1][k] for u in heard]) for k in range(K)]
 
     def choice(v: int, arms: list[int]) -> int:
         if t[v] < len(arms):
@@ -73,16 +74,17 @@ def dec_ucb(
 
     for step, acting in enumerate(turns):
         for v in sorted(acting):
-            take_in(v)
             arms = numbers(world, v)
             place = choice(v, arms)
+            take_in(v)
             k, t[v] = arms[place], t[v] + 1
             before = s[v][k] / n[v][k] if n[v][k] else 0.0
             s[v][k] += pull(out, world, v, t[v], place)
             n[v][k] += 1
+            m[v][k] = max(m[v][k], n[v][k])
             z[v][k] += s[v][k] / n[v][k] - before
             if t[v] >= len(arms):
-                post.tell(step, "mass", v, 2 * K, (list(z[v]), list(n[v])))
+                post.tell(step, "mass", v, 2 * K, (list(z[v]), list(m[v])))
         post.arrive()
 
     for v in range(agents):
