@@ -1,12 +1,9 @@
-"""FN-UCB without training, and training alone."""
+"""FN-UCB, and training alone."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from benchmarks import textbook
 from benchmarks.measuring import Cases, Measured, alike, plan, seconds, simulated
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
@@ -19,26 +16,6 @@ ARMS = {"kind": "sphere", "dimension": 10, "count": 4}
 SPHERE = ContextualProblem.model_validate(
     {"kind": "contextual", "arms": ARMS, "reward": {"kind": "cosine"}, "noise": 0.01}
 )
-
-
-def federated(agents: int, turns: int) -> Measured:
-    """FN-UCB without training, a synchronisation every turn."""
-    config = {"duplicate_input": False, "steps": 0, "train_until": 0}
-    asked = plan(agents, {"kind": "rounds", "turns": turns})
-    chosen: list[int] = []
-
-    def watched(streams: Streams) -> Any:
-        world = SPHERE.build(streams, agents)
-        chosen.clear()
-        pull, world.pull = world.pull, lambda *where: chosen.append(where[2]) or pull(*where)  # type: ignore[method-assign, func-returns-value]
-        return world
-
-    fast, _ = seconds(lambda: simulated("fn_ucb", config, watched, asked))
-    streams = Streams(0)
-    slow, expected = seconds(
-        lambda: textbook.neural_run(SPHERE.build(streams, agents), agents, turns, 0.1, 0.1, streams.coin(0)), 1
-    )
-    return Measured(slow, fast, chosen == expected, f"{1e3 * fast / turns:.2f} ms a round")
 
 
 def trained(turns: int) -> Measured:
@@ -74,9 +51,6 @@ def training_floor(points: int) -> Measured:
 
 
 CASES: Cases = {
-    "fn_ucb_2": (lambda: federated(2, 300), "FN-UCB, p=220, N=2, no training; target 20"),
-    "fn_ucb_10": (lambda: federated(10, 100), "FN-UCB, p=220, N=10, no training; target 20"),
-    "fn_ucb_20": (lambda: federated(20, 60), "FN-UCB, p=220, N=20, no training; target 20"),
     "fn_trained": (lambda: trained(12), "FN-UCB with 30 training steps a round, N=2, T=12; target 20"),
     "training_floor": (
         lambda: training_floor(2000),

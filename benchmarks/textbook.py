@@ -9,8 +9,7 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from coband.simulator.maths.neural.network import Network
-from tests.oracles import async_kernel_ucb, coop_kernel_ucb, local, posterior
+from tests.oracles import async_kernel_ucb, coop_kernel_ucb, cope, local, posterior
 from tests.oracles.posterior import Kernel, Statistics
 
 FloatArray = NDArray[np.float64]
@@ -126,31 +125,35 @@ def exact_run(arm_sets: FloatArray, rewards: FloatArray, gamma: float, lam: floa
     return chosen
 
 
-def neural_run(world: Any, agents: int, turns: int, lam: float, nu: float, rng: np.random.Generator) -> list[int]:
-    """FN-UCB (Less Comm.) with D = 0 and an untrained network: two dense inverses per agent and turn."""
-    network = Network(world.dimension, 20)
-    theta = network.initial(rng)
-    p, chosen = network.size, []
-    W, B, mean_inverse, alpha = np.zeros((p, p)), np.zeros(p), np.eye(p) / lam, 0.0
-    local = [lam * np.eye(p) for _ in range(agents)]
-    for turn in range(1, turns + 1):
-        W_new, B_new, inverses = np.zeros((p, p)), np.zeros(p), []
-        for agent in range(agents):
-            arms = world.arms(agent, turn)
-            G = network.features(theta, arms)
-            inverse = np.linalg.inv(lam * np.eye(p) + W)
-            scores = G @ (inverse @ B) + nu * np.sqrt(lam * np.array([g @ inverse @ g for g in G]))
-            if alpha:
-                width = np.sqrt(lam * np.array([g @ mean_inverse @ g for g in G]))
-                scores = (1 - alpha) * scores + alpha * (network.values(theta, arms) + nu * width)
-            arm = int(np.argmax(scores))
-            chosen.append(arm)
-            reward, _ = world.pull(agent, turn, arm)
-            W_new, B_new = W_new + np.outer(G[arm], G[arm]), B_new + reward * G[arm]
-            local[agent] = local[agent] + np.outer(G[arm], G[arm])
-            inverses.append(np.linalg.inv(local[agent]))
-        W, B, mean_inverse, alpha = W + W_new, B + B_new, np.mean(inverses, axis=0), min(1.0, turn / 700)
-    return chosen
+def descend(
+    gram: FloatArray, pairs: list[tuple[int, int]], xi: float, steps: int, rate: float
+) -> tuple[FloatArray, float]:
+    """Du et al. 2023, appendix C.2: projected gradient descent on kernel values; the best weights seen and their
+    value."""
+    n = len(gram)
+    weights = np.full(n, 1.0 / n)
+    best, least = weights, np.inf
+    for step in range(steps):
+        values = cope.inverse_norms(gram, weights, xi, pairs)
+        worst = int(np.argmax(values))
+        if values[worst] < least:
+            best, least = weights, float(values[worst])
+        roots = np.sqrt(weights)
+        i, j = pairs[worst]
+        k = gram[i] - gram[j]
+        solved = np.linalg.solve(xi * np.eye(n) + roots[:, None] * gram * roots, roots * k)
+        slopes = ((k - (gram * roots) @ solved) / xi) ** 2
+        weights = onto_simplex(weights + rate / np.sqrt(1.0 + step) * slopes / np.linalg.norm(slopes))
+    return best, least
+
+
+def onto_simplex(point: FloatArray) -> FloatArray:
+    """The nearest point of the simplex (Held, Wolfe, Crowder 1974)."""
+    ordered = np.sort(point)[::-1]
+    thresholds = (np.cumsum(ordered) - 1.0) / np.arange(1, len(point) + 1)
+    threshold = thresholds[np.flatnonzero(ordered > thresholds)[-1]]
+    projected: FloatArray = np.maximum(point - threshold, 0.0)
+    return projected
 
 
 def fed_lin_ucb_loop(agents: int, turns: int, d: int, n: int, alpha: float, lam: float, threshold: float) -> int:

@@ -10,7 +10,6 @@ STRUCTURES: Mapping[str, tuple[str, ...]] = {
     "exact GP over a fixed domain of M=2000 points, T=10^4": ("domain",),
     "Coop, V=200, T=40": ("coop", "coop_100"),
     "Coop, V=200, T=100": ("coop_100",),
-    "FN-UCB without training, N=2, 10, 20": ("fn_ucb_2", "fn_ucb_10", "fn_ucb_20"),
     "training step, n=2000": ("training_floor",),
     "30-arm min-max design": ("design",),
     "SimPy per agent step": ("turns",),
