@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, Self
 
@@ -19,7 +18,7 @@ from pydantic import Field
 from coband.agents.k_armed.agent import KArmed
 from coband.agents.messages.k_armed import Mass
 from coband.simulator.arms import ArmSet
-from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.nodes.message import Message
@@ -38,20 +37,12 @@ class AveragingConfig(Config):
     last one that came from it, if any has; reweigh: nothing, the other weights are divided by their sum."""
 
 
-@lru_cache(maxsize=64)
-def _steps(heard: tuple[int, ...]) -> list[tuple[IndexArray, IndexArray]]:
-    """Where each of several agents has heard so many neighbours, all in one list: for the first of each, the second of
-    each, and so on, the numbers of the agents and the places in the list."""
-    begins = np.cumsum((0, *heard))
-    who = [np.array([agent for agent, count in enumerate(heard) if step < count]) for step in range(max(heard))]
-    return [(agents, begins[agents] + step) for step, agents in enumerate(who)]
-
-
 class Averaging(KArmed):
     """An agent that averages with its neighbours after each pull.
 
     Attributes:
         mass: what is averaged, (m, K).
+        heard: the newest message of each neighbour that has come since the last turn, or ever (``missing: last``).
     """
 
     mass: FloatArray
@@ -66,7 +57,6 @@ class Averaging(KArmed):
         self.weights: list[float] = matrix[context.index]
         self.missing = config.missing
         self.heard: dict[Address, Mass] = {}
-        self._new: set[Address] = set()  # those heard since the last turn
 
     @abstractmethod
     def pulled(self, arm: int, reward: float) -> None:
@@ -91,25 +81,25 @@ class Averaging(KArmed):
 
     @classmethod
     def mix(cls, agents: Sequence[Self]) -> None:
-        """Average with what has come since the last turn: all with the first that each has heard, then the second."""
+        """Average with what has come since the last turn, in the order in which each has heard it."""
         heard = [agent.values_heard() for agent in agents]
         own = np.array([agent.mass for agent in agents])
         mixed = own.copy()
         if any(heard):
             values, weights = map(np.array, zip(*chain.from_iterable(heard), strict=True))
-            for who, rows in _steps(tuple(map(len, heard))):
-                mixed[who] += weights[rows, None, None] * (values[rows, : own.shape[1]] - own[who])
+            who = np.repeat(np.arange(len(agents)), [len(one) for one in heard])
+            np.add.at(mixed, who, weights[:, None, None] * (values[:, : own.shape[1]] - own[who]))
         for agent, mass in zip(agents, mixed, strict=True):
             agent.mass = mass
 
     def values_heard(self) -> list[tuple[FloatArray, float]]:
-        """What has come since the last turn, and what it weighs."""
-        heard, weights = self.heard, self.weights
-        found = [(heard[u].values, weights[u]) for u in (heard if self.missing == "last" else self._new)]
+        """What has come since the last turn, or ever (``missing: last``), and what it weighs."""
+        found = [(message.values, self.weights[u]) for u, message in self.heard.items()]
         if self.missing == "reweigh":
-            total = weights[self.context.index] + sum(weight for _, weight in found)
+            total = self.weights[self.context.index] + sum(weight for _, weight in found)
             found = [(values, weight / total) for values, weight in found]
-        self._new.clear()
+        if self.missing != "last":
+            self.heard.clear()
         return found
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
@@ -126,7 +116,6 @@ class Averaging(KArmed):
     def receive_all(self, messages: Sequence[tuple[Address, Any]]) -> Outbox:
         """What neighbours have; the newest counts."""
         self.heard.update(messages)
-        self._new.update(source for source, _ in messages)
         return []
 
 

@@ -10,8 +10,8 @@ arm an agent has its number of pulls n_k, its mean x_k, z_k, which begins with t
 2. z_k = sum_u w_vu z_u,k + x_k(now) - x_k(before), and m_k is the largest of n_k(now) and all m_u,k, where z_u and m_u
    are what the agent and its neighbours had before this pull. So m_k gets to know the n_k of all agents.
 
-Only neighbours that were heard since the last turn count in m_k, whatever ``missing`` is, which says what stands for
-the others in z_k. In the first K turns nothing is sent or taken in.
+Only neighbours that were heard count; ``missing`` says what stands for the others in z_k. In the first K turns nothing
+is sent or taken in.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class DecUcb(AveragedMeans):
     def values_heard(self) -> list[tuple[FloatArray, float]]:
         """Nothing, as long as the agent pulls each arm once."""
         if self.turns < len(self.counts):
-            self._new.clear()
+            self.heard.clear()
             return []
-        self.most = np.max([self.most, *(self.heard[source].values[1] for source in self._new)], axis=0)
+        self.most = np.max([self.most, *(message.values[1] for message in self.heard.values())], axis=0)
         return super().values_heard()
 
     def message(self) -> Mass:

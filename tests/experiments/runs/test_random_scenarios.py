@@ -113,6 +113,8 @@ def drawn(seed: int) -> Document:
         "algorithms": [{"algorithm": name, **{key: SMALL[key] for key in SMALL if key in known}}],
         "share": rng.random() < 0.8,
     }
+    if agents == 1:
+        found["problem"].pop("offered", None)  # who is alone is offered all arms
     found["algorithms"][0] |= {"width": 4} if name in ("neural_ucb", "neural_ts") else SMALL_NETWORK.get(name, {})
     for key, (probability, values) in FEATURES.items():
         if rng.random() < probability:

@@ -76,8 +76,8 @@ class Direct(Local):
         Returns:
             Scalars in the ledger after each of them.
         """
-        ledger, degrees = self._run.ledger, self._graph.degrees
-        batch = [_Sent(message, message.scalars, self._run.trace.names[message.kind], 0) for _, message in outboxes]
+        ledger, degrees, names = self._run.ledger, self._graph.degrees, self._run.trace.names
+        batch = [_Sent(message, message.scalars, names[message.kind], 0) for _, message in outboxes]
         counted = []
         for origin, (recipient, message), sent, seq in zip(origins, outboxes, batch, rows["seq"].tolist(), strict=True):
             assert isinstance(recipient, Neighbours)

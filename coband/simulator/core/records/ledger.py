@@ -85,9 +85,11 @@ class Ledger:
 
     def peer_copies(self, kind: str, copies: Mapping[int, int], scalars: int, round: int = -1) -> None:
         """Record how many first copies of a message each of some agents put on its links to other agents."""
-        self._enter(kind, PEER, sum(copies.values()), scalars, round, len(copies))
+        total = 0
         for agent, count in copies.items():
+            total += count
             self.peer_by_agent[agent] += count * scalars
+        self._enter(kind, PEER, total, scalars, round, len(copies))
 
     def _enter(self, kind: str, direction: str, copies: int, scalars: int, round: int, senders: int = 1) -> None:
         entry = self.by_kind[kind, direction]
