@@ -150,9 +150,11 @@ def main(worlds: int = 100, name: str = "dd_ucb") -> int:
     case = CASES[name]
     repository, file, play = PROGRAMS[case.algorithm]
     place = f"COBAND_{case.algorithm.upper()}_CODE", repository, "Asynch.py" if "mode" in case.config else file
+    code: Any = checkout(*place).read_text()
     for absent in ("matplotlib", "matplotlib.pyplot", "seaborn", "tqdm"):  # only figures and progress need them
         sys.modules.setdefault(absent, mock.MagicMock())
-    code: Any = checkout(*place).read_text() if case.algorithm == "gosine" else program(*place)
+    if case.algorithm != "gosine":
+        code = program(*place)
     pairs, plan = [], {"schedule": {"kind": "rounds", "turns": case.turns}, "network": {"topology": case.graph}}
     for seed in range(worlds):
         result, seconds = timed(case.algorithm, case.config, case.problem, case.agents, seed, **plan)

@@ -79,7 +79,6 @@ def expected(case: int, number: int, topology: Any, simulated: Run, rounds: int 
     graph, streams = graph_of(topology, AGENTS, number), Streams(number)
     full = algorithm(name).config.model_validate(config).model_dump()
     full |= {"horizon": full.get("horizon") or rounds, "L": None, "p": full.get("p") or graph.p}
-    full["fresh"] = "stage" if full.get("fresh") else "none"
     steps = [list(range(AGENTS))] * rounds if rounds else [[agent] for agent, *_ in simulated.pulls]
     network = NetworkConfig.model_validate({"topology": topology})
     links = None if network.redrawn is None else Presence(network.redrawn, streams)
@@ -217,6 +216,19 @@ def test_a_lost_message_silences_a_pair_and_redemand_mends_it() -> None:
     assert silent.result.totals["transmissions"] < 0.1 * spoken < mended.result.totals["transmissions"]
     learnt = [sum(agent.known for agent in each.engine.agents) for each in (silent, mended)]  # type: ignore[attr-defined]
     assert learnt[0] < 3000 < 7000 < learnt[1] <= 8000
+
+
+def test_the_timer_of_a_message_that_was_given_up_opens_no_flag_of_a_later_one() -> None:
+    agent: Any = on_demand(config={"redemand": 20.0})[0].engine.agents[0]
+    u = agent.neighbours[0]
+    (_, given_up), (_, timer) = agent._tell(u)
+    agent.undelivered(given_up, u)
+    agent.turns += 1
+    _, (_, later) = agent._tell(u)
+    assert agent.on_timer(timer) is None
+    assert not agent.open[u]
+    assert agent.on_timer(later) == []
+    assert agent.open[u]
 
 
 @pytest.mark.parametrize("network", [{"latency": 2.5}, {"loss": 0.3, "latency": 0.1}], ids=["late", "lossy"])

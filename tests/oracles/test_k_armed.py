@@ -167,7 +167,7 @@ def test_flooding_copies_are_those_of_a_walk_by_hops_and_absorption_saves_some()
 
 @pytest.mark.parametrize("accelerated", [True, False])
 def test_dd_ucb_stages_keep_sums_and_have_the_papers_length(accelerated: bool) -> None:
-    config = {"accelerated": accelerated, "eta": 2, "eps": 1 / 22, "sd": 0.5, "weights": "max_degree", "fresh": "none"}
+    config = {"accelerated": accelerated, "eta": 2, "eps": 1 / 22, "sd": 0.5, "weights": "max_degree", "fresh": False}
     run = play(dd_ucb.run, 100, cycle(6), **config)
     assert [len(run.messages), run.downlink] == [2 * 6 * 97, 2 * 6 * 97 * 8]
     tables = ["alpha", "beta", "gamma"] if accelerated else ["beta", "gamma"]
@@ -175,7 +175,7 @@ def test_dd_ucb_stages_keep_sums_and_have_the_papers_length(accelerated: bool) -
     assert np.allclose(known, pulled(run), rtol=0, atol=1e-9)
     stage = 7 if accelerated else 13
     assert len(set(places(run, 0)[3 : 3 + stage])) == 1
-    assert len(set(places(play(dd_ucb.run, 3 + stage, cycle(6), **{**config, "fresh": "stage"}), 0)[3:])) > 1
+    assert len(set(places(play(dd_ucb.run, 3 + stage, cycle(6), **{**config, "fresh": True}), 0)[3:])) > 1
 
 
 TEN = [0.8, 0.6, 0.5, 0.5, 0.4, 0.4, 0.3, 0.3, 0.2, 0.1]

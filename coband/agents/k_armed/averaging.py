@@ -1,8 +1,8 @@
 """Running averages with neighbours: what all rules have in common that average something after each pull.
 
-After its pull an agent sends what it has of every arm (the *mass*) to all neighbours. Before its next turn it replaces
-its own x by sum_u w_vu x_u over itself and its neighbours, with the newest that has come from each since its last turn.
-W is `averaging_matrix`.
+After its pull an agent v sends what it has of every arm, its *mass* x_v, to all neighbours. Before its next turn it
+takes sum_u w_vu x_u in its place, over itself and its neighbours u, with what has come last from each since its last
+turn: where messages overtake each other, that may be an older one. w_vu is of `averaging_matrix`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Averaging(KArmed):
 
     @property
     def pulls_in_model(self) -> int | None:
-        """Nobody counts them: a pull is in a model in part."""
+        """None: what is averaged has pulls in part."""
         return None
 
     def choose(self, arms: ArmSet) -> int:
@@ -88,7 +88,8 @@ class Averaging(KArmed):
         if any(heard):
             values, weights = map(np.array, zip(*chain.from_iterable(heard), strict=True))
             who = np.repeat(np.arange(len(agents)), [len(one) for one in heard])
-            np.add.at(mixed, who, weights[:, None, None] * (values[:, : own.shape[1]] - own[who]))
+            values = values[:, : own.shape[1]]  # Dec-UCB's have m beside them
+            np.add.at(mixed, who, weights[:, None, None] * (values - own[who]))
         for agent, mass in zip(agents, mixed, strict=True):
             agent.mass = mass
 
@@ -114,7 +115,7 @@ class Averaging(KArmed):
         return self.receive_all([(source, message)])
 
     def receive_all(self, messages: Sequence[tuple[Address, Any]]) -> Outbox:
-        """What neighbours have; the newest counts."""
+        """What neighbours have; the last that comes counts."""
         self.heard.update(messages)
         return []
 

@@ -11,13 +11,15 @@ mixed, and is used. N agents, averaging matrix W, lambda2 the second largest mod
    is sent to all neighbours, and averaged with theirs.
    Accelerated steps are those of Chebyshev: y_1 = W y_0, and
    y_(r+1) = (2 / lambda2) (c_r / c_(r+1)) W y_r - (c_(r-1) / c_(r+1)) y_(r-1), c_r = T_r(1 / lambda2).
-3. At its end alpha += beta (alpha = beta after the first stage), beta = gamma (accelerated), or alpha = beta,
-   beta += gamma (not); gamma = 0, and s is N times the turns before the stage.
+   Here y_0 is beta as the stage begins, and T_r is Chebyshev's polynomial.
+3. At its end, accelerated: alpha += beta (alpha = beta after the first stage), beta = gamma.
+   Not accelerated: alpha = beta, beta += gamma. Then gamma = 0, and s is N times the turns before the ended stage.
 
 C = ceil(ln(2 N / eps) / sqrt(2 ln(1 / lambda2))) accelerated, else ceil(ln(N / eps) / ln(1 / lambda2)).
 
 The paper is synchronous. Here a step of mixing waits until all neighbours' values of that step have come, and pulls go
-on meanwhile with the old alpha; a value that was given up is sent again.
+on meanwhile with the old alpha; a value that was given up is sent again. A neighbour that is not there is not waited
+for: an agent's own values stand for its.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class DdUcbConfig(Config):
     eta: float = Field(default=2.0, ge=0)
     """Exploration; of eta and sd only eta sd^2 matters."""
     eps: float = Field(default=1 / 22, gt=0, lt=1)
-    """How far from the averages mixing may end."""
+    """By what share of the values as a stage begins mixing may miss their averages."""
     sd: float = Field(default=0.5, ge=0)
     """Sub-Gaussian standard deviation of the rewards."""
     fresh: bool = False
@@ -96,7 +98,7 @@ class DdUcb(KArmed):
 
     @property
     def pulls_in_model(self) -> int | None:
-        """Nobody counts them: a pull is in a model in part."""
+        """None: what is averaged has pulls in part."""
         return None
 
     def decide(self) -> int:
@@ -119,9 +121,9 @@ class DdUcb(KArmed):
         ):
             return
         weights = self.mixing.W[self.context.index]
-        average = (1.0 - sum(weights[u] for u in heard)) * self.beta
+        average = self.beta.copy()
         for u, values in heard.items():
-            average += weights[u] * values
+            average += weights[u] * (values - self.beta)
         self._heard.pop((self.stage, self.step), None)
         one, other = self.mixing.factors[self.step]
         self.last, self.beta = self.beta, one * average - other * self.last

@@ -1,8 +1,9 @@
 """Dec-UCB: agents average their means, and none is far behind its neighbours in pulls of any arm.
 As printed: `tests/oracles/k_armed/dec.py`. Next: `averaging.py`.
 
-"Decentralized Multi-Armed Bandit Can Outperform Classic Upper Confidence Bound" (Zhu and Liu 2021). For each
-arm an agent has its number of pulls n_k, its mean x_k, z_k, which begins with the reward of the first pull, and m_k.
+"Decentralized Multi-Armed Bandit Can Outperform Classic Upper Confidence Bound" (Zhu and Liu 2021). For each arm an
+agent has its number of pulls n_k, its mean x_k, z_k, which begins with the reward of the first pull, and m_k. d_v is
+its number of neighbours, w_vu its weight of u, t the number of its own turns before this one.
 
 1. Each arm once. Later: one of the arms with n_k <= m_k - K, drawn uniformly, if there are any; else the arm with the
    largest z_k + c_k, where c_k = sqrt(4 ln(t) / (3 n_k)) with ``weights: neighbours``, and
@@ -10,8 +11,8 @@ arm an agent has its number of pulls n_k, its mean x_k, z_k, which begins with t
 2. z_k = sum_u w_vu z_u,k + x_k(now) - x_k(before), and m_k is the largest of n_k(now) and all m_u,k, where z_u and m_u
    are what the agent and its neighbours had before this pull. So m_k gets to know the n_k of all agents.
 
-Only neighbours that were heard count; ``missing`` says what stands for the others in z_k. In the first K turns nothing
-is sent or taken in.
+Only neighbours that were heard count; ``missing`` says what stands for the others in z_k. Nothing is sent before the
+K-th pull, and nothing is taken in before the turn after it.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ ALGORITHM = Algorithm(
     agent=DecUcb,
     server=None,
     config=DecUcbConfig,
-    summary="K arms on a graph: upper confidence bounds of averaged means, nobody far behind its neighbours.",
+    summary="K arms on a graph: upper confidence bounds of averaged means, nobody far behind.",
     reference="Zhu and Liu 2021",
     needs=NEEDS,
     messages=MESSAGES,

@@ -8,10 +8,10 @@ each round agent v
 2. z = sum_u W_vu z_u + (own mean now - own mean before), W = I - Laplacian / N of the links that are there;
 3. width_k = sqrt(ln T / M_k) + (tau + sqrt N) / M_k, M_k = N max(n_k - L, 1), L = K ln T / p;
 4. drops arm k if z_k + width_k is below the largest z - width of its active arms, and every arm that a neighbour has
-   dropped; but never its last arm (ours). What is dropped keeps its z, which is still sent.
+   dropped; but never its last arm (ours). What is dropped keeps its z, which is still sent, with a flag for each arm.
 
-Hardly any arm is dropped in the first K L pulls, so regret is about proportional to 1 / p. The paper's rewards
-are losses. It says nothing of delay and of lost copies.
+T is the number of turns of each agent. Up to n_k = L + 1 widths stay as they are, so in the first K L pulls hardly any
+arm is dropped. The paper's rewards are losses. It says nothing of delay and of lost copies.
 """
 
 from __future__ import annotations

@@ -6,15 +6,15 @@ another one. Agent v has a flag for each neighbour u, open at first.
 
 1. The arm with the largest s/n + 2 sd sqrt(alpha ln(t) / n); n and s have the agent's own pulls and those that it
    was told, t is the sum of n over arms; an arm that nobody is known to have pulled comes first.
-2. After its pull: to each u with an open flag, to which at least threshold * growth^(messages sent to u) own pulls have
-   not been sent, it sends the numbers and sums of all its own pulls (2 K scalars), and closes the flag.
+2. After its pull: to each u whose flag is open, once threshold * growth^(messages sent to u) own pulls are new to u, it
+   sends the numbers and sums of all its own pulls (2 K scalars), and closes the flag.
 3. A message from u takes the place of the last one from u in n and s, and opens the flag for u.
 
-So messages alternate within a pair: without loss, the numbers of messages from v to u and from u to v differ by one at
-most, and the slower of the two sets the pace. When what is on the way within a pair is lost, which is one message, or
-two where the first ones have crossed, both flags stay closed for the rest of the run; with ``redemand`` a flag opens by
-itself so long after a message. A message that the transport has given up counts as not sent. Messages have all pulls
-and not only the new ones, so that what is lost or doubled spoils no count.
+So messages alternate within a pair: without loss and ``redemand``, the numbers of messages from v to u and from u to v
+differ by one at most, and the slower of the two sets the pace. When what is on the way within a pair is lost, which is
+one message, or two where the first ones have crossed, both flags stay closed for the rest of the run; with ``redemand``
+a flag opens by itself so long after a message. A message that the transport has given up counts as not sent, if it is
+the last one. Messages have all pulls and not only the new ones, so that what is lost or doubled spoils no count.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class UcbOdcConfig(Config):
 
 
 class Redemand(Timer):
-    """The flag of the agent that it is about opens, unless it has; ``sent``: messages sent to it by then."""
+    """Opens the flag of the agent that it is about, if its last message was sent after turn ``turn``."""
 
     kind: ClassVar[str] = "redemand"
     about: int
-    sent: int
+    turn: int
 
 
 class UcbOdc(KArmedUcb):
@@ -85,7 +85,7 @@ class UcbOdc(KArmedUcb):
         self.sent[u] += 1
         self.sent_at[u] = self.turns
         if self.config.redemand is not None:
-            told.append((Later(self.config.redemand), Redemand(about=u, sent=self.sent[u])))
+            told.append((Later(self.config.redemand), Redemand(about=u, turn=self.turns)))
         return told
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
@@ -98,7 +98,7 @@ class UcbOdc(KArmedUcb):
 
     def on_timer(self, timer: Message) -> Outbox | None:
         """Open a flag for which nothing has come."""
-        if not isinstance(timer, Redemand) or self.open[timer.about] or self.sent[timer.about] != timer.sent:
+        if not isinstance(timer, Redemand) or self.open[timer.about] or self.sent_at[timer.about] != timer.turn:
             return None
         self.open[timer.about] = True
         return []
@@ -121,7 +121,7 @@ ALGORITHM = Algorithm(
     agent=UcbOdc,
     server=None,
     config=UcbOdcConfig,
-    summary="K arms on a graph: neighbours tell each other their pulls in turns, on demand.",
+    summary="K arms on a graph: neighbours tell each other their pulls alternately, on demand.",
     reference="ours, after Chen et al. 2023",
     needs=Needs(topologies=("graph",), reliable=False, fixed_arms=True),
     messages=(MessageSize(Totals, "peer", "2 * k", "to a neighbour that has answered"),),

@@ -82,7 +82,8 @@ def _form(value: object) -> str | None:
         return "stepped" if value.keys() & {"first", "second", "rest"} else "drawn"
     if not isinstance(value, list | tuple):
         return None
-    return "table" if any(isinstance(row, list | tuple) for row in value) else "list"
+    lists = {isinstance(row, list | tuple) for row in value}
+    return None if len(lists) > 1 else "table" if True in lists else "list"
 
 
 Means = Annotated[
@@ -235,7 +236,7 @@ class KArmedProblem(Problem):
             yield ("offered",), f"is too small to offer each of {self.number_of_arms} arms to one of {agents} agents"
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
-        """Draw from the streams (world, 0, means), spread, order and offered, as far as they are needed."""
+        """Draw from the streams (world, 0, X), where X is means, spread, order or offered, as far as it is needed."""
         shape = agents, self.number_of_arms
         require_room(f"the means of {shape[1]:,} arms of {agents:,} agents", *shape, instead="take fewer arms")
         if isinstance(self.means, tuple):
@@ -269,11 +270,15 @@ PROBLEM = ProblemEntry(
     reference="cooperative bandits, such as Landgren et al. 2016; own means: Liu et al. 2025",
     cites=("landgren2016distributed",),
     metrics=(
-        Metric("regret_own", "units of the reward", "sum over pulls of what the agent's own best arm has more"),
+        Metric(
+            "regret_own",
+            "units of the reward",
+            "sum over pulls of what the best of the arms offered to the agent has more",
+        ),
         Metric(
             "regret_global",
             "units of the reward",
-            "sum over pulls of what the best arm on average over agents has more, by these averages",
+            "the same with means averaged over agents",
         ),
     ),
 )

@@ -1,8 +1,8 @@
 """coop-UCB2 (Landgren, Srivastava, Leonard 2016, "Distributed Cooperative Decision-Making in Multiarmed Bandits:
 Frequentist and Bayesian Algorithms", CDC): running consensus on counts and sums.
 
-Config: ``sigma`` (1), ``eta`` (2), ``gamma`` (2.9), ``weights`` (max_degree), ``missing`` own | last | reweigh. With
-``last``, a neighbour's last message is used again until the next one; one never heard counts as ``own``.
+Config: ``sigma`` (1 in the paper), ``eta`` (2), ``gamma`` (2.9), ``weights`` (max_degree), ``missing`` own | last |
+reweigh. With ``last``, a neighbour's last message is used again until the next one; one never heard counts as ``own``.
 """
 
 from math import log, sqrt

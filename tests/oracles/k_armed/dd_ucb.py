@@ -1,7 +1,7 @@
 """DDUCB (Martinez-Rubio, Kanade, Rebeschini 2019, "Decentralized Cooperative Stochastic Bandits", Algorithm 1), all
 agents in rounds, one step of mixing per round.
 
-Config: ``accelerated``, ``eta`` (2), ``eps`` (1/22), ``sd``, ``weights``, ``fresh`` none | stage. A table lists an
+Config: ``accelerated``, ``eta`` (2), ``eps`` (1/22), ``sd``, ``weights``, ``fresh`` (False). A table lists an
 arm's rewards for each arm, then its pulls for each arm.
 """
 
@@ -47,7 +47,7 @@ def run(
             if step < K:
                 place, table = step, beta[v]
             else:
-                known = [x + (y / N if config.fresh == "stage" else 0) for x, y in zip(alpha[v], gamma[v], strict=True)]
+                known = [x + (y / N if config.fresh else 0) for x, y in zip(alpha[v], gamma[v], strict=True)]
                 widths = [sqrt(2 * config.eta * config.sd**2 * log(s) / (N * known[K + k])) for k in range(K)]
                 place, table = best(world, v, [known[k] / known[K + k] + widths[k] for k in range(K)]), gamma[v]
             table[place] += pull(out, world, v, step + 1, place)

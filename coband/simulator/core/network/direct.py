@@ -38,8 +38,8 @@ class Direct(Local):
     Messages sent at one moment travel together; a trace row stands for all copies of a message that make the same hop.
 
     Args:
-        hear: called with an agent, the messages that reach it at one moment with their origins, the cause, and when
-            their origins have sent them. Messages that the agent does not look at are left out.
+        hear: called with an agent, the messages that reach it at one moment with their origins, the cause, which is the
+            send of the last of them, and when they were sent. Messages that the agent does not look at are left out.
         accepts: whose messages an agent looks at; None for all.
     """
 
@@ -105,14 +105,14 @@ class Direct(Local):
         run = self._run
         if hop == 1 and len(batch) >= FEW:
             self._record_arrivals(batch)
-        for origin, messages in batch.items() if hop > 1 or len(batch) < FEW else ():
-            arriving, put = self._copies(origin, hop)
-            copies = sum(put.values())
-            for sent in messages:
-                if hop > 1 and copies:
-                    self._put(sent, tr.EVERYONE, hop, put)
-                if copies:
-                    self._record_arrival(sent, origin if hop == 1 else tr.EVERYONE, hop, arriving, copies - arriving)
+        else:
+            for origin, messages in batch.items():
+                arriving, put = self._copies(origin, hop)
+                copies, node = sum(put.values()), origin if hop == 1 else tr.EVERYONE
+                for sent in messages if copies else ():
+                    if hop > 1:
+                        self._put(sent, tr.EVERYONE, hop, put)
+                    self._record_arrival(sent, node, hop, arriving, copies - arriving)
         self._hand_over(batch, hop)
         if hop < min(hops, self._hops):
             run.clock.at(self._next_trial(), DELIVERY, 0, lambda _: self._hop(batch, hops, hop + 1))

@@ -10,7 +10,7 @@ conventions:
   what they send (eq. 2), and what the server sends, averaged over agents; so a broadcast costs once, and what is for
   one agent alone costs 1/N;
 * ``scalars_broadcast_once``: a broadcast costs once, and uplinks add up (of no paper): what a downlink carries
-  that all hear at once.
+  that all hear at once; on a graph, once for each agent that sends a message or passes it on.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ class StoredRun:
 
 
 def open_run(path: Path) -> StoredRun:
-    """Open a run for reading: its directory, or only its run.sqlite. Half-finished and killed runs work too.
+    """Open a run for reading: its directory, or its run.sqlite, which lacks what a run that goes on has beside it.
 
     Raises:
         StoreError: there is no run, or its store is damaged or of another version.

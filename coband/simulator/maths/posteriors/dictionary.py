@@ -101,7 +101,8 @@ class Dictionary:
 def transformation(old: Dictionary, new: Dictionary) -> FloatArray:
     """T = L_old^(-1) K_old,new L_new^(-T), shape (m_old, m_new): embeddings satisfy z_old ~ T z_new.
 
-    Li et al. 2023, eq. 5, in the Cholesky root (the printed exponent of the old eigenvalues is a misprint: it is -1/2).
+    Li et al. 2023, eq. 5, in the Cholesky root (-1/2 is the exponent of the old eigenvalues; another one is
+    printed).
     """
     return old.embed(new.points).T @ new.inverse_root.T if old.size and new.size else np.zeros((old.size, new.size))
 

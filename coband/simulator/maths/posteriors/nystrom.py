@@ -28,7 +28,7 @@ from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior, Predictor
 
 MARGIN = 1e-6
-"""So much more than its bound, relatively, rounding can make a standard deviation; measured were 1e-8 at most."""
+"""Rounding lifts a standard deviation above its bound by at most this share; 1e-8 was measured."""
 
 
 class NystromPredictor(Predictor):
@@ -115,7 +115,7 @@ class NystromPredictor(Predictor):
 
 
 EMBED_BELOW = 1e-6
-"""Relative pivot below which features are embeddings: squares of 1/pivot enter Q."""
+"""Relative pivot below which features are embeddings: 1/pivot enters Q."""
 UPDATES_BEFORE_REFIT = 64
 """Errors of updates add up: 64 change variances by less than 1e-10, relatively (Gaussian kernels, up to 300 points). A
 fit of 300 points takes as long as some 70 updates, so that it about doubles their time."""
@@ -197,8 +197,9 @@ class NystromModel(Predictor):
     ) -> NystromModel:
         """The model with p more observations, over a dictionary that continues the present one: O(m^2 p).
 
-        P is padded with I/lam and gets a rank-p Woodbury correction. Rounding errors are bounded: a model is fit
-        from its statistics every 64 updates, and at once where P b does not solve (A + lam I) x = b closely.
+        P is padded with I/lam and gets a rank-p Woodbury correction. Rounding errors are bounded: a model is fit from
+        its statistics every 64 updates, where the new points are more than half of the dictionary, and where P b does
+        not solve (A + lam I) x = b closely.
 
         Args:
             dictionary: the present dictionary, or one that it is a prefix of, with m' points.
