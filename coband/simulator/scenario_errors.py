@@ -100,6 +100,6 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return ", ".join([*(difflib.get_close_matches(name, known) or known[: FEW_NAMES - 1]), "..."])
 
 
-def slips(name: str, known: Sequence[str]) -> list[str]:
-    """The known names of which a name may be a slip of the pen: nearly all letters are the same."""
-    return difflib.get_close_matches(name, known, cutoff=0.82)
+def slips(name: str, known: Sequence[str], alike: float = 0.82) -> list[str]:
+    """The known names of which a name may be a slip of the pen: this share of their letters is the same."""
+    return difflib.get_close_matches(name, known, cutoff=alike)

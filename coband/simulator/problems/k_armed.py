@@ -79,7 +79,8 @@ def _form(value: object) -> str | None:
     if isinstance(value, DrawnMeans | SteppedMeans):
         return "drawn" if isinstance(value, DrawnMeans) else "stepped"
     if isinstance(value, dict):
-        return "stepped" if value.keys() & {"first", "second", "rest"} else "drawn"
+        stepped = bool(value.keys() & {"first", "second", "rest"})
+        return None if stepped and value.keys() & {"low", "high"} else "stepped" if stepped else "drawn"
     if not isinstance(value, list | tuple):
         return None
     lists = {isinstance(row, list | tuple) for row in value}

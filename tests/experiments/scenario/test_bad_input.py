@@ -56,8 +56,9 @@ seed: => seeed:
     2:1: seeed: unknown key; did you mean seed? allowed: <TOP>
 latency: => latncy:
     9:3: network.latncy: unknown key; did you mean latency? allowed: <NETWORK>
+  count: 5 =>   count: 5⏎  speed: 0
+    6:10: agents.speed: must be > 0, as times are divided by it
   count: 5 =>   coutn: 5
-    4:1: agents: count is missing: <COUNT>
     5:3: agents.coutn: unknown key; did you mean count? allowed: count, compute, handling, speed, stragglers,
         reward_delay, availability, joins, leaves, energy, population
 alpha: 0.1 => alpa: 0.1
@@ -66,7 +67,7 @@ alpha: 0.1 => alpa: 0.1
 gamma: 0.1 => gama: 0.1
     16:74: algorithms[0].kernel.gama: unknown key; did you mean gamma? allowed: gamma, length_scale, columns, kind
 name: quick⏎ =>
-    1:1: name is missing: must be letters, digits, _, - and . only, the first neither - nor .
+    1:1: name is missing: must be text of at most 100 letters, digits, _, - and ., the first neither - nor .
 schedule: {kind: one_at_a_time, turns: 1e3}⏎ =>
     1:1: schedule is missing: must be {kind: one_at_a_time | rounds | renewal | trace | phases, ...}
 schedule: {kind: one_at_a_time, turns: 1e3}⏎ => schedule: {kind: phases}⏎
@@ -110,7 +111,8 @@ count: 5 => count: [5]
 count: 5 => count: {of: 5}
     5:10: agents.count: a mapping is not allowed: <COUNT>
 name: quick => name: 10
-    1:7: name: 10 is not allowed: must be letters, digits, _, - and . only, the first neither - nor .
+    1:7: name: 10 is not allowed: must be text of at most 100 letters, digits, _, - and ., the first neither - nor .;
+        put it in quotes
 label: Bold => label: 3
     17:42: algorithms[1].label: 3 is not allowed: must be text of at least 1 and at most 60 characters or null; put it
         in quotes
@@ -132,7 +134,7 @@ algorithms:⏎ => algorithms: []⏎agents2:⏎
     16:1: agents2: unknown key; did you mean agents? allowed: <TOP>
 {algorithm: async_kernel_ucb, label: Bold, alpha: 4} => local_ucb
     17:5: algorithms[1]: 'local_ucb' is not allowed: must be {algorithm: async_kernel_ucb | local_ucb, ...}; write
-        {algorithm: local_ucb}
+        {algorithm: local_ucb, beta: ...}
 {algorithm: async_kernel_ucb, label: Bold, alpha: 4} => [local_ucb]⏎  - {algorithm: locl_ucb, '': 4}
     17:5: algorithms[1]: a list is not allowed: must be {algorithm: async_kernel_ucb | local_ucb, ...}
     18:17: algorithms[2].algorithm: 'locl_ucb' is not a known algorithm; did you mean local_ucb? known:
@@ -154,7 +156,7 @@ alpha: 0.1 => alpha: .nan
 alpha: 0.1 => alpha: 1e999
     16:94: algorithms[0].alpha: 1e999 is not allowed: must be a finite number >= 0
 name: quick => name: a/b
-    1:7: name: 'a/b' is not allowed: must be letters, digits, _, - and . only, the first neither - nor .
+    1:7: name: 'a/b' is not allowed: must be text of at most 100 letters, digits, _, - and ., the first neither - nor .
 label: Bold => label: ''
     17:42: algorithms[1].label: '' is not allowed: must be text of at least 1 and at most 60 characters or null
 label: Bold => label: "a\\nb"
@@ -179,7 +181,6 @@ count: uplink_scalars => count: uplink
 5e-2 => {kind: 3}
     9:19: network.latency.kind: 3 is not a known kind; known: <LATENCIES>
 5e-2 => {kind: exponential, rat: 1}
-    9:3: network.latency: rate is missing: must be a number > 0
     9:32: network.latency.rat: unknown key; did you mean rate? allowed: kind, rate
 5e-2 => {kind: uniform, low: 3, high: 1}
     9:42: network.latency.high: high(=1.0) must be >= low(=3.0)
@@ -256,7 +257,7 @@ loss: 0.1 => loss: {kind: gilbert_elliott, p: 0.1}
 loss: 0.1 => loss: {kind: gilbert_elliott, p: 0.1, r: 0}
     10:44: network.loss.r: 0 is not allowed: must be a number > 0 and <= 1
 loss: 0.1 => loss: {kind: gilbert_elliott, p: 0.1, r: 0.5, k: 0, h: 0}
-    8:1: network: a link with loss 1 never lets a reliable transport through; use loss < 1 or datagram
+    10:3: network.loss: 1 never lets a reliable transport through; use loss < 1 or datagram
 loss: 0.1 => loss: {kind: gilbert, p: 0.1, r: 0.5}
     10:16: network.loss.kind: 'gilbert' is not a known kind; did you mean gilbert_elliott? known: gilbert_elliott
 loss: 0.1 => loss: often

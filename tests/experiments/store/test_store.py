@@ -82,6 +82,17 @@ def test_a_job_that_finishes_while_its_run_is_opened_is_read_from_the_run(
         assert run.files == (tmp_path / "run" / "run.sqlite",)
 
 
+def test_somebody_who_reads_a_run_as_it_ends_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "TRIES", 2)
+    with closing(schema.connect(str(tmp_path / "run.sqlite"), collected=True)) as connection:
+        mode = "PRAGMA journal_mode"
+        with closing(opening.connect(tmp_path / "run.sqlite")):
+            schema.make_whole(connection)
+            assert connection.execute(mode).fetchone() == ("wal",)
+        schema.make_whole(connection)
+        assert connection.execute(mode).fetchone() == ("delete",)
+
+
 def test_the_view_spells_names(run: store.StoredRun) -> None:
     sends = list(run.events("Often", 0, event="send"))
     up, down = sends[0], next(event for event in sends if event.node == "server")

@@ -110,6 +110,8 @@ class AgentsConfig(Config):
 
     @model_validator(mode="after")
     def _agents_that_there_are(self) -> AgentsConfig:
+        if self.speed is not None and not self.speed.mean > 0.0:
+            raise ValueError("speed: must be > 0, as times are divided by it")
         if isinstance(self.availability, Recorded) and self.availability.agents > self.count:
             raise ValueError(
                 f"availability.file names agent {self.availability.agents - 1}: must be < {self.count}, the "

@@ -139,8 +139,10 @@ class NetworkConfig(Config):
     def _reliable_can_end(self) -> NetworkConfig:
         if self.transport == "datagram":
             return self
-        if any(mean_loss(loss) >= 1.0 for loss in (self.loss, *(rule.loss for rule in self.links))):
-            raise ValueError("a link with loss 1 never lets a reliable transport through; use loss < 1 or datagram")
+        losses = {"loss": self.loss, **{f"links.{number}.loss": rule.loss for number, rule in enumerate(self.links)}}
+        for place, loss in losses.items():
+            if mean_loss(loss) >= 1.0:
+                raise ValueError(f"{place}: 1 never lets a reliable transport through; use loss < 1 or datagram")
         if self.faulty and self.retransmission.timeout is None and not math.isfinite(self.largest_mean):
             raise ValueError("retransmission.timeout follows from the mean latency, which is infinite here; give it")
         return self

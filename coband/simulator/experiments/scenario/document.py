@@ -150,7 +150,7 @@ _Values = Annotated[list[Any], Field(min_length=1)] | Annotated[dict[str, Any], 
 _Axes = Annotated[dict[str, _Values], Field(min_length=1)]
 
 
-_NAME: dict[str, Any] = {"words": "letters, digits, _, - and . only, the first neither - nor ."}
+_NAME: dict[str, Any] = {"words": "text of at most 100 letters, digits, _, - and ., the first neither - nor ."}
 
 
 class Document(Config):

@@ -58,6 +58,11 @@ class Wording:
         """What is allowed at ``path``, in words; empty if the schema allows anything."""
         return self._join(self._reach(path, data)[0])
 
+    def required(self, path: KeyPath, data: Any, key: str, tag: str) -> list[str] | None:
+        """The keys that a mapping of this tag at ``path`` must have beside it; None if there is no such tag."""
+        fitting = (one for one in self._reach(path, data)[0] if tag in tags_of(one, key))
+        return next(([name for name in one.get("required", ()) if name != key] for one in fitting), None)
+
     def places(self, key: str, most: int = 2) -> list[str]:
         """The shortest paths at which a key of this name can stand, without those of algorithms; none if many can."""
         found: dict[str, None] = {}
@@ -170,6 +175,7 @@ def _fitting(variants: list[Schema], data: Any) -> list[Schema]:
 
 _FIRST_WORD = re.compile(r"([\w.]*)(: )?")
 _WRONG_SHAPE = re.compile(r".*_type|literal_error|none_required|int_from_float|is_instance_of")
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
@@ -209,6 +215,8 @@ class Explainer:
         entered = {path[:depth] for path, _ in located for depth in range(len(path))}
         entered |= {path for path, error in located if not _WRONG_SHAPE.fullmatch(error["type"])}
         found = [one for one in located if one[0] not in entered or not _WRONG_SHAPE.fullmatch(one[1]["type"])]
+        meant = {key for path, error in found if error["type"] in _UNKNOWN for key in self.meant(path)}
+        found = [one for one in found if one[1]["type"] != "missing" or (*one[0], one[1]["loc"][-1]) not in meant]
         return list(dict.fromkeys(self._problem(path, error) for path, error in found))
 
     def missing(self, path: KeyPath, key: str) -> InputProblem:
@@ -217,13 +225,18 @@ class Explainer:
         text = f"{key} is missing" + (f": must be {allowed}" if allowed else "")
         return key_mark(self._root, path).problem(path, text)
 
+    def meant(self, path: KeyPath) -> list[KeyPath]:
+        """The key that an unknown one may stand for, so that it is not missing."""
+        known = self._wording.at(path[:-1]).keys(path[:-1], self._data)
+        return [(*path[:-1], one) for one in slips(str(path[-1]), known, 0.55)[:1]]
+
     def unknown_key(self, path: KeyPath) -> InputProblem:
         """The problem of a key that its mapping does not allow."""
         message = gone.key(path)
         if message is None:
             known, name = self._wording.at(path[:-1]).keys(path[:-1], self._data), str(path[-1])
             here = ".".join(map(str, path))
-            places = slips(name, known) or [place for place in self._wording.places(name) if place != here]
+            places = slips(name, known) or [one for one in self._wording.places(name) if one not in (here, name)]
             near = f"; did you mean {' or '.join(places)}?" if places else did_you_mean(name, known)
             what = "unknown key" if name.strip() else f"the key {name!r} has no name"
             message = f"{what}{near or ';'} allowed: {', '.join(known) or 'none'}"
@@ -256,7 +269,7 @@ class Explainer:
         kind = error["type"]
         if kind == "missing" and isinstance(error["loc"][-1], str):
             return self.missing(path, error["loc"][-1])
-        if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        if kind in _UNKNOWN:
             return self.unknown_key(path)
         if kind.startswith("union_tag") or _names_kind(path, error):
             path = path[:-1] if kind == "literal_error" else path
@@ -265,7 +278,8 @@ class Explainer:
         if kind in ("value_error", "assertion_error"):
             text = str(error.get("ctx", {}).get("error", error["msg"]))
             key, colon = _FIRST_WORD.match(text).groups()  # type: ignore[union-attr]
-            if (inner := descend(node, *(steps := key.split(".")))) is not None:  # the check says which key is wrong
+            steps = [int(step) if step.isdecimal() else step for step in key.split(".")]
+            if (inner := descend(node, *steps)) is not None:  # the check says which key is wrong
                 path, node, text = (*path, *steps), inner, text[len(key + colon) :] if colon else text
             mark = key_mark(self._root, path) if isinstance(node.value, (tuple, dict)) else node.mark
             return mark.problem(path, text)
@@ -279,8 +293,8 @@ class Explainer:
         """Advice for a value that is written in another way."""
         if isinstance(value, str):
             for key in TAG_KEYS:
-                if value in self._wording.at(path).tags(path, self._data, key):
-                    return f"; write {{{key}: {value}}}"
+                if (needed := self._wording.at(path).required(path, self._data, key, value)) is not None:
+                    return f"; write {{{', '.join((f'{key}: {value}', *(f'{one}: ...' for one in needed)))}}}"
             if allowed.startswith(_PLAIN["boolean"]) and value.lower() in _SWITCHES:
                 return f"; write {_SWITCHES[value.lower()]}"
             if "number" in allowed and isinstance(resolve(value), (int, float)):

@@ -81,11 +81,13 @@ class _Sections:
     def read_all(self) -> None:
         """Validate the document."""
         known = Document.model_fields
-        self.problems += [self._explainer.unknown_key((key,)) for key in self._data if key not in known]
+        unknown = [(key,) for key in self._data if key not in known]
+        meant = {one for path in unknown for one in self._explainer.meant(path)}
+        self.problems += map(self._explainer.unknown_key, unknown)
         for key, info in known.items():
             if key in self._data:
                 self.read(key)
-            elif info.is_required():
+            elif info.is_required() and (key,) not in meant:
                 self.problems.append(self._explainer.missing((), key))
             else:
                 self.valid[key] = info.get_default(call_default_factory=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -96,6 +97,8 @@ TRACE = f"WITH trace AS ({_SPELLED.format(more='', joined='')})"
 
 PATIENCE = 60.0
 """Seconds that a driver waits for somebody else who holds a store."""
+TRIES, PAUSE = 40, 0.05
+"""How often a driver tries to have a store for itself, and the seconds between."""
 
 
 def connect(file: str, *, collected: bool) -> sqlite3.Connection:
@@ -126,9 +129,16 @@ def reopened(file: Path) -> sqlite3.Connection:
 
 
 def make_whole(connection: sqlite3.Connection) -> None:
-    """Have everything in one file, without a log beside it."""
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.execute("PRAGMA journal_mode = DELETE")
+    """Have everything in one file, without a log beside it; the log stays if somebody reads for too long."""
+    for _ in range(TRIES):
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError as error:
+            if str(error) != "database is locked":
+                raise
+            time.sleep(PAUSE)
+        else:
+            return
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
