@@ -92,7 +92,7 @@ class DdUcb(KArmed):
         self.mixing = context.sharing.get("mixing", lambda: Mixing(adjacency, self.config))
         self.alpha, self.beta, self.gamma, self.last = np.zeros((4, 2, len(self.counts)))
         self.stage, self.step, self.stage_began = 0, 0, 0
-        self.pulls = float(len(self.counts))  # s
+        self.s = float(len(self.counts))
         self._heard: dict[tuple[int, int], dict[Address, FloatArray]] = {}  # by stage and step
         self._sent = -1, -1
 
@@ -109,7 +109,7 @@ class DdUcb(KArmed):
     def scores(self) -> FloatArray:
         config, agents = self.config, self.context.agents
         sums, pulls = self.alpha + self.gamma / agents if config.fresh else self.alpha
-        width = 2.0 * config.eta * config.sd**2 * math.log(self.pulls) / agents
+        width = 2.0 * config.eta * config.sd**2 * math.log(self.s) / agents
         scores: FloatArray = sums / pulls + np.sqrt(width / pulls)
         return scores
 
@@ -134,7 +134,7 @@ class DdUcb(KArmed):
             else:
                 self.alpha, self.beta = self.beta, self.beta + self.gamma
             self.gamma = np.zeros_like(self.gamma)
-            self.pulls = float(self.context.agents * self.stage_began)
+            self.s = float(self.context.agents * self.stage_began)
             self.stage, self.step, self.stage_began = self.stage + 1, 0, self.turns
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:

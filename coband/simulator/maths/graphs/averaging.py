@@ -28,17 +28,15 @@ def averaging_matrix(adjacency: Sequence[Sequence[int]], weights: Weights) -> Fl
         [[0.67, 0.33, 0.0], [0.33, 0.33, 0.33], [0.0, 0.33, 0.67]]
     """
     degrees = np.array([len(row) for row in adjacency])
+    others = {
+        "metropolis": np.maximum(degrees[:, None], degrees),
+        "max_degree": degrees.max(),
+        "neighbours": degrees[:, None],
+        "n": len(degrees) - 1,
+    }
     found = np.zeros((len(degrees), len(degrees)))
     for node, row in enumerate(adjacency):
-        for other in row:
-            found[node, other] = (
-                1.0
-                / {
-                    "metropolis": 1 + max(degrees[node], degrees[other]),
-                    "max_degree": 1 + degrees.max(),
-                    "neighbours": 1 + degrees[node],
-                    "n": len(degrees),
-                }[weights]
-            )
+        found[node, list(row)] = 1.0
+    found /= 1.0 + others[weights]
     np.fill_diagonal(found, 1.0 - found.sum(axis=1))
     return found
