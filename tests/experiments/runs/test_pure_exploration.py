@@ -54,7 +54,7 @@ def test_the_table_shows_what_matters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("problem.features.ones=4", "problem.features: ones(=4) must be < size(=4)."),
+        ("problem.features.ones=4", "problem.features.ones: ones(=4) must be < size(=4)."),
         ("problem.features.tasks=[0, 1]", "has 2 entries: must have one per agent (agents.count is 5)"),
         ("algorithms.0.allocation=both", "algorithms[0].allocation: 'both' is not allowed: must be one of global, ind"),
     ],

@@ -83,7 +83,7 @@ class _Sections:
         known = Document.model_fields
         unknown = [(key,) for key in self._data if key not in known]
         meant = {one for path in unknown for one in self._explainer.meant(path)}
-        self.problems += map(self._explainer.unknown_key, unknown)
+        self.problems += [self._explainer.unknown_key(path) for path in unknown]
         for key, info in known.items():
             if key in self._data:
                 self.read(key)
