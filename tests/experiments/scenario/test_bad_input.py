@@ -52,6 +52,10 @@ expect: => messages: {privacy: {mechanism: gaussian, sigma: 1, leak: allow}}⏎e
 expect: => messages: {encoding: {kinds: {Uplod: {gram: float64}}}}⏎expect:
     18:38: messages.encoding.kinds.Uplod: no algorithm here sends a message 'Uplod'; did you mean upload?
         messages: Vector
+agents: => agnts:
+    4:1: agnts: unknown key; did you mean agents? allowed: <TOP>
+schedule: => shedule:
+    7:1: shedule: unknown key; did you mean schedule? allowed: <TOP>
 seed: => seeed:
     2:1: seeed: unknown key; did you mean seed? allowed: <TOP>
 latency: => latncy:

@@ -87,8 +87,8 @@ class _Sections:
         for key, info in known.items():
             if key in self._data:
                 self.read(key)
-            elif info.is_required() and (key,) not in meant:
-                self.problems.append(self._explainer.missing((), key))
+            elif info.is_required():
+                self.problems += [self._explainer.missing((), key)] if (key,) not in meant else []
             else:
                 self.valid[key] = info.get_default(call_default_factory=True)
 
