@@ -81,6 +81,11 @@ def quoted(text: str) -> str:
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """``"; did you mean latency?"``, or an empty text if no known name, nor a part of one, is similar."""
+    return f"; did you mean {' or '.join(found)}?" if (found := alike(name, known)) else ""
+
+
+def alike(name: str, known: Sequence[str]) -> list[str]:
+    """The known names that are most similar, as wholes or in parts; none if none is."""
     wholes = {candidate.casefold(): [candidate] for candidate in known}
     parts: dict[str, list[str]] = {}
     for folded, candidate in wholes.items():
@@ -89,8 +94,8 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     for words, cutoff in ((wholes, 0.82), (parts, 0.82), (wholes, 0.55)):
         near = difflib.get_close_matches(name.casefold(), words, n=1, cutoff=cutoff)
         if near and len(words[near[0]]) <= MOST_SUGGESTED:
-            return f"; did you mean {' or '.join(words[near[0]])}?"
-    return ""
+            return words[near[0]]
+    return []
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -100,6 +105,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return ", ".join([*(difflib.get_close_matches(name, known) or known[: FEW_NAMES - 1]), "..."])
 
 
-def slips(name: str, known: Sequence[str], alike: float = 0.82) -> list[str]:
-    """The known names of which a name may be a slip of the pen: this share of their letters is the same."""
-    return difflib.get_close_matches(name, known, cutoff=alike)
+def slips(name: str, known: Sequence[str]) -> list[str]:
+    """The known names of which a name may be a slip of the pen: nearly all letters are the same, large or small."""
+    folded = {one.casefold(): one for one in known}
+    return [folded[one] for one in difflib.get_close_matches(name.casefold(), folded, cutoff=0.82)]

@@ -218,6 +218,15 @@ def test_a_lost_message_silences_a_pair_and_redemand_mends_it() -> None:
     assert learnt[0] < 3000 < 7000 < learnt[1] <= 8000
 
 
+@pytest.mark.parametrize(("missing", "kept"), [("own", 0), ("last", 1)])
+def test_dec_ucb_averages_nothing_in_its_first_turns(missing: str, kept: int) -> None:
+    agent: Any = run("dec_ucb", {"missing": missing}, problem("dec_ucb", 0), topology="ring").engine.agents[0]
+    agent.turns = 0
+    agent.heard.clear()
+    agent.receive(agent.message(), agent.neighbours[0])
+    assert (agent.values_heard(), len(agent.heard)) == ([], kept)
+
+
 def test_the_timer_of_a_message_that_was_given_up_opens_no_flag_of_a_later_one() -> None:
     agent: Any = on_demand(config={"redemand": 20.0})[0].engine.agents[0]
     u = agent.neighbours[0]

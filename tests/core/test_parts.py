@@ -317,6 +317,12 @@ def test_stragglers_are_as_many_as_asked_and_the_same_for_everyone() -> None:
     assert factors != config.slowness(Streams(2))
 
 
+def test_a_speed_of_0_that_is_drawn_breaks_the_job_off() -> None:
+    slow = AgentsConfig.model_validate({"count": 9, "speed": {"kind": "empirical", "values": [0, 1]}})
+    with pytest.raises(BrokenOff, match=r"agents.speed has drawn 0"):
+        slow.slowness(Streams(1))
+
+
 def test_ledger_totals() -> None:
     ledger = Ledger(3, scalar_bits=32, header_bits=8)
     ledger.first_copies("a", "up", [1], 10, -1)

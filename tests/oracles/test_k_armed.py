@@ -199,7 +199,8 @@ FACTS: list[tuple[Any, list[list[int]], float, float, dict[str, Any]]] = [
     (flooding_ucb.run, cycle(8), 104 / 8, 11 / 8, {**FLOODING, "hops": 3, "absorption": False}),
     (flooding_ucb.run, cycle(8), 134 / 8, 6 / 8, {**FLOODING, "hops": 3, "absorption": True}),
 ]
-"""Who runs, the graph, the published regret per agent and its standard error, the setting."""
+"""Who runs, the graph, the regret per agent of the published program (Dec-UCB: 200 runs of it, or 50) and its standard
+error, the setting."""
 
 
 @pytest.mark.slow

@@ -138,7 +138,7 @@ BOX = {"kind": "contextual", "arms": {"kind": "box", "dimension": 2, "count": 5}
         ),
         (
             {**BOX, "reward": {"kind": "rkhs", "kernel": {"kind": "linear"}}, "drift": {"kind": "walk", "step": 1}},
-            "problem.drift: drift moves the theta of rewards that are functions of x . theta (cosine, linear, "
+            "problem.drift: it moves the theta of rewards that are functions of x . theta (cosine, linear, "
             "logistic, square, cubic), and reward.kind rkhs has none; choose one of these, or leave drift out",
         ),
         (

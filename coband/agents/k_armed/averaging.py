@@ -42,7 +42,7 @@ class Averaging(KArmed):
 
     Attributes:
         mass: what is averaged, (m, K).
-        heard: the newest message of each neighbour that has come since the last turn, or ever (``missing: last``).
+        heard: the last message of each neighbour that has come since the last turn, or ever (``missing: last``).
     """
 
     mass: FloatArray

@@ -9,7 +9,8 @@ its number of neighbours, w_vu its weight of u, t the number of its own turns be
    largest z_k + c_k, where c_k = sqrt(4 ln(t) / (3 n_k)) with ``weights: neighbours``, and
    sqrt(3 ln(t) / ((d_v + 1) n_k)) with others.
 2. z_k = sum_u w_vu z_u,k + x_k(now) - x_k(before), and m_k is the largest of n_k(now) and all m_u,k, where z_u and m_u
-   are what the agent and its neighbours had before this pull. So m_k gets to know the n_k of all agents.
+   are what the agent and its neighbours had before this pull. So m_k gets to know the n_k of all agents, and
+   a wrong one too large stays for good.
 
 Only neighbours that were heard count; ``missing`` says what stands for the others in z_k. Nothing is sent before the
 K-th pull, and nothing is taken in before the turn after it.
@@ -77,11 +78,11 @@ class DecUcb(AveragedMeans):
 
     def values_heard(self) -> list[tuple[FloatArray, float]]:
         """Nothing, as long as the agent pulls each arm once."""
-        if self.turns < len(self.counts):
-            self.heard.clear()
-            return []
-        self.most = np.max([self.most, *(message.values[1] for message in self.heard.values())], axis=0)
-        return super().values_heard()
+        first = self.turns < len(self.counts)
+        if not first:
+            self.most = np.max([self.most, *(message.values[1] for message in self.heard.values())], axis=0)
+        found = super().values_heard()
+        return [] if first else found
 
     def message(self) -> Mass:
         return Mass(values=np.concatenate([self.mass, np.maximum(self.most, self.counts)[None]]))

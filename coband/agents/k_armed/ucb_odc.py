@@ -49,7 +49,7 @@ class UcbOdcConfig(Config):
 
 
 class Redemand(Timer):
-    """Opens the flag of the agent that it is about, if its last message was sent after turn ``turn``."""
+    """Opens the flag of an agent, unless another message was sent to it after own turn ``turn``."""
 
     kind: ClassVar[str] = "redemand"
     about: int

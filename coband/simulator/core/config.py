@@ -72,15 +72,15 @@ SECONDS: Mapping[TimeUnit, float] = {
 """Seconds in a unit of time."""
 
 
-def existing(file: str, what: str) -> Path:
-    """The path of a file that a scenario names; ``what``: what it must be.
+def existing(file: str, what: str, key: str = "file: ") -> Path:
+    """The path of a file that a scenario names under ``key``; ``what``: what it must be.
 
     Raises:
         ValueError: there is no such file.
     """
     path = Path(file)
     if not path.is_file():
-        raise ValueError(f"file {file!r} does not exist; give {what}")
+        raise ValueError(f"{key}{file!r} does not exist; give {what}")
     return path
 
 

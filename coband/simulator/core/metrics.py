@@ -54,7 +54,7 @@ ALWAYS: tuple[Metric, ...] = (
         better="lower",
         verb="is done first",
     ),
-    Metric("deliveries", "messages", "agents of a graph that messages reached, once for each message", locked=True),
+    Metric("deliveries", "messages", "agents of a graph that a message reached, summed over messages", locked=True),
     Metric("transmissions", "messages", "copies on links of a graph, also of messages that are passed on", locked=True),
     DICTIONARY_SIZE,
     Metric("stalled", "turns", "turns never taken: agents waited for what did not come, or were down for good"),

@@ -248,9 +248,9 @@ class ContextualProblem(Problem):
     def _check(self) -> ContextualProblem:
         if self.drift is not None and self.reward.redraw(1) is None:
             raise ValueError(
-                "drift moves the theta of rewards that are functions of x . theta (cosine, linear, logistic, square, "
-                f"cubic), and reward.kind {getattr(self.reward, 'kind', '')} has none; choose one of these, or leave "
-                "drift out"
+                "drift: it moves the theta of rewards that are functions of x . theta (cosine, linear, logistic, "
+                f"square, cubic), and reward.kind {getattr(self.reward, 'kind', '')} has none; choose one of these, or "
+                "leave drift out"
             )
         if self.drift is not None and isinstance(self.reward, LinearReward) and self.reward.personal:
             raise ValueError("drift moves one theta for all agents; leave out drift, or reward.personal")

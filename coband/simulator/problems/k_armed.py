@@ -279,7 +279,7 @@ PROBLEM = ProblemEntry(
         Metric(
             "regret_global",
             "units of the reward",
-            "the same with means averaged over agents",
+            "sum over pulls of what the best offered arm has more, by means averaged over agents",
         ),
     ),
 )

@@ -60,6 +60,13 @@ seed: => seeed:
     2:1: seeed: unknown key; did you mean seed? allowed: <TOP>
 latency: => latncy:
     9:3: network.latncy: unknown key; did you mean latency? allowed: <NETWORK>
+  count: 5 =>   COUNT: 5
+    5:3: agents.COUNT: unknown key; did you mean count? allowed: count, compute, handling, speed, stragglers,
+        reward_delay, availability, joins, leaves, energy, population
+  count: 5 =>   share: false
+    4:1: agents: count is missing: <COUNT>
+    5:3: agents.share: unknown key; did you mean share at the top level? allowed: count, compute, handling, speed,
+        stragglers, reward_delay, availability, joins, leaves, energy, population
   count: 5 =>   count: 5⏎  speed: 0
     6:10: agents.speed: must be > 0, as times are divided by it
   count: 5 =>   coutn: 5
@@ -314,9 +321,9 @@ latency: 5e-2 => latency: {kind: matrix, values: [[0, -1], [1, 0]]}
 latency: 5e-2 => latency: {kind: matrix}
     9:3: network.latency: give exactly one of values, file
 schedule: {kind: one_at_a_time, turns: 1e3}⏎ => schedule: {kind: trace, file: /nowhere/turns.csv}⏎
-    7:31: schedule.file: file '/nowhere/turns.csv' does not exist; give a CSV file with the columns agent, time
+    7:31: schedule.file: '/nowhere/turns.csv' does not exist; give a CSV file with the columns agent, time
 latency: 5e-2 => latency: {kind: matrix, file: /nowhere/delays.txt}
-    9:33: network.latency.file: file '/nowhere/delays.txt' does not exist; give a text file with one row of delays per
+    9:33: network.latency.file: '/nowhere/delays.txt' does not exist; give a text file with one row of delays per
         line
 count: 5 => count: 5⏎  availability: {kind: sometimes}
     6:24: agents.availability.kind: 'sometimes' is not a known kind; known: always, markov_on_off, trace
@@ -325,7 +332,7 @@ count: 5 => count: 5⏎  availability: {kind: markov_on_off, mean_up: 0, mean_do
 schedule: {kind: one_at_a_time, turns: 1e3}⏎ => schedule: {kind: trace, file: "C:\\new\\turns.csv"}⏎
     7:31: 'C:\\new\\turns.csv' is not a file name; in double quotes \\ begins a special character: use single quotes
 count: 5 => count: 5⏎  availability: {kind: trace, file: /nowhere/times.csv}
-    6:37: agents.availability.file: file '/nowhere/times.csv' does not exist; give a CSV file with the columns agent,
+    6:37: agents.availability.file: '/nowhere/times.csv' does not exist; give a CSV file with the columns agent,
         up, down
 count: 5 => count: 5⏎  stragglers: {fraction: 0.5, slowdown: 3, groups: 6}
     6:52: agents.stragglers.groups: stragglers.groups(=6) must be <= count(=5)

@@ -89,6 +89,8 @@ def test_somebody_who_reads_a_run_as_it_ends_stops_nothing(tmp_path: Path, monke
         with closing(opening.connect(tmp_path / "run.sqlite")):
             schema.make_whole(connection)
             assert connection.execute(mode).fetchone() == ("wal",)
+            (tmp_path / "copy.sqlite").write_bytes((tmp_path / "run.sqlite").read_bytes())
+            assert store.open_run(tmp_path / "copy.sqlite").jobs == []
         schema.make_whole(connection)
         assert connection.execute(mode).fetchone() == ("delete",)
 

@@ -16,11 +16,12 @@ from coband.simulator.core.hosts.energy import EnergyConfig
 from coband.simulator.core.hosts.stays import Joins, Leaves
 from coband.simulator.core.populations.kinds import Population
 from coband.simulator.core.populations.table import AVAILABILITY, BATTERY
-from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws, is_zero
+from coband.simulator.core.randomness.distributions import ZERO, Constant, Distribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.defences import SUM, Defence
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.plugins.promises import returns
+from coband.simulator.scenario_errors import BrokenOff
 
 
 class Episodes(Config):
@@ -110,7 +111,7 @@ class AgentsConfig(Config):
 
     @model_validator(mode="after")
     def _agents_that_there_are(self) -> AgentsConfig:
-        if self.speed is not None and not self.speed.mean > 0.0:
+        if isinstance(self.speed, Constant) and self.speed.value == 0.0:
             raise ValueError("speed: must be > 0, as times are divided by it")
         if isinstance(self.availability, Recorded) and self.availability.agents > self.count:
             raise ValueError(
@@ -159,7 +160,9 @@ class AgentsConfig(Config):
         factors = np.ones(self.count)
         if self.speed is not None:
             speeds = self.speed.draw(streams("faults", 0, "speed"), self.count)
-            factors /= np.maximum(speeds, np.finfo(float).tiny)
+            if not (speeds > 0.0).all():
+                raise BrokenOff("agents.speed has drawn 0, by which times are divided; give it numbers > 0")
+            factors /= speeds
         if self.stragglers is not None:
             factors *= self.stragglers.factors(self.count, streams)
         return [float(factor) for factor in factors]

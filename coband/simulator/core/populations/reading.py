@@ -79,7 +79,7 @@ def columns_of(file: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> 
     Raises:
         ValueError: it is missing, cannot be read, or lacks a column.
     """
-    path = existing(file, "a table with one row per device, as .csv, .parquet or .json")
+    path = existing(file, "a table with one row per device, as .csv, .parquet or .json", key="")
     bad = BadRows(file)
     if path.suffix == ".json":
         cells = _json(path, (*numbers, *texts), bad)

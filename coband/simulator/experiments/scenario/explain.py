@@ -16,7 +16,7 @@ from coband.simulator.experiments.scenario import gone
 from coband.simulator.experiments.scenario.document import Document, json_schema
 from coband.simulator.experiments.scenario.yaml_nodes import Node, descend, given, key_mark, plain, resolve
 from coband.simulator.plugins.kinds import is_false_alarm
-from coband.simulator.scenario_errors import InputProblem, KeyPath, did_you_mean, key_path, quoted, slips
+from coband.simulator.scenario_errors import InputProblem, KeyPath, alike, did_you_mean, key_path, quoted, slips
 
 Schema = Mapping[str, Any]
 TAG_KEYS = ("kind", "algorithm")
@@ -173,7 +173,7 @@ def _fitting(variants: list[Schema], data: Any) -> list[Schema]:
     return [schema for schema, count in zip(fitting, shared, strict=True) if count == max(shared)]
 
 
-_FIRST_WORD = re.compile(r"([\w.]*)(: )?")
+_KEY_FIRST = re.compile(r"([\w.]+)(: )|(\w+)(?=\()|(\w+\.[\w.]+)")
 _WRONG_SHAPE = re.compile(r".*_type|literal_error|none_required|int_from_float|is_instance_of")
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
@@ -226,20 +226,27 @@ class Explainer:
         return key_mark(self._root, path).problem(path, text)
 
     def meant(self, path: KeyPath) -> list[KeyPath]:
-        """The key that an unknown one may stand for, so that it is not missing."""
-        known = self._wording.at(path[:-1]).keys(path[:-1], self._data)
-        return [(*path[:-1], one) for one in slips(str(path[-1]), known, 0.55)[:1]]
+        """The keys of its mapping that an unknown one may stand for, so that they are not missing."""
+        return [(*path[:-1], one) for one in self._suggested(path)[0]]
+
+    def _suggested(self, path: KeyPath) -> tuple[list[str], list[str]]:
+        """The keys of its mapping that an unknown one may stand for, or else the places where it could stand."""
+        known, name = self._wording.at(path[:-1]).keys(path[:-1], self._data), str(path[-1])
+        if near := slips(name, known):
+            return near, []
+        here = ".".join(map(str, path))
+        places = [one if "." in one else f"{one} at the top level" for one in self._wording.places(name) if one != here]
+        return ([], places) if places else (alike(name, known), [])
 
     def unknown_key(self, path: KeyPath) -> InputProblem:
         """The problem of a key that its mapping does not allow."""
         message = gone.key(path)
         if message is None:
             known, name = self._wording.at(path[:-1]).keys(path[:-1], self._data), str(path[-1])
-            here = ".".join(map(str, path))
-            places = slips(name, known) or [one for one in self._wording.places(name) if one not in (here, name)]
-            near = f"; did you mean {' or '.join(places)}?" if places else did_you_mean(name, known)
+            near, places = self._suggested(path)
+            hint = f" did you mean {' or '.join(near or places)}?" if near or places else ""
             what = "unknown key" if name.strip() else f"the key {name!r} has no name"
-            message = f"{what}{near or ';'} allowed: {', '.join(known) or 'none'}"
+            message = f"{what};{hint} allowed: {', '.join(known) or 'none'}"
         return key_mark(self._root, path).problem(path, message)
 
     def unknown_name(self, path: KeyPath, key: str, known: Sequence[str]) -> InputProblem:
@@ -277,10 +284,11 @@ class Explainer:
         node = descend(self._root, *path) or self._root
         if kind in ("value_error", "assertion_error"):
             text = str(error.get("ctx", {}).get("error", error["msg"]))
-            key, colon = _FIRST_WORD.match(text).groups()  # type: ignore[union-attr]
-            steps = [int(step) if step.isdecimal() else step for step in key.split(".")]
-            if (inner := descend(node, *steps)) is not None:  # the check says which key is wrong
-                path, node, text = (*path, *steps), inner, text[len(key + colon) :] if colon else text
+            if named := _KEY_FIRST.match(text):  # the check may say which key is wrong
+                key = named[1] or named[3] or named[4]
+                steps = [int(step) if step.isdecimal() else step for step in key.split(".")]
+                if (inner := descend(node, *steps)) is not None:
+                    path, node, text = (*path, *steps), inner, text[named.end() :] if named[2] else text
             mark = key_mark(self._root, path) if isinstance(node.value, (tuple, dict)) else node.mark
             return mark.problem(path, text)
         allowed = self._wording.at(path).allowed(path, self._data) or "of another type"

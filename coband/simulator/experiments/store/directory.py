@@ -278,7 +278,7 @@ class RunDirectory:
         files.replace_text(self.path / files.STATUS, dump(asdict(status)))
 
     def end(self, status: Status, summary: Results) -> None:
-        """Write status, results and manifest, and make the store one file that can be copied and read anywhere."""
+        """Write status, results and manifest, and make the store one file, unless somebody reads it all the time."""
         self.write(status)
         if self._unseen:
             text = "the scenario, its options or the code have changed since: what has finished and is no longer in it"

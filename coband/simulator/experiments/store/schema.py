@@ -139,6 +139,7 @@ def make_whole(connection: sqlite3.Connection) -> None:
             time.sleep(PAUSE)
         else:
             return
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")  # so that little is in the log
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
