@@ -91,7 +91,7 @@ def alike(name: str, known: Sequence[str]) -> list[str]:
     for folded, candidate in wholes.items():
         for part in folded.split("_"):
             parts.setdefault(part, []).extend(candidate)
-    for words, cutoff in ((wholes, 0.82), (parts, 0.82), (wholes, 0.55)):
+    for words, cutoff in ((wholes, 0.82), (parts, 0.82), (wholes, 0.6)):
         near = difflib.get_close_matches(name.casefold(), words, n=1, cutoff=cutoff)
         if near and len(words[near[0]]) <= MOST_SUGGESTED:
             return words[near[0]]

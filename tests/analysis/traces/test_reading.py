@@ -76,7 +76,7 @@ def test_other_versions(tmp_path: Path, version: int, message: str) -> None:
 def test_files_that_are_no_runs(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "other.sqlite").execute("CREATE TABLE t (a)").connection.close()
     (tmp_path / "text.sqlite").write_text("name: x\n" * 100)
-    with pytest.raises(StoreError, match="is an SQLite file, but not a run store of coband"):
+    with pytest.raises(StoreError, match="has no table of jobs"):
         open_run(tmp_path / "other.sqlite")
     with pytest.raises(StoreError, match="is not a run store of coband"):
         open_run(tmp_path / "text.sqlite")

@@ -84,7 +84,9 @@ def require_version(connection: sqlite3.Connection, file: Path) -> None:
     if version == files.VERSION:
         return
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():
-        raise StoreError(f"{file} is an SQLite file, but not a run store of coband: it has no table of jobs.")
+        raise StoreError(
+            f"{file} has no table of jobs: if its run begins just now, try again; else it is not a run of coband."
+        )
     if version > files.VERSION:
         raise StoreError(f"{file} was made by a newer version of coband; update this one.")
     raise StoreError(f"{file} was made by an earlier version of coband; run its scenario.yaml again.")
