@@ -9,8 +9,8 @@ Srivastava and Leonard 2016), with t counted from 0 and N agents:
 2. After the pull n += 1 and s += reward for this arm; n and s are sent to all neighbours, and averaged with theirs.
 
 n and s are averages over agents and not sums, which is why N stands in the denominator; a part of what cooperation
-gains comes from this N alone, so compare with `ucb1`, too. The paper says nothing of delay and loss. Values that are
-D whole rounds older than those without delay lose mass: an arm that everybody pulls r times a round grows by
+gains comes from this N alone, so compare with `ucb1`, too. The paper says nothing of delay and loss. Where values come
+D whole rounds late, averages lose pulls: if everybody pulls an arm r times a round, its average count grows by
 r / (1 + (1 - a) D) a round, where a is the agents' weight of themselves; so agents explore too long.
 """
 

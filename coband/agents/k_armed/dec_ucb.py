@@ -1,4 +1,4 @@
-"""Dec-UCB: agents average their means, and none is far behind its neighbours in pulls of any arm.
+"""Dec-UCB: agents average their means, and nobody falls far behind in pulls of any arm.
 As printed: `tests/oracles/k_armed/dec.py`. Next: `averaging.py`.
 
 "Decentralized Multi-Armed Bandit Can Outperform Classic Upper Confidence Bound" (Zhu and Liu 2021). For each arm an

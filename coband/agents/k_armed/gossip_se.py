@@ -43,8 +43,8 @@ class GossipSeConfig(AveragingConfig):
     p: float | None = Field(default=None, gt=0, le=1)
     """Probability that a link is there; null: that of `network.topology`, which is 1 unless its kind is redrawn."""
     tau: float | None = Field(default=None, ge=0)
-    """Rounds of mixing; null: N ln(T) / (p times the algebraic connectivity of the graph). Published code has
-    N ln(T) / p on a grid, which is less."""
+    """Rounds of mixing; null: N ln(T) / (p times the algebraic connectivity of the graph with all its links). Published
+    code has N ln(T) / p on a grid, which is less."""
     horizon: int | None = Field(default=None, ge=1)
     """T, turns of each agent; null: what the schedule gives."""
 

@@ -38,7 +38,7 @@ class Wording:
         self._root = schema
 
     def at(self, path: KeyPath) -> Wording:
-        """What describes the place at ``path``: this, unless the schema is made part by part."""
+        """The wording of the part of the schema that has the place at ``path``."""
         return self
 
     def keys(self, path: KeyPath, data: Any) -> list[str]:
@@ -208,7 +208,7 @@ class Explainer:
     def explain(self, errors: Sequence[ErrorDetails], prefix: KeyPath = ()) -> list[InputProblem]:
         """The problems that correspond to pydantic's errors about the node at ``prefix``.
 
-        Where pydantic tried several members of a union, those are left out that expect another shape.
+        Where pydantic tried several members of a union, errors of members of another shape are left out.
         """
         real = [error for error in errors if not is_false_alarm(error)] or errors
         located = [(self._path(prefix, error["loc"]), error) for error in real]
