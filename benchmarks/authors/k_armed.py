@@ -2,9 +2,9 @@
 checkouts of `PROGRAMS`; the second argument is one of `CASES`.
 
 What draws a reward in a program is replaced by the world's rewards. What else is random (GosInE's partners, posteriors)
-differs. What is no part of the papers is mended: DDUCB's tables share storage, so that own pulls of a stage stay in
-them, and agents of flooding take in their own messages, and send messages back. DDUCB still makes all steps of mixing
-in each step, with an s that grows; Dec-UCB counts t from its first K turns on, and its m is the last neighbour's.
+differs. Faults that only the programs have are mended: DDUCB's tables share storage, so that own pulls of a stage stay
+in them, and agents of flooding take in their own messages, and send messages back. DDUCB still makes all steps of
+mixing in each step, with an s that grows; Dec-UCB counts t from its first K turns on; its m is the last neighbour's.
 """
 
 from __future__ import annotations

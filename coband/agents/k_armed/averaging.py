@@ -88,7 +88,7 @@ class Averaging(KArmed):
         if any(heard):
             values, weights = map(np.array, zip(*chain.from_iterable(heard), strict=True))
             who = np.repeat(np.arange(len(agents)), [len(one) for one in heard])
-            values = values[:, : own.shape[1]]  # Dec-UCB's have m beside them
+            values = values[:, : own.shape[1]]  # without m, which Dec-UCB also sends
             np.add.at(mixed, who, weights[:, None, None] * (values - own[who]))
         for agent, mass in zip(agents, mixed, strict=True):
             agent.mass = mass

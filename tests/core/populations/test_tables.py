@@ -172,7 +172,7 @@ def test_orders_and_weights(tmp_path: Path) -> None:
 def test_what_configurations_cannot_be(tmp_path: Path) -> None:
     """Each with what to do."""
     for changes, message in [
-        ({"columns": {}}, "give at least one column beside weight"),
+        ({"columns": {}}, "give at least one column besides weight"),
         ({"columns": {**COLUMNS, "latency": "rtt_ms"}}, "give either latency or round_trip"),
         ({"columns": {"compute": "step"}, "windows_file": None}, "no column 'step'; did you mean step_ms"),
         ({"columns": {"compute": "step_ms"}}, "windows_file needs columns.availability"),

@@ -154,7 +154,7 @@ class Columns(Config):
         if self.latency is not None and self.round_trip is not None:
             raise ValueError("give either latency or round_trip")
         if all(value is None for name, value in self if name not in ("weight", "name")):
-            raise ValueError("give at least one column beside weight and name")
+            raise ValueError("give at least one column besides weight and name")
         return self
 
 

@@ -59,7 +59,7 @@ class Wording:
         return self._join(self._reach(path, data)[0])
 
     def required(self, path: KeyPath, data: Any, key: str, tag: str) -> list[str] | None:
-        """The keys that a mapping of this tag at ``path`` must have beside it; None if there is no such tag."""
+        """The other keys that the mapping with this tag at ``path`` requires; None if there is no such tag."""
         fitting = (one for one in self._reach(path, data)[0] if tag in tags_of(one, key))
         return next(([name for name in one.get("required", ()) if name != key] for one in fitting), None)
 

@@ -129,7 +129,7 @@ def reopened(file: Path) -> sqlite3.Connection:
 
 
 def make_whole(connection: sqlite3.Connection) -> None:
-    """Have everything in one file, without a log beside it; the log stays if somebody reads for too long."""
+    """Merge the write-ahead log into the file, and delete it unless another process keeps the file open."""
     for _ in range(TRIES):
         try:
             connection.execute("PRAGMA journal_mode = DELETE")

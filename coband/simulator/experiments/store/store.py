@@ -277,7 +277,7 @@ class StoredRun:
 
 
 def open_run(path: Path) -> StoredRun:
-    """Open a run for reading: its directory, or its run.sqlite alone, without jobs that are in files beside it.
+    """Open a run for reading: its directory, or its run.sqlite alone, which lacks jobs that are not collected yet.
 
     Raises:
         StoreError: there is no run, or its store is damaged or of another version.
